@@ -1,0 +1,13 @@
+//! The engine of context-compactor: a deterministic, sans-I/O core.
+//!
+//! Events go in, effects come out; time, ids and model answers are passed in. Nothing here performs I/O, reads a
+//! clock or draws a random number, so every run can be replayed from its inputs.
+//!
+//! The map of the crate is in `ARCHITECTURE.md`.
+
+pub mod error;
+pub mod message;
+pub mod tokens;
+// pub mod wire;
+
+pub use error::{Code, Error, Result};

@@ -1,0 +1,86 @@
+//! The exchange: a tool call and its results, the unit that no cut may go through (`S1.5`).
+//!
+//! Calls and results are paired by order, because ids repeat across turns: a result answers the nearest earlier
+//! unanswered call with its id.
+
+use super::Message;
+use std::collections::HashMap;
+
+/// Which positions of a history are boundaries between exchanges, and which calls have no partner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchanges {
+    /// (message of the call, message of the result), in the order of the results.
+    pairs: Vec<(usize, usize)>,
+    /// `inside[b]` is true when a cut before message `b` would part a call from its result.
+    inside: Vec<bool>,
+    /// Messages with calls that no later message answers.
+    pub unanswered: Vec<usize>,
+    /// Messages with results that no earlier call asked for.
+    pub orphaned: Vec<usize>,
+}
+
+impl Exchanges {
+    /// Pairs the calls and results of a history, in one pass.
+    pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
+        let mut waiting: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut pairs = Vec::new();
+        let mut orphaned = Vec::new();
+        let mut length = 0;
+        for (index, message) in messages.into_iter().enumerate() {
+            length = index + 1;
+            // Results first: a message never answers its own calls in the formats where both can stand in it.
+            for result in message.results() {
+                match waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop) {
+                    Some(call) => pairs.push((call, index)),
+                    None => orphaned.push(index),
+                }
+            }
+            for call in message.calls() {
+                waiting.entry(call.id.to_string()).or_default().push(index);
+            }
+        }
+        let mut unanswered: Vec<usize> = waiting.into_values().flatten().collect();
+        unanswered.sort_unstable();
+        unanswered.dedup();
+        orphaned.dedup();
+        // A pair (call, result) closes the positions call+1 ..= result; sums of openings minus closings find them.
+        let mut depth = vec![0_i64; length + 2];
+        for &(call, result) in &pairs {
+            if let Some(opens) = depth.get_mut(call + 1) {
+                *opens += 1;
+            }
+            if let Some(closes) = depth.get_mut(result + 1) {
+                *closes -= 1;
+            }
+        }
+        let inside = depth
+            .iter()
+            .take(length + 1)
+            .scan(0, |open, change| {
+                *open += change;
+                Some(*open > 0)
+            })
+            .collect();
+        Exchanges { pairs, inside, unanswered, orphaned }
+    }
+
+    /// True when a cut before message `position` parts no call from its result.
+    pub fn is_boundary(&self, position: usize) -> bool {
+        !self.inside.get(position).copied().unwrap_or(true)
+    }
+
+    /// The nearest boundary at or before `position`; 0 always is one.
+    pub fn boundary_at_or_before(&self, position: usize) -> usize {
+        (0..=position).rev().find(|&at| self.is_boundary(at)).unwrap_or(0)
+    }
+
+    /// The pairs (message of the call, message of the result), in the order of the results.
+    pub fn pairs(&self) -> &[(usize, usize)] {
+        &self.pairs
+    }
+}
+
+/// True when a cut before `position` parts no call from its result; for a single question about a history.
+pub fn is_boundary(messages: &[Message<'_>], position: usize) -> bool {
+    Exchanges::of(messages).is_boundary(position)
+}

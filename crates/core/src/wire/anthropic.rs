@@ -1,0 +1,3 @@
+//! to be written
+use super::*;
+pub(super) struct Anthropic;

@@ -1,0 +1,138 @@
+//! Wire formats: one file each. A format reads the app's messages into the model, writes the few *new* messages
+//! that compaction needs, and knows the rules its provider enforces.
+//!
+//! To add a format: a file beside this one with a type that implements [`Wire`], a variant of [`Format`], and a
+//! line in [`Format::wire`]. Nothing outside this folder names a format's fields.
+
+mod anthropic;
+mod detect;
+mod openai_chat;
+
+pub use detect::detect;
+
+use crate::error::{Error, Result};
+use crate::message::Message;
+use serde::{Deserialize, Serialize};
+use serde_json_borrow::Value;
+
+/// The wire formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// OpenAI Chat Completions and everything compatible with it.
+    OpenaiChat,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+impl Format {
+    /// Every format that exists, in the order in which detection asks them.
+    pub const ALL: [Format; 2] = [Format::OpenaiChat, Format::Anthropic];
+
+    /// The format's name in the public API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::OpenaiChat => "openai-chat",
+            Format::Anthropic => "anthropic",
+        }
+    }
+
+    /// The format's reader, writer and rules.
+    pub fn wire(self) -> &'static dyn Wire {
+        match self {
+            Format::OpenaiChat => &openai_chat::OpenaiChat,
+            Format::Anthropic => &anthropic::Anthropic,
+        }
+    }
+}
+
+/// How surely a history is in a format, judged by fields that other formats do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// Something in it cannot stand in this format.
+    Against,
+    /// It could be: plain roles and text only.
+    Possible,
+    /// A field that only this format has.
+    Certain,
+}
+
+/// A broken rule of a provider (`wire.md` ids).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The rule's id, as in `OC1`.
+    pub rule: &'static str,
+    /// Index of the message that breaks it.
+    pub index: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// A change that a repair made.
+pub type Change = Problem;
+
+/// What a repair does with one message of its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repaired {
+    /// The caller's own message, untouched.
+    Keep(usize),
+    /// A new message in place of (part of) message `index`: JSON text.
+    Replace {
+        /// The message that it comes from.
+        index: usize,
+        /// The new message, JSON text.
+        json: String,
+    },
+}
+
+/// Who a new message is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One wire format. Methods get a message as a borrowed JSON tree together with its index for errors.
+pub trait Wire: Sync {
+    /// How surely these messages are in this format.
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence;
+
+    /// Reads one message. Unknown blocks become [`crate::message::Part::Opaque`]; what the format forbids outright
+    /// is [`crate::Code::InvalidMessage`] with index and field. Roles, types and the order of messages are not judged
+    /// here: that is [`Wire::validate`].
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>>;
+
+    /// A new message of prose: JSON text.
+    fn text_message(&self, author: Author, text: &str) -> String;
+
+    /// `message` with the text of its `nth` tool result (0-based, in the order of [`Message::results`]) replaced;
+    /// everything else, also unknown fields, media inside the result and the shape of its content (string stays
+    /// string, array stays array), is as it was. JSON text, or `None` when there is no such result.
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String>;
+
+    /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;
+
+    /// The smallest deterministic change after which [`Wire::validate`] (not strict) finds nothing, and what was
+    /// changed. Exchanges that are broken (a call with no result, a result with no call, arguments that are not a
+    /// JSON object) are removed whole (`S1.15`).
+    fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
+
+    /// True when two neighbouring messages of one role are refused or merged by the provider.
+    fn alternates(&self) -> bool;
+}
+
+/// Parses one message from JSON text.
+///
+/// Errors: [`crate::Code::InvalidMessage`] when it is not an object or nests deeper than 128 levels.
+pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
+    let value: Value<'_> = serde_json::from_str(json)
+        .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Error::message(index, "", "a message must be an object with a role"))
+    }
+}

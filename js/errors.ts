@@ -1,0 +1,53 @@
+/** Typed errors with a stable `code`. */
+
+export type ErrorCode =
+  | "invalid_message"
+  | "invalid_option"
+  | "unsupported_value"
+  | "unknown_format"
+  | "unknown_model"
+  | "context_overflow"
+  | "summary_failed"
+  | "summary_rejected"
+  | "aborted"
+  | "timeout"
+  | "conflict"
+  | "quota_exceeded"
+  | "too_large"
+  | "store_unavailable"
+  | "store_corrupt"
+  | "data_loss"
+  | "indeterminate"
+  | "schema_too_new"
+  | "not_found"
+  | "closed"
+  | "poisoned";
+
+const marker = Symbol.for("context-compactor.error");
+
+/** Every error that this library throws. `message` says what is wrong and what to do. */
+export class CompactionError extends Error {
+  override readonly name = "CompactionError";
+  readonly code: ErrorCode;
+  /** Index of the message at fault, in the array that was passed. */
+  readonly index?: number;
+  /** Path of the field at fault, as in `tool_calls[1].id`. */
+  readonly field?: string;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { index?: number | undefined; field?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, "cause" in details ? { cause: details.cause } : undefined);
+    this.code = code;
+    if (details.index !== undefined) this.index = details.index;
+    if (details.field !== undefined) this.field = details.field;
+    Object.defineProperty(this, marker, { value: true });
+  }
+
+  /** True for an error of any copy of this package. */
+  static isInstance(error: unknown): error is CompactionError {
+    return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[marker] === true;
+  }
+}

@@ -1,0 +1,325 @@
+/** Public types of context-compactor. Token counts are tokens, times are milliseconds, unless a name says otherwise. */
+
+/** One message in the app's own format. It is never mutated and never re-created while it is kept. */
+export type Message = object;
+/** Wire formats; detected from the messages when `format` is not given. */
+export type Format = "openai-chat" | "anthropic";
+/** Presets; the default is `offload`. */
+export type Preset = "offload";
+/** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
+export type Estimator = "calibrated" | "chars4";
+
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
+  reasoningTokens?: number;
+}
+
+export interface Fact {
+  kind: "path" | "url" | "id" | "number" | "command" | "error" | "constraint" | "decision" | "identifier";
+  text: string;
+  /** Index of the message it comes from. */
+  index: number;
+  weight: number;
+}
+
+/** What a summariser is asked. Send `system` and `messages` as they are; cap the answer at `maxTokens`. */
+export interface SummaryRequest {
+  system: string;
+  messages: { role: "user"; content: string }[];
+  maxTokens: number;
+  targetTokens: number;
+  /** Things that a good summary names. */
+  facts: Fact[];
+  /** Some text was clipped so that the request fits `maxInputTokens`. */
+  truncated: boolean;
+  /** `summaryModel`, else `model`, as given in the options. */
+  model?: string;
+}
+
+export interface SummarizeContext {
+  signal: AbortSignal;
+  /** From 1. */
+  attempt: number;
+  purpose: "history" | "result" | "chunk" | "merge" | "age";
+}
+
+/** The app's own call of a model. Return the summary's text; throw to have it tried again. */
+export type Summarize = (
+  request: SummaryRequest,
+  context: SummarizeContext,
+) => Promise<string | { text: string; usage?: Usage }>;
+
+export interface Keep {
+  messages?: number;
+  tokens?: number;
+  /** Share of the history's tokens, 0..1. */
+  fraction?: number;
+}
+
+/** Every number of preset `offload` (`S1.1` to `S1.12`). */
+export interface OffloadOptions {
+  /** Offload runs at this many tokens or more; default 150,000, scaled with a window under 48K. */
+  offloadThreshold?: number;
+  /** Share of the messages that is scanned for results, 0..1; default 0.5. */
+  scanRatio?: number;
+  /** Only results longer than this many characters are offloaded; default 50. */
+  minChars?: number;
+  /** Summarise when offloading freed fewer tokens than this and the history is still too large; default 15,000. */
+  compactTriggerThreshold?: number;
+  /** Steps between two attempts to summarise; default 5. */
+  compactCooldownSteps?: number;
+  /** Messages kept at the end; default 5. */
+  preserveCount?: number;
+  /** Target length of a summary in tokens; default 8,000. */
+  targetTokens?: number;
+}
+
+export interface ProviderOptions {
+  kind: "openai" | "anthropic";
+  model: string;
+  /** Endpoint; default the provider's own. */
+  url?: string;
+  headers?: Record<string, string>;
+}
+
+export interface Progress {
+  stage: "read" | "offload" | "summarise" | "validate" | "commit";
+  done: number;
+  total: number;
+  tokensBefore: number;
+  tokensNow: number;
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export interface CompactOptions {
+  /** Default `offload`. */
+  preset?: Preset;
+  /** Detected when it can be. */
+  format?: Format;
+  /** The conversation's model. */
+  model?: string;
+  /** The summariser's model, when it is another one. */
+  summaryModel?: string;
+  /** Tokens; default 200,000. */
+  contextWindow?: number;
+  /** Tokens that one answer may take; default 16,384, a quarter of a smaller window. */
+  maxOutputTokens?: number;
+  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. */
+  trigger?: { tokens?: number; fraction?: number };
+  /** What stays at the end. Overrides the preset's own count. */
+  keep?: Keep;
+  /** Tokens kept free for what the messages do not show (tools, margins); default 0. */
+  reserveTokens?: number;
+  estimator?: Estimator;
+  summarize?: Summarize;
+  provider?: ProviderOptions;
+  /** Used for `provider`; default the global one. */
+  fetch?: typeof fetch;
+  /** When every attempt at a summary failed: `none` leaves the history as it is, `extractive` uses the built-in
+   *  summariser. Default `none` with `summarize` or `provider`, `extractive` with neither. */
+  fallback?: "extractive" | "none";
+  /** Attempts in total; default 3. */
+  retryCount?: number;
+  /** Of one attempt, in ms; default 120,000. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  /** Replaces the estimator everywhere. Called with one message at a time. */
+  tokenCounter?: (messages: Message[]) => number;
+  onProgress?: (progress: Progress) => void;
+  logger?: (level: LogLevel, message: string, data?: object) => void;
+  /** Clock (ms) and id source (any unique string), for reproducible runs. */
+  runtime?: { now(): number; id(): string };
+  /** Applied to the text that the summariser sees, never to what is stored. */
+  redact?: (text: string) => string;
+  /** More guidance for the summary. */
+  instructions?: string;
+  offload?: OffloadOptions;
+}
+
+export interface Edit {
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover";
+  indices: number[];
+  tokensFreed: number;
+  detail?: string;
+}
+
+/** What became of one source message. Each has exactly one entry. */
+export interface LedgerEntry {
+  index: number;
+  id?: string;
+  fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
+  quoted?: boolean;
+  checkpoint?: string;
+  ref?: string;
+  sha256?: string;
+  reason?: string;
+}
+
+export interface CompactionResult<M = Message> {
+  messages: M[];
+  success: boolean;
+  error?: Error & { code: string };
+  trigger: "auto" | "manual" | "overflow" | "none";
+  previousTokens: number;
+  currentTokens: number;
+  freedTokens: number;
+  preservedCount: number;
+  /** References of offloads that nothing in the context refers to any more. */
+  deletedFiles: string[];
+  summary?: string;
+  appliedEdits: Edit[];
+  ledger: LedgerEntry[];
+  usage?: Usage;
+  llmCalls: number;
+  durationMs: number;
+  /** Why nothing was done, or how a fallback was used. */
+  reason?: string;
+}
+
+export interface Plan {
+  willCompact: boolean;
+  reason: string;
+  tokens: number;
+  limit: number;
+  /** Tokens that no compaction can go below: what is fixed plus what must stay. */
+  floor: number;
+  rungs: {
+    rung: Edit["rung"];
+    indices: number[];
+    tokensFreed: number;
+    llmCalls: number;
+    inputTokens: number;
+    outputTokens: number;
+  }[];
+  /** Why compaction cannot help, when it cannot. */
+  proof?: string;
+}
+
+export interface ContextUsage {
+  usedTokens: number;
+  maxTokens: number;
+  percent: number;
+  threshold: number;
+  messageCount: number;
+  toolCallCount: number;
+  offloadCount: number;
+  categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
+}
+
+export interface Prepared<M = Message> {
+  /** What to send now. */
+  messages: M[];
+  /** The system prompt, when the session has one of its own. */
+  system?: string;
+  usage: ContextUsage;
+  edits: Edit[];
+  /** Present when a summary was attempted. */
+  result?: CompactionResult<M>;
+}
+
+export interface Split<M = Message> {
+  toCompress: M[];
+  toPreserve: M[];
+  /** Index of the first message that is preserved. */
+  boundary: number;
+  /** Where the cut was asked for, before it moved to part no call from its result. */
+  requested: number;
+  reason?: string;
+}
+
+export interface Problem {
+  /** Id of the broken rule, as in `OC1`. */
+  rule: string;
+  index: number;
+  message: string;
+}
+
+// ---- stores ---------------------------------------------------------------------------------------------------
+
+export type MaybePromise<T> = T | Promise<T>;
+/** Made by the library, never from user text: first the table, then the row. Strings sort by code unit, numbers by
+ *  value, numbers before strings, a prefix before what it begins. */
+export type Key = readonly (string | number)[];
+
+export interface Batch {
+  /** All must hold, or nothing is written and `conflict` is thrown. `version` counts the commits that put the key,
+   *  from 1; `null` means that the key must not exist. */
+  expect: { key: Key; version: number | null }[];
+  puts: [Key, Uint8Array][];
+  deletes: Key[];
+  /** `strict` resolves after the data were handed to the disk. */
+  durability: "strict" | "relaxed";
+}
+
+/** Where sessions are kept. Methods may be synchronous or asynchronous. */
+export interface Store {
+  readonly caps: {
+    atomic: "batch" | "single-key";
+    cas: boolean;
+    durable: "synced" | "process" | "none";
+    maxValueBytes: number;
+    maxBatchOps: number;
+  };
+  /** Values in the order of `keys`; `undefined` where there is none. */
+  read(keys: Key[]): MaybePromise<(Uint8Array | undefined)[]>;
+  /** Entries whose key begins with `prefix`, in key order. Stops at `limit` entries or before passing `maxBytes`
+   *  (but returns one entry at least). */
+  scan(
+    prefix: Key,
+    options: { after?: Key; limit: number; maxBytes: number; reverse?: boolean; keysOnly?: boolean },
+  ): MaybePromise<[Key, Uint8Array][]>;
+  /** All or nothing; resolves when it is as durable as asked. */
+  commit(batch: Batch): MaybePromise<void>;
+  close?(): MaybePromise<void>;
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------
+
+export interface SessionOptions extends CompactOptions {
+  /** The app's own name for the session; default a new one. */
+  id?: string;
+  /** Default: IndexedDB where there is one, else memory. */
+  store?: Store | "memory" | "indexeddb";
+  systemPrompt?: string | (() => string);
+}
+
+export interface SessionEvents {
+  /** `S1.14`. */
+  offload: { count: number; freedTokens: number };
+  /** `S1.14`. */
+  compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
+  progress: Progress;
+  warning: { code: string; message: string };
+  dataloss: { reason: string; lostRecords?: number };
+}
+
+export interface Session<M = Message> extends AsyncDisposable {
+  readonly id: string;
+  readonly format: Format | undefined;
+  /** Durable when it resolves. */
+  append(...messages: M[]): Promise<void>;
+  /** Hand over the whole history instead: known messages are recognised, the rest appended. A changed past is
+   *  reported with the index where it differs, and nothing is appended. */
+  sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }>;
+  /** The messages to send now, made to fit as the preset says. */
+  prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
+  /** `/compact` (`S1.13`). */
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M>>;
+  /** What `prepare` would do now. */
+  plan(): Plan;
+  /** `/context` (`S1.13`). */
+  getContextUsage(): ContextUsage;
+  /** The fate of every message of the session. */
+  explain(): LedgerEntry[];
+  /** The text of an offload: characters `offset .. offset + limit`. */
+  read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
+  on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
+  /** Waits for what is under way, then releases the engine's memory. */
+  close(): Promise<void>;
+  /** Removes everything that the session stored. */
+  delete(): Promise<void>;
+}
