@@ -70,3 +70,57 @@ pub(super) fn replace_text(message: &mut Value<'_>, content: &str) {
         }
     }
 }
+
+/// The object without these fields.
+pub(super) fn without<'v>(value: &'v Value<'v>, keys: &[&str]) -> Value<'v> {
+    let kept = |fields: &'v ObjectAsVec<'v>| -> Value<'v> {
+        Value::Object(
+            fields
+                .iter()
+                .filter(|(key, _)| !keys.contains(key))
+                .map(|(key, field)| (key, field.clone()))
+                .collect(),
+        )
+    };
+    match value {
+        Value::Object(fields) if !tagged::is_escaped(value) => kept(fields),
+        Value::Object(fields) => {
+            let inner = |(key, field): (&'v str, &'v Value<'v>)| match (key, field) {
+                ("v", Value::Object(plain)) => (key, kept(plain)),
+                _ => (key, field.clone()),
+            };
+            Value::Object(fields.iter().map(inner).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Replaces lone surrogates by U+FFFD everywhere inside.
+pub(super) fn make_well_formed(value: &mut Value<'_>) {
+    if tagged::is_ill_formed_text(value) {
+        *value = text(&tagged::text(value).unwrap_or_default());
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(make_well_formed),
+        Value::Object(fields) => {
+            let keys: Vec<String> = fields.keys().map(str::to_owned).collect();
+            for key in keys {
+                if let Some(field) = fields.get_mut(&key) {
+                    make_well_formed(field);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Takes the `cache_control` off a block and the blocks inside it: what is left is what the model sees.
+pub(super) fn unmark(block: &mut Value<'_>) {
+    if field_mut(block, "cache_control").is_some() {
+        set(block, "cache_control", Value::Null);
+    }
+    if let Some(Value::Array(inner)) = field_mut(block, "content") {
+        inner.iter_mut().for_each(unmark);
+    }
+}

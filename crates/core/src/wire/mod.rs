@@ -9,6 +9,7 @@ mod detect;
 mod edit;
 mod openai_chat;
 mod read;
+mod rules;
 mod tagged;
 
 pub use detect::detect;
@@ -102,6 +103,17 @@ pub enum Repaired {
     },
 }
 
+/// What is left of a message without its bound reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unbound {
+    /// It has none.
+    Same,
+    /// The message without it: JSON text.
+    Changed(String),
+    /// Nothing: the message must go.
+    Nothing,
+}
+
 /// Who a new message is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
@@ -136,6 +148,12 @@ pub trait Wire: Sync {
     /// changed. Exchanges that are broken (a call with no result, a result with no call, arguments that are not a
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
+
+    /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
+    /// after an edit of earlier ones (AN8).
+    fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
+        Unbound::Same
+    }
 
     /// True when two neighbouring messages of one role are refused or merged by the provider.
     fn alternates(&self) -> bool;

@@ -89,28 +89,22 @@ pub(super) fn data_url_length(url: &str) -> Option<usize> {
     Some(if kind.ends_with(";base64") { base64_length(data) } else { data.len() })
 }
 
-/// True when a string anywhere inside holds a lone surrogate (providers answer 400).
-pub(super) fn is_ill_formed(value: &Value<'_>) -> bool {
+/// True for a string with a lone surrogate.
+pub(super) fn is_ill_formed_text(value: &Value<'_>) -> bool {
     match tag(value) {
         Some(("utf16", units)) => char::decode_utf16(utf16(units)).any(|unit| unit.is_err()),
-        Some((_, payload)) => is_ill_formed(payload),
-        None => match value {
-            Value::Array(items) => items.iter().any(is_ill_formed),
-            Value::Object(fields) => fields.iter().any(|(_, field)| is_ill_formed(field)),
-            _ => false,
-        },
+        _ => false,
     }
 }
 
-/// The value with every lone surrogate replaced by U+FFFD.
-pub(super) fn well_formed<'a>(value: &'a Value<'a>) -> Value<'a> {
-    match (tag(value), value) {
-        (Some(("utf16", units)), _) => Value::Str(Cow::Owned(String::from_utf16_lossy(&utf16(units)))),
-        (_, Value::Array(items)) => Value::Array(items.iter().map(well_formed).collect()),
-        (_, Value::Object(fields)) => {
-            Value::Object(fields.iter().map(|(key, field)| (key, well_formed(field))).collect())
+/// True when a string anywhere inside has a lone surrogate (providers answer 400).
+pub(super) fn is_ill_formed(value: &Value<'_>) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(is_ill_formed),
+        Value::Object(fields) => {
+            is_ill_formed_text(value) || fields.iter().any(|(_, field)| is_ill_formed(field))
         }
-        _ => value.clone(),
+        _ => false,
     }
 }
 

@@ -1,11 +1,15 @@
 //! Anthropic Messages.
 
 mod read;
+mod repair;
+mod rules;
+mod turns;
 
-use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Problem, Repaired, Unbound, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
+use std::borrow::Cow;
 
 pub(super) struct Anthropic;
 
@@ -31,12 +35,22 @@ impl Wire for Anthropic {
         Some(super::json(&edited))
     }
 
-    fn validate(&self, _messages: &[Value<'_>], _strict: bool) -> Vec<Problem> {
-        Vec::new()
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        let values: Vec<&Value<'_>> = messages.iter().collect();
+        let mut problems = super::rules::problems(rules::find(&values));
+        if strict {
+            problems.extend(rules::strict(messages));
+            problems.sort_by_key(|problem| problem.index);
+        }
+        problems
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
-        ((0..messages.len()).map(Repaired::Keep).collect(), Vec::new())
+        repair::repair(messages)
+    }
+
+    fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
+        repair::without_reasoning(message)
     }
 
     fn alternates(&self) -> bool {
@@ -44,8 +58,13 @@ impl Wire for Anthropic {
     }
 }
 
-fn kind<'a>(block: &'a Value<'a>) -> Option<std::borrow::Cow<'a, str>> {
+fn kind<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
     tagged::field(block, "type").and_then(tagged::text)
+}
+
+/// The types of a message's blocks.
+fn content_kinds<'a>(message: &'a Value<'a>) -> impl Iterator<Item = Cow<'a, str>> {
+    super::content_blocks(message).iter().map(|block| kind(block).unwrap_or_default())
 }
 
 /// Content blocks of other formats; an unknown block is no evidence.

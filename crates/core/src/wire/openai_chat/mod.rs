@@ -1,11 +1,14 @@
 //! OpenAI Chat Completions, and the dialects of the servers that speak it.
 
 mod read;
+mod rules;
 
+use super::rules::Repair;
 use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
+use std::borrow::Cow;
 
 pub(super) struct OpenaiChat;
 
@@ -32,12 +35,20 @@ impl Wire for OpenaiChat {
         Some(super::json(&edited))
     }
 
-    fn validate(&self, _messages: &[Value<'_>], _strict: bool) -> Vec<Problem> {
-        Vec::new()
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        let values: Vec<&Value<'_>> = messages.iter().collect();
+        let mut problems = super::rules::problems(rules::find(&values));
+        if strict {
+            problems.extend(rules::strict(messages));
+            problems.sort_by_key(|problem| problem.index);
+        }
+        problems
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
-        ((0..messages.len()).map(Repaired::Keep).collect(), Vec::new())
+        let mut repair = Repair::of(messages);
+        repair.until_clean(rules::find, rules::apply);
+        repair.finish()
     }
 
     fn alternates(&self) -> bool {
@@ -45,7 +56,7 @@ impl Wire for OpenaiChat {
     }
 }
 
-fn role<'a>(message: &'a Value<'a>) -> Option<std::borrow::Cow<'a, str>> {
+fn role<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {
     tagged::field(message, "role").and_then(tagged::text)
 }
 
