@@ -8,6 +8,6 @@
 pub mod error;
 pub mod message;
 pub mod tokens;
-// pub mod wire;
+pub mod wire;
 
 pub use error::{Code, Error, Result};
