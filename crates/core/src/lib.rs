@@ -7,6 +7,7 @@
 
 pub mod error;
 pub mod message;
+pub mod summary;
 pub mod tokens;
 pub mod wire;
 
