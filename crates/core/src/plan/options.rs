@@ -14,6 +14,8 @@ const MAX_TOKENS: usize = 1_000_000_000;
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
 const DEFAULT_OUTPUT: usize = 16_384;
+/// How long one attempt at a summary may take by default.
+const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
 
@@ -81,6 +83,29 @@ pub struct Settings {
     pub instructions: Option<String>,
 }
 
+impl Default for Settings {
+    /// The settings that an empty options object gives.
+    fn default() -> Self {
+        let numbers = OFFLOAD.numbers;
+        Settings {
+            preset: &OFFLOAD,
+            numbers,
+            format: None,
+            estimator: Estimator::default(),
+            app_counts: false,
+            app_redacts: false,
+            window: DEFAULT_WINDOW,
+            hard_limit: DEFAULT_WINDOW - DEFAULT_OUTPUT,
+            summariser: Summariser::Extractive,
+            summary_model: None,
+            fallback: OFFLOAD.fallback,
+            keep: Keep::Messages(numbers.preserve_count),
+            timeout_ms: DEFAULT_TIMEOUT_MS,
+            instructions: None,
+        }
+    }
+}
+
 impl Settings {
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
     /// `hasTokenCounter`, `hasRedact`.
@@ -127,7 +152,7 @@ impl Settings {
             summariser,
             fallback,
             keep: keep(&options, numbers.preserve_count)?,
-            timeout_ms: options.integer("timeoutMs", 1, 86_400_000)?.unwrap_or(120_000) as u64,
+            timeout_ms: options.integer("timeoutMs", 1, 86_400_000)?.map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
             instructions: options.text("instructions")?.map(str::to_string),
         })
     }

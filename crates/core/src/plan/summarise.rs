@@ -262,7 +262,7 @@ async fn ask(
         spent.calls += 1;
         held.release();
         let answer = call(io, &settings, &request, attempt).await;
-        held.acquire(io).await?;
+        held.acquire()?;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
         match answer {
             Ok((text, usage)) => {
@@ -298,7 +298,7 @@ async fn ask(
         if attempt < numbers.retry_count {
             held.release();
             let slept = io.sleep(wait).await;
-            held.acquire(io).await?;
+            held.acquire()?;
             slept.map_err(|failure| failure.into_error(Code::Aborted))?;
         }
     }

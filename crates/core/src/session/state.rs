@@ -12,6 +12,7 @@ use crate::plan::Settings;
 use crate::step::{Io, Scan};
 use crate::wire::{self, Format};
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Bytes of one part of an offload.
@@ -204,6 +205,25 @@ impl State {
             }
         }
         Ok(items)
+    }
+
+    /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
+    pub(crate) async fn log_bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
+        let held: HashMap<usize, &Rc<str>> = self
+            .context
+            .items()
+            .iter()
+            .filter_map(|item| match item.origin {
+                Origin::Message(place) => Some((place.index, &item.body)),
+                _ => None,
+            })
+            .collect();
+        let wanted = from..to.min(self.row.messages);
+        if let Some(bodies) = wanted.clone().map(|index| held.get(&index).map(|body| Rc::clone(body))).collect() {
+            return Ok(bodies);
+        }
+        let all = self.read_tail(io, 0, self.row.next_seq).await?;
+        Ok(all.into_iter().skip(from).take(wanted.len()).filter_map(|(_, body)| body).collect())
     }
 
     /// Reads the bodies that are still missing from the log.
