@@ -38,7 +38,12 @@ async function load(source: EngineSource | Promise<EngineSource>): Promise<void>
   const fetched = typeof given === "string" || given instanceof URL ? await fetch(given) : given;
   const module = fetched instanceof Response ? await compile(fetched) : fetched;
   // Compiled first and started at once: the engine may have been started by another entry meanwhile.
-  start(ArrayBuffer.isView(module) || module instanceof ArrayBuffer ? await WebAssembly.compile(module) : module);
+  start(isBytes(module) ? await WebAssembly.compile(module) : module);
+}
+
+/** Not asked the other way round: a compiled module may come from another realm, where `instanceof` is false. */
+function isBytes(source: WebAssembly.Module | BufferSource): source is BufferSource {
+  return ArrayBuffer.isView(source) || source instanceof ArrayBuffer;
 }
 
 async function compile(response: Response): Promise<WebAssembly.Module> {
