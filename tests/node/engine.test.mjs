@@ -1,18 +1,26 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { runInNewContext } from "node:vm";
 
 const dist = new URL("../../pkg/dist/", import.meta.url);
 const bytes = readFileSync(new URL("../core.wasm", dist));
 const { version } = JSON.parse(readFileSync(new URL("../package.json", dist), "utf8"));
 
-let copies = 0;
-/** The loader as it is before anything was called: a copy of its own. */
-function fresh() {
-  copies += 1;
-  return import(new URL(`engine.js?${copies}`, dist));
+/** The loader and the glue as they are before anything was called: copies of their own. */
+async function fresh(context) {
+  const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  for (const file of ["engine.js", "errors.js", "wasm/core.js"]) {
+    cpSync(new URL(file, dist), join(folder, file), { recursive: true });
+  }
+  return import(pathToFileURL(join(folder, "engine.js")));
 }
 
 const isCode = (code) => (error) => error.name === "CompactionError" && error.code === code;
@@ -24,8 +32,8 @@ function trap() {
   new WebAssembly.Instance(new WebAssembly.Module(module)).exports.t();
 }
 
-test("a call before `initialize` says what to do", async () => {
-  const engine = await fresh();
+test("a call before `initialize` says what to do", async (context) => {
+  const engine = await fresh(context);
   assert.throws(() => versionOf(engine), isCode("closed"));
   assert.throws(() => versionOf(engine), /initialize/);
 });
@@ -38,24 +46,32 @@ for (const [form, source] of [
   ["a response", () => new Response(bytes, { headers: { "content-type": "application/wasm" } })],
   ["a response of another type", () => new Response(bytes, { headers: { "content-type": "text/plain" } })],
 ]) {
-  test(`the engine starts from ${form}`, async () => {
-    const engine = await fresh();
+  test(`the engine starts from ${form}`, async (context) => {
+    const engine = await fresh(context);
     await engine.initialize(source());
     assert.equal(versionOf(engine), version);
   });
 }
 
+test("lesson: edge sandboxes hand over a module of another realm", async (context) => {
+  const { start, ...engine } = await fresh(context);
+  const foreign = runInNewContext("(bytes) => new WebAssembly.Module(bytes)")(bytes);
+  assert.ok(!(foreign instanceof WebAssembly.Module));
+  start(foreign);
+  assert.equal(versionOf(engine), version);
+});
+
 test("the engine starts from an address", async (context) => {
   const server = createServer((_, response) => response.end(bytes)).listen(0, "127.0.0.1");
   context.after(() => server.close());
   await once(server, "listening");
-  const engine = await fresh();
+  const engine = await fresh(context);
   await engine.initialize(`http://127.0.0.1:${server.address().port}/core.wasm`);
   assert.equal(versionOf(engine), version);
 });
 
-test("`initialize` tries again after a failure, and then only once", async () => {
-  const engine = await fresh();
+test("`initialize` tries again after a failure, and then only once", async (context) => {
+  const engine = await fresh(context);
   await assert.rejects(engine.initialize(new Response("", { status: 404 })), isCode("not_found"));
   await assert.rejects(engine.initialize(Uint8Array.of(1, 2, 3)), WebAssembly.CompileError);
   assert.throws(() => versionOf(engine), isCode("closed"));
@@ -64,24 +80,24 @@ test("`initialize` tries again after a failure, and then only once", async () =>
   assert.equal(versionOf(engine), version);
 });
 
-test("lesson: after a trap the memory is half changed, so every later call is refused", async () => {
-  const engine = await fresh();
+test("lesson: after a trap the memory is half changed, so every later call is refused", async (context) => {
+  const engine = await fresh(context);
   await engine.initialize(bytes);
   const isPoisoned = (error) => isCode("poisoned")(error) && error.cause instanceof WebAssembly.RuntimeError;
   assert.throws(() => engine.call(trap), isPoisoned);
   assert.throws(() => versionOf(engine), isPoisoned);
 });
 
-test("lesson: a stack overflow is a trap too", async () => {
-  const engine = await fresh();
+test("lesson: a stack overflow is a trap too", async (context) => {
+  const engine = await fresh(context);
   await engine.initialize(bytes);
   const forever = () => forever() + 1;
   assert.throws(() => engine.call(forever), isCode("poisoned"));
   assert.throws(() => versionOf(engine), isCode("poisoned"));
 });
 
-test("an error that the engine reports leaves it running", async () => {
-  const engine = await fresh();
+test("an error that the engine reports leaves it running", async (context) => {
+  const engine = await fresh(context);
   await engine.initialize(bytes);
   const fail = () => {
     throw new RangeError("out of range");

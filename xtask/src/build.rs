@@ -24,12 +24,27 @@ pub(crate) fn build(root: &Path) -> Result<()> {
 fn compile(root: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let folder = root.join("target");
-    run(Command::new(cargo)
+    let mut command = Command::new(cargo);
+    command
         .current_dir(root)
-        .args(["build", "--quiet", "--release", "--package", "context-compactor", "--lib", "--target", TARGET])
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--package",
+            "context-compactor",
+            "--lib",
+            "--target",
+            TARGET,
+        ])
         .arg("--target-dir")
         .arg(&folder)
-        .env("CARGO_ENCODED_RUSTFLAGS", flags()))?;
+        .env("CARGO_ENCODED_RUSTFLAGS", flags());
+    // Where no standard library for WebAssembly is at hand, only its source is.
+    if env::var_os("CC_BUILD_STD").is_some() {
+        command.arg("-Zbuild-std=std,panic_abort").env("RUSTC_BOOTSTRAP", "1");
+    }
+    run(&mut command)?;
     Ok(folder.join(TARGET).join("release/context_compactor.wasm"))
 }
 

@@ -35,7 +35,9 @@ pub(crate) fn generate(compiled: &Path, folder: &Path) -> Result<Glue> {
     output.emit(folder)?;
     let js = fs::read_to_string(folder.join("core.js"))?;
     if js.contains("snippets/") {
-        return Err("a dependency brings JavaScript files of its own, which the package does not carry".into());
+        return Err(
+            "a dependency brings JavaScript files of its own, which the package does not carry".into()
+        );
     }
     if js.matches(MODULE_TEST).count() != 1 {
         return Err(format!("the glue does not hold `{MODULE_TEST}` once: adapt xtask/src/glue.rs").into());

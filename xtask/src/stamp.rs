@@ -62,3 +62,37 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_current_until_an_input_or_an_output_changes() -> Result<()> {
+        let folder = std::env::temp_dir().join(format!("xtask-stamp-{}", std::process::id()));
+        fs::create_dir_all(folder.join("in"))?;
+        let is_current = |write: bool| -> Result<bool> {
+            let mut stamp = Stamp::new(folder.join("stamp"))?;
+            stamp.input(&folder.join("in"))?;
+            stamp.output(folder.join("out"));
+            let current = stamp.is_current();
+            if write {
+                stamp.write()?;
+            }
+            Ok(current)
+        };
+        fs::write(folder.join("in/a"), "1")?;
+        fs::write(folder.join("out"), "")?;
+        assert!(!is_current(true)?, "nothing was made yet");
+        assert!(is_current(false)?, "nothing has changed");
+        fs::write(folder.join("in/a"), "2")?;
+        assert!(!is_current(true)?, "other contents");
+        fs::write(folder.join("in/b"), "")?;
+        assert!(!is_current(true)?, "another file");
+        fs::rename(folder.join("in/b"), folder.join("in/c"))?;
+        assert!(!is_current(true)?, "another name");
+        fs::remove_file(folder.join("out"))?;
+        assert!(!is_current(false)?, "no output");
+        Ok(fs::remove_dir_all(&folder)?)
+    }
+}
