@@ -8,7 +8,7 @@
 use crate::error::{Code, Error, Result};
 use crate::session::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
-use crate::wire::provider::HttpRequest;
+use crate::wire::provider::{self, HttpRequest};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ pub enum Effect {
     Now,
     /// A string never given before: [`Event::Text`].
     NewId,
-    /// The app's own `tokenCounter` for one message: [`Event::Number`]. `seq` names a message that the app handed
-    /// over, so that it is asked about its own object; `body` is the message's JSON text.
+    /// The app's own `tokenCounter` for one message: [`Event::Number`]. `whose` names a message that the app
+    /// handed over, so that it is asked about its own object.
     Count {
-        /// Log position of a message of the app; `None` for one of ours.
-        seq: Option<u64>,
+        /// Whose it is.
+        whose: Whose,
         /// JSON text.
         body: Rc<str>,
     },
@@ -76,6 +76,17 @@ impl Effect {
     pub fn parks(&self) -> bool {
         matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_))
     }
+}
+
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
 }
 
 /// A range of keys to read.
@@ -243,19 +254,31 @@ impl Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Prompt tokens, without those read from or written to a cache.
+    /// Prompt tokens, cached or not.
     pub input_tokens: u64,
-    /// Completion tokens.
+    /// Tokens of the answer.
     pub output_tokens: u64,
-    /// Prompt tokens read from a cache.
+    /// The part of them that was read from a cache.
     #[serde(default)]
     pub cache_read_tokens: u64,
-    /// Prompt tokens written to a cache.
+    /// The part of them that was written to a cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// Completion tokens spent on reasoning.
+    /// The part of them that was reasoning.
     #[serde(default)]
     pub reasoning_tokens: u64,
+}
+
+impl From<provider::Usage> for Usage {
+    fn from(usage: provider::Usage) -> Self {
+        Usage {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_read_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+            reasoning_tokens: usage.reasoning,
+        }
+    }
 }
 
 impl std::ops::AddAssign for Usage {
@@ -333,8 +356,8 @@ impl Io {
     }
 
     /// Tokens of one message by the app's own counter.
-    pub async fn count(&self, seq: Option<u64>, body: &Rc<str>) -> Result<usize> {
-        match self.ask(Effect::Count { seq, body: Rc::clone(body) }).await {
+    pub async fn count(&self, whose: Whose, body: &Rc<str>) -> Result<usize> {
+        match self.ask(Effect::Count { whose, body: Rc::clone(body) }).await {
             Event::Number(tokens) if tokens.is_finite() && tokens >= 0.0 => Ok(tokens.ceil() as usize),
             other => Err(answer_error("tokenCounter", &other)),
         }

@@ -211,7 +211,7 @@ fn summariser(options: &Reader<'_>) -> Result<Summariser> {
             .ok_or_else(|| required("kind"))?,
         model: provider.text("model")?.ok_or_else(|| required("model"))?.to_string(),
         url: provider.text("url")?.map(str::to_string),
-        headers: provider.texts("headers")?,
+        headers: provider.texts("headers")?.into_iter().collect(),
     }))
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::message::{Message, Role};
 use crate::reduce::offload;
 use crate::session::{Cause, Change, Held, Item, Origin, Splice, State, ids, ledger, measure, offloads};
-use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage};
+use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
 use crate::wire::{self, Author, provider};
 use std::rc::Rc;
@@ -317,7 +317,7 @@ struct Attempt {
 impl Attempt {
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
-        let overflow = provider::is_context_overflow(failure.status, "", &failure.message);
+        let overflow = provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
         let error = Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
         Attempt {
             aborted: code == Some(Code::Aborted),
@@ -342,12 +342,18 @@ async fn call(
             .await
             .map_err(Attempt::thrown);
     };
-    let http = provider::request(provider, request);
+    let prompt = provider::Prompt {
+        system: request.system.clone(),
+        messages: request.messages.iter().map(|message| message.content.clone()).collect(),
+        max_tokens: request.max_tokens,
+    };
+    let http = provider::request(provider, &prompt);
     let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
     let now = io.now().await.unwrap_or(0);
     let (status, headers, body) = answer;
-    match provider::response(provider.kind, status, &headers, &body, now) {
-        Ok(answer) => Ok((answer.text, answer.usage)),
+    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    match provider::response(provider, status, header, &body, now) {
+        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
         Err(failure) => Err(Attempt {
             error: Error::new(Code::SummaryFailed, failure.message),
             aborted: false,
@@ -362,7 +368,7 @@ async fn call(
 async fn candidate(io: &Io, state: &State, proposal: &Proposal, text: &str) -> Result<Item> {
     let marked = format!("{}{text}", state.settings.preset.summary_marker);
     let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, &marked));
-    let size = measure(io, &state.settings, state.format(), None, &body).await?;
+    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
     if size.tokens >= proposal.replaced_tokens {
         return Err(Error::new(
             Code::SummaryRejected,
@@ -392,7 +398,7 @@ async fn commit(
     if proposal.acknowledge {
         let text = held.settings.preset.acknowledgement;
         let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::Assistant, text));
-        let size = measure(io, &held.settings, held.format(), None, &body).await?;
+        let size = measure(io, &held.settings, held.format(), Whose::Ours, &body).await?;
         tokens += size.tokens;
         insert.push(Item { body, size, origin: Origin::Acknowledgement });
     }

@@ -3,7 +3,7 @@
 use crate::error::{Code, Error, Result};
 use crate::plan::{Edit, Rung, Trigger};
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
-use crate::step::{Effect, Io, Level, Notice, Progress, Stage};
+use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
 use std::rc::Rc;
 
@@ -155,7 +155,7 @@ async fn store(io: &Io, held: &mut Held, moves: &[Move], trigger: Trigger) -> Re
     let mut freed = 0;
     for planned in moves {
         let mut item = edited(held, planned)?;
-        item.size = measure(io, &held.settings, held.format(), None, &item.body).await?;
+        item.size = measure(io, &held.settings, held.format(), Whose::Ours, &item.body).await?;
         freed += planned.item.size.tokens.saturating_sub(item.size.tokens);
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().cloned());

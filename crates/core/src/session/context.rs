@@ -1,6 +1,7 @@
 //! The active context: what the model sees, item by item, with running totals.
 
 use crate::message::Role;
+use crate::step::Whose;
 use std::rc::Rc;
 
 /// One message of the active context.
@@ -88,6 +89,14 @@ impl Origin {
         match self {
             Origin::Message(place) | Origin::Offloaded { place, .. } => Some(*place),
             Origin::Summary { .. } | Origin::Acknowledgement => None,
+        }
+    }
+
+    /// Whose message it is, for the app's own counter.
+    pub(crate) fn whose(&self) -> Whose {
+        match self {
+            Origin::Message(place) => Whose::Logged(place.seq),
+            _ => Whose::Ours,
         }
     }
 

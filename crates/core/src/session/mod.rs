@@ -13,10 +13,10 @@ mod usage;
 
 pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
-pub use operations::{Appended, Compacted, Prepared, Session, Synced};
+pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced};
 pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, NewBlob, State, measure, size_of};
+pub(crate) use state::{Change, NewBlob, State, measure};

@@ -11,7 +11,7 @@ use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
-use crate::step::{Effect, Io, Level, Machine, Notice, Scan};
+use crate::step::{Effect, Io, Level, Machine, Notice, Scan, Whose};
 use crate::wire::{self, Author, Evidence, Format, Repaired};
 use serde::Serialize;
 use serde_json_borrow::Value;
@@ -304,8 +304,7 @@ async fn admit(io: &Io, state: &mut State, bodies: Vec<Rc<str>>, first: usize) -
         let message = state.format().wire().read(first + nth, value)?;
         let mut size = size_of(&state.settings, &message);
         if state.settings.app_counts {
-            // The app's counter is asked about its own object: the host finds it by its place among the new ones.
-            size.tokens = io.count(Some(state.row.next_seq + nth as u64), body).await?;
+            size.tokens = io.count(Whose::New(nth), body).await?;
         }
         measured.push((Rc::clone(body), size));
     }
@@ -328,8 +327,7 @@ async fn settle_format(io: &Io, state: &mut State, values: &[Value<'_>]) -> Resu
         let items = state.context.items().to_vec();
         let mut context = Vec::with_capacity(items.len());
         for item in items {
-            let seq = item.origin.place().map(|place| place.seq);
-            let size = measure(io, &state.settings, format, seq, &item.body).await?;
+            let size = measure(io, &state.settings, format, item.origin.whose(), &item.body).await?;
             context.push(Item { size, ..item });
         }
         state.context = context.into_iter().collect();
@@ -369,7 +367,7 @@ async fn count_fixed(io: &Io, state: &State, fixed: &[String]) -> Result<usize> 
     for text in fixed.iter().filter(|text| !text.is_empty()) {
         tokens += if state.settings.app_counts {
             let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, text));
-            io.count(None, &body).await?
+            io.count(Whose::Ours, &body).await?
         } else {
             state.settings.estimator.text(text)
         };

@@ -14,7 +14,7 @@ pub const SCHEMA: u32 = 100;
 /// The row of a session that changes; everything else is written once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionRow {
+pub(crate) struct SessionRow {
     /// [`SCHEMA`].
     pub v: u32,
     /// Counts the commits that put this row, from 1: the version that the next commit expects.
@@ -52,7 +52,7 @@ pub struct SessionRow {
 /// Kinds of log row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A message of the app.
     Message,
     /// The context changed: the row says to which view and why.
@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// A log row.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct LogRow<'a> {
+pub(crate) struct LogRow<'a> {
     /// [`SCHEMA`].
     pub v: u32,
     /// Position in the log.
@@ -84,7 +84,7 @@ pub struct LogRow<'a> {
 }
 
 /// The chain value after a message with this content.
-pub fn chain(before: &str, body: &str) -> String {
+pub(crate) fn chain(before: &str, body: &str) -> String {
     let digest = ids::hash(&[before.as_bytes(), body.as_bytes()]);
     ids::hex(digest.first_chunk::<16>().map_or(&[][..], |half| &half[..]))
 }
@@ -92,7 +92,7 @@ pub fn chain(before: &str, body: &str) -> String {
 const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
 
 /// Writes a log row; returns its bytes and its hash in hex.
-pub fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
+pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
     let mut line = encode(row)?;
     let hash = ids::sha256_hex(&line);
     line.pop();
@@ -103,7 +103,7 @@ pub fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
 /// Reads a log row and checks its hash; returns the hash too.
 ///
 /// Errors: [`Code::StoreCorrupt`] when it is not what was written, [`Code::SchemaTooNew`].
-pub fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
+pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
     let corrupt = || Error::new(Code::StoreCorrupt, "a row of the log is not what was written");
     let split = bytes.len().checked_sub(HASH_TAIL).ok_or_else(corrupt)?;
     let (line, tail) = bytes.split_at(split);
@@ -120,7 +120,7 @@ pub fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
 /// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ViewRow {
+pub(crate) struct ViewRow {
     /// [`SCHEMA`].
     pub v: u32,
     /// Number of the view, from 1.
@@ -144,7 +144,7 @@ pub struct ViewRow {
 /// What led to a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cause {
+pub(crate) struct Cause {
     /// The rung of the ladder.
     pub rung: String,
     /// `auto`, `manual` or `overflow`.
@@ -167,7 +167,7 @@ pub struct Cause {
 
 /// Stored form of [`Splice`].
 #[derive(Debug, Serialize, Deserialize)]
-pub struct StoredSplice {
+pub(crate) struct StoredSplice {
     /// First item that is replaced.
     pub at: usize,
     /// How many.
@@ -179,7 +179,7 @@ pub struct StoredSplice {
 /// Stored form of one or several items.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum StoredItem {
+pub(crate) enum StoredItem {
     /// A run of the app's messages: first log position, first index, count (log positions are consecutive).
     Messages(u64, usize, usize),
     /// A message with results offloaded.
@@ -210,14 +210,14 @@ pub enum StoredItem {
 }
 
 /// The stored form of items; neighbouring messages become runs.
-pub fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
+pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
     let raw = |body: &Rc<str>| {
         RawValue::from_string(body.to_string())
             .map_err(|error| Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}")))
     };
     let mut stored: Vec<StoredItem> = Vec::new();
     for item in items {
-        stored.push(match &item.origin {
+        let next = match &item.origin {
             Origin::Message(Place { seq, index }) => {
                 if let Some(StoredItem::Messages(first, start, count)) = stored.last_mut()
                     && *first + *count as u64 == *seq
@@ -240,16 +240,17 @@ pub fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 covers: covers.clone(),
             },
             Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
-        });
+        };
+        stored.push(next);
     }
     Ok(stored)
 }
 
 /// An item whose body is not read from the store yet: `None` for a message of the app.
-pub type Unread = (Origin, Option<Rc<str>>);
+pub(crate) type Unread = (Origin, Option<Rc<str>>);
 
 /// Items from their stored form.
-pub fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
+pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
     let mut items = Vec::new();
     for item in stored {
         match item {
@@ -275,7 +276,7 @@ fn text(body: &RawValue) -> Rc<str> {
 }
 
 /// The stored form of a change of `context`, or of the whole result where that is due.
-pub fn store_change(
+pub(crate) fn store_change(
     context: &Context,
     splices: &[Splice],
     generation: u64,
@@ -295,7 +296,7 @@ pub fn store_change(
 }
 
 /// Serialises a record.
-pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
+pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
     serde_json::to_vec(record)
         .map_err(|error| Error::new(Code::Poisoned, format!("a record could not be written: {error}")))
 }
@@ -303,7 +304,7 @@ pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
 /// Reads a record and checks its version.
 ///
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
-pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     #[derive(Deserialize)]
     struct Version {
         v: u32,

@@ -9,7 +9,7 @@ use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, Unread, ViewR
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
-use crate::step::{Io, Scan};
+use crate::step::{Io, Scan, Whose};
 use crate::wire::{self, Format};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -112,8 +112,7 @@ impl State {
         let format = self.format();
         self.context = Context::default();
         for (origin, body) in self.fill(io, unread).await? {
-            let seq = origin.place().map(|place| place.seq);
-            let size = measure(io, &self.settings, format, seq, &body).await?;
+            let size = measure(io, &self.settings, format, origin.whose(), &body).await?;
             self.context.push(Item { body, size, origin });
         }
         ledger::conserve(self.context.items(), self.row.messages)
@@ -134,8 +133,7 @@ impl State {
         self.row = row;
         let format = self.format();
         for (origin, body) in self.fill(io, unread).await? {
-            let seq = origin.place().map(|place| place.seq);
-            let size = measure(io, &self.settings, format, seq, &body).await?;
+            let size = measure(io, &self.settings, format, origin.whose(), &body).await?;
             self.context.push(Item { body, size, origin });
         }
         Ok(false)
@@ -486,14 +484,14 @@ pub(crate) async fn measure(
     io: &Io,
     settings: &Settings,
     format: Format,
-    seq: Option<u64>,
+    whose: Whose,
     body: &Rc<str>,
 ) -> Result<Size> {
-    let value = wire::parse(seq.unwrap_or(0) as usize, body)?;
-    let message = format.wire().read(seq.unwrap_or(0) as usize, &value)?;
+    let value = wire::parse(0, body)?;
+    let message = format.wire().read(0, &value)?;
     let mut size = size_of(settings, &message);
     if settings.app_counts {
-        size.tokens = io.count(seq, body).await?;
+        size.tokens = io.count(whose, body).await?;
     }
     Ok(size)
 }

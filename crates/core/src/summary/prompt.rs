@@ -91,6 +91,9 @@ pub struct SummaryRequest {
     pub facts: Vec<Fact>,
     /// Something was shortened or left out to stay within `max_input_tokens`.
     pub truncated: bool,
+    /// The summariser's model as the app named it, for its `summarize` to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A message of a [`SummaryRequest`].
@@ -132,6 +135,7 @@ impl Prompt {
             target_tokens: target,
             facts: facts(messages),
             truncated: fitted.truncated,
+            model: None,
         })
     }
 }
