@@ -11,6 +11,7 @@ pub mod plan;
 mod reduce;
 pub mod session;
 pub mod split;
+pub mod standalone;
 pub mod step;
 pub mod summary;
 pub mod tokens;

@@ -3,6 +3,20 @@
 use crate::error::{Error, Result};
 use serde::Serialize;
 
+/// The variables.
+pub const ENVIRONMENT: [&str; 10] = [
+    "SYNAPSE_COMPACT_TRIGGER_THRESHOLD",
+    "SYNAPSE_COMPACT_TARGET_TOKENS",
+    "SYNAPSE_COMPACT_PRESERVE_COUNT",
+    "SYNAPSE_COMPACT_MODEL",
+    "SYNAPSE_COMPACT_RETRY_COUNT",
+    "SYNAPSE_COMPACT_COOLDOWN_STEPS",
+    "SYNAPSE_MAX_CONTEXT_WINDOW",
+    "SYNAPSE_OFFLOAD_THRESHOLD",
+    "SYNAPSE_OFFLOAD_SCAN_RATIO",
+    "SYNAPSE_OFFLOAD_MIN_CHARS",
+];
+
 /// Options that an environment can set; absent variables are absent here.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

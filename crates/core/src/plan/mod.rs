@@ -10,8 +10,8 @@ mod reader;
 mod result;
 mod summarise;
 
-pub use env::{EnvOffload, EnvOptions, options_from_env};
-pub use options::{Fallback, Keep, Settings, Summariser, split_keep};
+pub use env::{EnvOffload, EnvOptions, ENVIRONMENT, options_from_env};
+pub use options::{Fallback, Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{Numbers, OFFLOAD, PRESETS, Preset, Rung};
 pub use result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 

@@ -137,10 +137,8 @@ impl Settings {
         Ok(Settings {
             preset,
             numbers,
-            format: options.choice("format", &Format::ALL.map(|format| (format.as_str(), format)))?,
-            estimator: options
-                .choice("estimator", &[("calibrated", Estimator::Calibrated), ("chars4", Estimator::Chars4)])?
-                .unwrap_or_default(),
+            format: format(&options)?,
+            estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
             app_redacts: options.flag("hasRedact")?,
             window,
@@ -234,4 +232,52 @@ fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
 /// What `splitMessages` is told to keep; the default is the preset's.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
     keep(&Reader::new(options)?, OFFLOAD.numbers.preserve_count)
+}
+
+/// Options of the functions that need no session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandaloneOptions {
+    /// The messages' format, when the app says it.
+    pub format: Option<Format>,
+    /// The estimator.
+    pub estimator: Estimator,
+    /// Target length of a summary.
+    pub target_tokens: usize,
+    /// Ceiling of a summary request.
+    pub max_input_tokens: Option<usize>,
+    /// Guidance for a summary.
+    pub instructions: Option<String>,
+    /// The summary that a new one replaces.
+    pub previous_summary: Option<String>,
+    /// Rules that only some servers enforce are checked too.
+    pub strict: bool,
+}
+
+impl StandaloneOptions {
+    /// Reads and checks them.
+    ///
+    /// Errors: [`crate::Code::InvalidOption`] naming the option.
+    pub fn read(options: &Value<'_>) -> Result<Self> {
+        let options = Reader::new(options)?;
+        Ok(StandaloneOptions {
+            format: format(&options)?,
+            estimator: estimator(&options)?,
+            target_tokens: options
+                .integer("targetTokens", 1, MAX_TOKENS)?
+                .unwrap_or(OFFLOAD.numbers.target_tokens),
+            max_input_tokens: options.integer("maxInputTokens", 1, MAX_TOKENS)?,
+            instructions: options.text("instructions")?.map(str::to_string),
+            previous_summary: options.text("previousSummary")?.map(str::to_string),
+            strict: options.flag("strict")?,
+        })
+    }
+}
+
+fn format(options: &Reader<'_>) -> Result<Option<Format>> {
+    options.choice("format", &Format::ALL.map(|format| (format.as_str(), format)))
+}
+
+fn estimator(options: &Reader<'_>) -> Result<Estimator> {
+    let names = [("calibrated", Estimator::Calibrated), ("chars4", Estimator::Chars4)];
+    Ok(options.choice("estimator", &names)?.unwrap_or_default())
 }
