@@ -8,6 +8,7 @@ mod anthropic;
 mod detect;
 mod edit;
 mod openai_chat;
+pub mod provider;
 mod read;
 mod rules;
 mod tagged;
