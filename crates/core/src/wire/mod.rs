@@ -9,6 +9,7 @@ mod detect;
 pub mod provider;
 mod edit;
 mod openai_chat;
+pub mod provider;
 mod read;
 mod rules;
 mod tagged;

@@ -14,8 +14,6 @@ use std::collections::HashMap;
 pub(super) enum Fix {
     /// Take it out.
     Drop,
-    /// `content: null`.
-    NullContent,
     /// `content: ""`.
     EmptyContent,
     /// Replace lone surrogates.
@@ -73,24 +71,23 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
 }
 
 fn content_problem(value: &Value<'_>, message: &Message<'_>) -> Option<(&'static str, Fix)> {
-    let content = tagged::given(value, "content");
-    let empty = matches!(content, Some(Value::Array(blocks)) if blocks.is_empty());
-    if content.is_some() && !empty {
+    if tagged::given(value, "content").is_some() && !has_empty_content(value) {
         return None;
     }
     match message.role {
         Role::Assistant => {
             let speaks = message.calls().next().is_some()
                 || ["refusal", "audio"].into_iter().any(|key| tagged::given(value, key).is_some());
-            match (speaks, empty) {
-                (true, false) => None,
-                (true, true) => Some(("content is an empty array; make it null", Fix::NullContent)),
-                (false, _) => Some(("an assistant's message without calls must have content", Fix::Drop)),
-            }
+            (!speaks).then_some(("an assistant's message without calls must have content", Fix::Drop))
         }
         Role::Tool => Some(("a tool's message must have content; an empty text will do", Fix::EmptyContent)),
         Role::User | Role::System => Some(("the message must have content", Fix::Drop)),
     }
+}
+
+/// An empty array is as good as null for some servers (Mistral) and refused by others.
+fn has_empty_content(value: &Value<'_>) -> bool {
+    matches!(tagged::given(value, "content"), Some(Value::Array(blocks)) if blocks.is_empty())
 }
 
 /// Notes an answer; what is wrong with it when no call waits for it.
@@ -171,7 +168,6 @@ pub(super) fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     let Some(slot) = repair.slots.get_mut(position) else { return };
     match *fix {
         Fix::Drop => slot.drop(),
-        Fix::NullContent => edit::set(slot.edit(), "content", Value::Null),
         Fix::EmptyContent => edit::set(slot.edit(), "content", edit::text("")),
         Fix::WellFormed => edit::make_well_formed(slot.edit()),
         Fix::Call(nth) => {
@@ -199,7 +195,7 @@ pub(super) fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     }
 }
 
-/// Rules of stricter servers (OC4, OC6).
+/// Rules of stricter servers (OC4, OC5, OC6).
 pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut before: Option<Role> = None;
@@ -208,6 +204,9 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
         let mut report = |rule, what: &str| problems.push(Problem { rule, index, message: what.to_owned() });
         if matches!(tagged::given(value, "tool_calls"), Some(Value::Array(calls)) if calls.is_empty()) {
             report("OC4", "tool_calls is an empty array; leave the field out");
+        }
+        if has_empty_content(value) {
+            report("OC5", "content is an empty array; make it null");
         }
         if message.role == Role::System && index > 0 {
             report("OC6", "a system message must be the first one");

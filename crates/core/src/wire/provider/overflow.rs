@@ -13,23 +13,21 @@ const CODES: [&str; 6] = [
 ];
 
 /// Parts of messages that say it; all parts of one line must occur. Lower case.
-const MESSAGES: [&[&str]; 27] = [
-    // OpenAI, vLLM, DeepSeek, Groq, Together.
+const MESSAGES: [&[&str]; 25] = [
+    // OpenAI, OpenRouter, Mistral, vLLM, DeepSeek, Together.
     &["maximum context length"],
     &["context_length_exceeded"],
+    &["context length exceeded"],
     &["exceeds the context window"],
+    // Groq.
     &["reduce the length of the messages"],
-    &["please reduce the length"],
     // Anthropic, also on Bedrock and Vertex.
     &["prompt is too long"],
-    &["input length and", "exceed context limit"],
-    &["request_too_large"],
+    &["input length and `max_tokens` exceed context limit"],
     // Gemini.
     &["input token count", "exceeds the maximum"],
-    &["unable to submit request", "input token count"],
-    // Mistral.
-    &["too large for model with", "maximum context length"],
-    &["prompt contains", "tokens", "too large"],
+    // GitHub Copilot.
+    &["prompt token count", "exceeds the limit"],
     // Bedrock.
     &["input is too long for requested model"],
     &["too many input tokens"],
@@ -37,21 +35,23 @@ const MESSAGES: [&[&str]; 27] = [
     &["maximum prompt length is"],
     // Cohere.
     &["too many tokens", "size limit"],
-    // Ollama and llama.cpp.
+    // llama.cpp and Ollama.
     &["exceeds the available context size"],
     &["exceeded max context length"],
     &["input length exceeds", "context length"],
     // LM Studio.
     &["greater than the context length"],
     &["context length of only"],
-    // vLLM and TGI.
+    // TGI and vLLM.
     &["`inputs` tokens + `max_new_tokens` must be"],
-    &["is longer than the maximum model length"],
-    &["decoder prompt", "is longer than"],
-    // MiniMax, Kimi, GLM and gateways.
+    &["longer than the maximum model length"],
+    // MiniMax, Kimi, GLM.
     &["context window exceeds limit"],
     &["exceeded model token limit"],
-    &["context window of this model"],
+    &["exceeds max length", "prompt"],
+    // Gateways.
+    &["context window", "exceeded"],
+    &["exceeds", "model's context window"],
 ];
 
 /// True when an error of a provider says that the prompt is longer than the model's context window: by its HTTP
