@@ -237,7 +237,7 @@ impl Draft<'_> {
             return whole;
         }
         match self.estimator.text(&whole) {
-            tokens if tokens > cap => Cow::Owned(clip(&piece.text, tokens, cap, self.estimator)),
+            tokens if tokens > cap => Cow::Owned(clip(&piece.text, tokens, cap, self.estimator, escape)),
             _ => whole,
         }
     }
