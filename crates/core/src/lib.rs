@@ -9,6 +9,6 @@ pub mod error;
 pub mod message;
 pub mod summary;
 pub mod tokens;
-// pub mod wire;
+pub mod wire;
 
 pub use error::{Code, Error, Result};
