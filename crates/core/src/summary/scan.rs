@@ -214,7 +214,8 @@ fn is_id(word: &str) -> bool {
         // Names of standards have the shape of tickets.
         const STANDARDS: [&str; 10] =
             ["UTF", "SHA", "ISO", "RFC", "AES", "RSA", "GPT", "HTTP", "IEEE", "CVSS"];
-        return !STANDARDS.contains(&project) && (2..=10).contains(&project.len())
+        return !STANDARDS.contains(&project)
+            && (2..=10).contains(&project.len())
             && project.bytes().all(|b| b.is_ascii_uppercase())
             && (1..=7).contains(&issue.len())
             && is_digits(issue);

@@ -73,7 +73,10 @@ fn read(content: &str) -> Vec<Read> {
                 results.push(unescape(text));
                 body = after;
             } else {
-                let end = ["<tool_call ", "<tool_result ", "<tool_result>"].iter().filter_map(|tag| body.find(tag)).min();
+                let end = ["<tool_call ", "<tool_result ", "<tool_result>"]
+                    .iter()
+                    .filter_map(|tag| body.find(tag))
+                    .min();
                 let (text, after) = body.split_at(end.unwrap_or(body.len()));
                 prose.push_str(text);
                 body = after;
