@@ -1,16 +1,16 @@
 //! A summary without a model: what the user said, what was touched and run, what failed, and the lines of the
 //! conversation that carry the most facts for their length. Deterministic, in the sections of `S1.7`.
 
-use super::facts::{Fact, FactKind, collect, is_error_line, is_path_key};
+use super::facts::{Fact, FactKind, Found, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
 use super::render::{MARKER_TOKENS, clip, without_base64};
-use super::scan::entities;
 use super::text::sentences;
-use crate::message::{Message, Part, Role};
+use crate::message::{Message, Role};
 use crate::tokens::Estimator;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 
 const CONTEXT: usize = 0;
 const OVERVIEW: usize = 1;
@@ -67,7 +67,36 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
         page.add(STATUS, index, "", &status, part(12));
     }
 
-    let facts = collect(messages).into_facts();
+    let mut lines = Vec::new();
+    let found = collect(messages, &mut |index, text, known| {
+        let text = without_number(text.trim());
+        if known.is_empty() || text.len() < *EVIDENCE.start() {
+            return;
+        }
+        let prose = messages.get(index).is_some_and(|message| message.role != Role::Tool);
+        if EVIDENCE.contains(&text.len()) {
+            let tokens = estimator.text(text) + 2;
+            lines.push(Line { index, text, known: known.to_vec(), tokens, prose });
+        } else if prose {
+            // A paragraph too long for a bullet: its sentences, their facts looked up when all are known.
+            let pieces = sentences(text).filter(|piece| EVIDENCE.contains(&piece.len()));
+            lines.extend(pieces.map(|text| {
+                let tokens = estimator.text(text) + 2;
+                Line { index, text, known: Vec::new(), tokens, prose }
+            }));
+        }
+    });
+    for line in &mut lines {
+        if line.known.is_empty() {
+            found.known(line.text, &mut |id| line.known.push(id));
+        }
+        line.known.sort_unstable();
+        line.known.dedup();
+    }
+    let facts = found.facts(|kind| {
+        use FactKind::{Command, Constraint, Decision, Error};
+        matches!(kind, Command | Constraint | Decision | Error)
+    });
     page.facts(&facts, FactKind::Constraint, PREFERENCES, part(12));
     page.files(messages, part(10));
     page.facts(&facts, FactKind::Error, ISSUES, part(8));
@@ -79,7 +108,7 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
         let spent = page.add(OVERVIEW, *index, "The user: ", request, room.min(160));
         room -= spent.min(room);
     }
-    page.evidence(messages, &facts);
+    page.evidence(&lines, &found);
     page.write(target_tokens)
 }
 
@@ -154,7 +183,7 @@ impl Page {
                 }
             }
         }
-        touched.sort_by_key(|(looked_at, index, _)| (*looked_at, std::cmp::Reverse(*index)));
+        touched.sort_by_key(|(looked_at, index, _)| (*looked_at, Reverse(*index)));
         for (looked_at, index, path) in touched {
             if looked_at && seen.contains(&(path.clone(), true)) {
                 continue;
@@ -168,55 +197,31 @@ impl Page {
     }
 
     /// Fills what is left with the lines that add the most weight of facts not on the page yet, for their length.
-    fn evidence(&mut self, messages: &[Message<'_>], facts: &[Fact]) {
-        if self.left < LEAST {
-            return;
-        }
-        let ids: HashMap<(FactKind, &str), usize> =
-            facts.iter().enumerate().map(|(id, fact)| ((fact.kind, fact.text.as_str()), id)).collect();
-        let mut covered = vec![false; facts.len()];
+    fn evidence(&mut self, lines: &[Line<'_>], found: &Found) {
+        let mut weights = found.weights();
+        // What is on the page is worth nothing more.
         for item in &self.items {
-            for id in known(&item.line, &ids) {
-                covered.get_mut(id).into_iter().for_each(|covered| *covered = true);
-            }
-        }
-        let mut lines: Vec<Line<'_>> = Vec::new();
-        for (index, message) in messages.iter().enumerate() {
-            for text in message.parts.iter().filter_map(prose) {
-                for line in text.lines().map(str::trim) {
-                    // Prose by its sentences where a paragraph is too long for a bullet.
-                    let long = line.len() > *EVIDENCE.end() && message.role != Role::Tool;
-                    let pieces = if long { sentences(line).collect() } else { vec![line] };
-                    for text in pieces.into_iter().filter(|piece| EVIDENCE.contains(&piece.len())) {
-                        let known = known(text, &ids);
-                        if !known.is_empty() {
-                            let tokens = self.estimator.text(text) + 2;
-                            lines.push(Line { index, text, known, tokens });
-                        }
-                    }
-                }
-            }
+            found.known(&item.line, &mut |id| {
+                weights.get_mut(id).into_iter().for_each(|weight| *weight = 0.0)
+            });
         }
         // Lazy greedy: a line's value only ever falls, so that a stale one is re-queued with its value of now.
-        let mut queue: BinaryHeap<(u64, std::cmp::Reverse<usize>)> = lines
-            .iter()
-            .enumerate()
-            .map(|(at, line)| (line.value(facts, &covered), std::cmp::Reverse(at)))
-            .collect();
-        while let Some((claimed, std::cmp::Reverse(at))) = queue.pop() {
+        let mut queue: BinaryHeap<(u64, Reverse<usize>)> =
+            lines.iter().enumerate().map(|(at, line)| (line.value(&weights), Reverse(at))).collect();
+        while let Some((claimed, Reverse(at))) = queue.pop() {
             if self.left < LEAST || claimed == 0 {
                 return;
             }
             let Some(line) = lines.get(at).filter(|line| line.tokens <= self.left) else { continue };
-            let value = line.value(facts, &covered);
+            let value = line.value(&weights);
             if value < claimed {
-                queue.push((value, std::cmp::Reverse(at)));
+                queue.push((value, Reverse(at)));
                 continue;
             }
             let section = if is_error_line(line.text) { ISSUES } else { CONTEXT };
             if self.add(section, line.index, "", line.text, self.left) > 0 {
                 for id in &line.known {
-                    covered.get_mut(*id).into_iter().for_each(|covered| *covered = true);
+                    weights.get_mut(*id).into_iter().for_each(|weight| *weight = 0.0);
                 }
             }
         }
@@ -255,35 +260,30 @@ impl Page {
 struct Line<'t> {
     index: usize,
     text: &'t str,
-    /// Facts in it, by position in the list of facts, each once.
+    /// Ids of the facts in it, each once.
     known: Vec<usize>,
     tokens: usize,
+    /// Said by somebody, not printed by a tool.
+    prose: bool,
 }
 
 impl Line<'_> {
-    /// Weight of its facts that are not covered, for its length, as an integer so that it orders totally.
-    fn value(&self, facts: &[Fact], covered: &[bool]) -> u64 {
-        let fresh = self.known.iter().filter(|id| covered.get(**id) == Some(&false));
-        let weight: f64 = fresh.filter_map(|id| facts.get(*id)).map(|fact| fact.weight).sum();
-        // The constant keeps fragments of a few words from winning over lines that say what the fact is about.
+    /// Weight of its facts that are not on the page, for its length, as an integer so that it orders totally.
+    fn value(&self, weights: &[f64]) -> u64 {
+        let weight: f64 = self.known.iter().filter_map(|id| weights.get(*id)).sum();
+        // A sentence says what a fact is about; a line of output often only holds it.
+        let weight = if self.prose { 2.0 * weight } else { weight };
+        // The constant keeps fragments of a few words from winning over lines that say something.
         (weight * 1e6 / (self.tokens as f64 + 12.0)) as u64
     }
 }
 
-/// Facts in a text, each once.
-fn known(text: &str, ids: &HashMap<(FactKind, &str), usize>) -> Vec<usize> {
-    let mut known = Vec::new();
-    entities(text, &mut |kind, text| known.extend(ids.get(&(kind, text))));
-    known.sort_unstable();
-    known.dedup();
-    known
-}
-
-fn prose<'m>(part: &'m Part<'_>) -> Option<&'m str> {
-    match part {
-        Part::Text(text) => Some(text),
-        Part::ToolResult(result) => Some(&result.text),
-        _ => None,
+/// A line without the number that tools for reading files print before it: `  42→`, `42<tab>`.
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix(['→', '\t']) {
+        Some(text) if rest.len() < line.len() => text.trim(),
+        _ => line,
     }
 }
 

@@ -171,6 +171,9 @@ fn path(word: &str) -> Option<&str> {
     let typed = extension.is_some_and(|(_, ext)| {
         (1..=5).contains(&ext.len()) && ext.bytes().all(|b| b.is_ascii_alphanumeric()) && !is_digits(ext)
     });
+    if path == "/dev/null" {
+        return None;
+    }
     (letters >= 3 && (rooted || typed || separators >= 2)).then_some(path)
 }
 
@@ -346,6 +349,12 @@ fn is_identifier(word: &str) -> bool {
     if !bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"_.:".contains(b))
         || !bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
     {
+        return false;
+    }
+    // Products that are spelled like code.
+    const PRODUCTS: [&str; 8] =
+        ["GitHub", "GitLab", "JavaScript", "TypeScript", "OpenAI", "PostgreSQL", "DevOps", "LaTeX"];
+    if PRODUCTS.contains(&word) {
         return false;
     }
     let joined = word.trim_matches('_').contains('_') || word.contains("::");
