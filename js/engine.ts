@@ -61,14 +61,7 @@ async function compile(response: Response): Promise<WebAssembly.Module> {
 
 /** The engine, when it runs. */
 export function engine(): Engine {
-  if (trap) {
-    throw new CompactionError(
-      "poisoned",
-      "The engine failed in an earlier call and cannot be trusted any more. Nothing that was stored is affected: " +
-        "reload the page, or start a new worker or process, and open the session again. `cause` has the failure.",
-      trap,
-    );
-  }
+  if (trap) throw poisoned(trap);
   if (!ready) {
     throw new CompactionError(
       "closed",
@@ -87,8 +80,17 @@ export function call<T>(run: (engine: Engine) => T): T {
   } catch (error) {
     if (!isTrap(error)) throw error;
     trap = { cause: error };
-    return engine() as never;
+    throw poisoned(trap);
   }
+}
+
+function poisoned(details: { cause: unknown }): CompactionError {
+  return new CompactionError(
+    "poisoned",
+    "The engine failed and cannot be trusted any more. Nothing that was stored is affected: reload the page, or start " +
+      "a new worker or process, and open the session again. `cause` has the failure.",
+    details,
+  );
 }
 
 /** A trap of WebAssembly, or its stack overflow, which hosts report in their own ways. */

@@ -5,7 +5,7 @@ import { Problem, run, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 await script(async () => {
-  await setup({ tests: true });
+  await setup({ tools: true });
   await build();
   const { ok } = await run(process.execPath, ["--expose-gc", "bench/run.mjs", ...process.argv.slice(2)]);
   if (!ok) throw new Problem("bench: failed");

@@ -3,15 +3,15 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { browsers, debianPackage, findBrowser, variable } from "./browsers.mjs";
+import { browsers as driven, debianPackage, findBrowser, variable } from "./browsers.mjs";
 import { Problem, exists, must, root, run, say } from "./process.mjs";
 
 const target = "wasm32-unknown-unknown";
 
-/** Prepares for a build and the demo, or with `tests` for everything. */
-export async function setup({ tests = false } = {}) {
-  // They use the network and different tools: side by side.
-  await Promise.all([rust(), packages(tests ? "all" : "demo"), tests ? systemBrowsers() : undefined]);
+/** Prepares for a build and the demo; with `tools` for benches and tests, with `browsers` for those in browsers. */
+export async function setup({ tools = false, browsers = false } = {}) {
+  // They use the network and different programs: side by side.
+  await Promise.all([rust(), packages(tools ? "all" : "demo"), browsers ? systemBrowsers() : undefined]);
 }
 
 // ---- Rust -----------------------------------------------------------------------------------------------------
@@ -66,23 +66,25 @@ async function standardLibrary() {
 
 // ---- npm ------------------------------------------------------------------------------------------------------
 
-/** `demo` leaves the test tools out; `all` covers `demo`, so that a later `npm start` removes nothing. */
-async function packages(scope) {
+/** `demo` leaves the test tools out. What has been installed with them stays so: `npm start` removes nothing. */
+async function packages(wanted) {
   const stamp = join(root, "node_modules/.set-up");
+  const kept = existsSync(stamp) ? readFileSync(stamp, "utf8") : "";
+  const scope = kept.startsWith("all ") ? "all" : wanted;
   const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
-  const wanted = [scope, "all"].map((kept) => `${kept} ${lock} ${process.platform} ${process.arch}\n`);
-  if (existsSync(stamp) && wanted.includes(readFileSync(stamp, "utf8"))) return;
+  const current = `${scope} ${lock} ${process.platform} ${process.arch}\n`;
+  if (kept === current) return;
   const only = scope === "all" ? [] : ["-w", "www", "-w", "pkg", "--include-workspace-root"];
   say("set-up", ["npm ci", ...only].join(" "));
   // No package needs its install script: esbuild and workerd ship their programs as packages.
   await must("npm", ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", ...only]);
-  writeFileSync(stamp, wanted[0]);
+  writeFileSync(stamp, current);
 }
 
 // ---- browsers -------------------------------------------------------------------------------------------------
 
 async function systemBrowsers() {
-  const absent = () => browsers.filter((browser) => !findBrowser(browser));
+  const absent = () => driven.filter((browser) => !findBrowser(browser));
   const missing = absent();
   if (missing.length === 0) return;
   const names = missing.map(debianPackage);

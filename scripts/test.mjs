@@ -14,7 +14,7 @@ import { setup } from "./setup.mjs";
 const reports = join(root, "target/test-reports");
 
 await script(async () => {
-  await setup({ tests: true });
+  await setup({ tools: true, browsers: true });
   await build();
   const results = (await lint()).map((name) => ({ name, passed: 0, failed: 1, skipped: 0 }));
   results.push(await cargo());

@@ -98,8 +98,8 @@ struct Sizes {
     pieces: Vec<usize>,
     /// Sum of the texts alone.
     texts: usize,
-    /// Tags and the frame around the conversation, counted generously.
-    tags: usize,
+    /// Tags of every message, counted generously.
+    tags: Vec<usize>,
 }
 
 /// How a draft is cut: a cap for each tier, and the messages `from..to` left out.
@@ -137,19 +137,19 @@ impl Draft<'_> {
         }
     }
 
-    /// Every piece with its tier: those of the messages in order, then the previous summary.
-    fn pieces(&self) -> impl Iterator<Item = (Option<usize>, &Piece<'_>)> {
+    /// Every piece with its message and tier: those of the messages in order, then the previous summary.
+    fn pieces(&self) -> impl Iterator<Item = (usize, Option<usize>, &Piece<'_>)> {
         let of_blocks = self.blocks.iter().enumerate().flat_map(move |(index, block)| {
-            block.pieces.iter().map(move |piece| (self.tier(index, piece.class), piece))
+            block.pieces.iter().map(move |piece| (index, self.tier(index, piece.class), piece))
         });
-        of_blocks.chain(self.previous.iter().map(|piece| (Some(2), piece)))
+        of_blocks.chain(self.previous.iter().map(|piece| (usize::MAX, Some(2), piece)))
     }
 
     fn measure(&self) -> Sizes {
         let pieces: Vec<usize> =
-            self.pieces().map(|(_, piece)| self.estimator.text(&escape(&piece.text))).collect();
+            self.pieces().map(|(_, _, piece)| self.estimator.text(&escape(&piece.text))).collect();
         let texts = pieces.iter().sum();
-        let tags = self.blocks.iter().map(|block| self.tags(block)).sum();
+        let tags = self.blocks.iter().map(|block| self.tags(block)).collect();
         Sizes { pieces, texts, tags }
     }
 
@@ -162,46 +162,48 @@ impl Draft<'_> {
 
     /// The cut that brings the content to about `aim` tokens.
     fn cut(&self, sizes: &Sizes, aim: usize) -> Cut {
-        let frame = self.estimator.text(&fill(REQUEST, &[])) + self.estimator.text(self.ending) + 32;
-        let mut excess = (frame + sizes.tags + sizes.texts).saturating_sub(aim);
+        let frame = self.estimator.text(REQUEST) + self.estimator.text(self.ending) + 32;
+        let aim = aim.saturating_sub(frame);
         let mut cut = Cut::none();
-        for (tier, cap) in cut.caps.iter_mut().enumerate() {
-            let mut of_tier: Vec<usize> = self
-                .pieces()
-                .zip(&sizes.pieces)
-                .filter(|((of, _), _)| *of == Some(tier))
-                .map(|(_, &size)| size)
-                .collect();
-            *cap = water_level(&mut of_tier, excess);
-            excess = excess.saturating_sub(of_tier.iter().map(|size| size.saturating_sub(*cap)).sum());
-            if excess == 0 {
-                return cut;
-            }
+        if self.level(&mut cut, sizes, aim) {
+            return cut;
         }
         // Everything is at its floor and there are still too many messages: the middle goes.
-        let mut pieces = sizes.pieces.iter();
-        let costs: Vec<usize> = self
-            .blocks
-            .iter()
-            .enumerate()
-            .map(|(index, block)| {
-                let texts: usize = block
-                    .pieces
-                    .iter()
-                    .zip(pieces.by_ref())
-                    .map(|(piece, &size)| size.min(cut.cap(self.tier(index, piece.class))))
-                    .sum();
-                texts + self.tags(block)
-            })
-            .collect();
-        let summary = pieces.next().map_or(0, |&size| size.min(cut.cap(Some(2))));
-        let mut room = aim.saturating_sub(frame + summary);
+        let mut costs = sizes.tags.clone();
+        let mut summary = 0;
+        for ((index, tier, _), &size) in self.pieces().zip(&sizes.pieces) {
+            *costs.get_mut(index).unwrap_or(&mut summary) += size.min(cut.cap(tier));
+        }
+        let room = aim.saturating_sub(summary);
         // A quarter for how it began, the rest for where it stands.
         cut.from = fitting(costs.iter(), room / 4);
-        room = room.saturating_sub(costs.iter().take(cut.from).sum());
-        let newest = fitting(costs.iter().skip(cut.from).rev(), room);
-        cut.to = costs.len() - newest;
+        let begun: usize = costs.iter().take(cut.from).sum();
+        cut.to = costs.len() - fitting(costs.iter().skip(cut.from).rev(), room.saturating_sub(begun));
+        // What the next message did not fit into goes to those that stay.
+        self.level(&mut cut, sizes, aim);
         cut
+    }
+
+    /// Sets the caps for the messages that `cut` keeps; true when they then fit into `aim`.
+    fn level(&self, cut: &mut Cut, sizes: &Sizes, aim: usize) -> bool {
+        let kept = |index: usize| !(cut.from..cut.to).contains(&index);
+        let mut tiers: [Vec<usize>; 3] = Default::default();
+        let mut total: usize =
+            sizes.tags.iter().enumerate().filter(|(index, _)| kept(*index)).map(|(_, &tags)| tags).sum();
+        for ((_, tier, _), &size) in
+            self.pieces().zip(&sizes.pieces).filter(|((index, _, _), _)| kept(*index))
+        {
+            total += size;
+            if let Some(of_tier) = tier.and_then(|tier| tiers.get_mut(tier)) {
+                of_tier.push(size);
+            }
+        }
+        let mut excess = total.saturating_sub(aim);
+        for (cap, of_tier) in cut.caps.iter_mut().zip(&mut tiers) {
+            *cap = water_level(of_tier, excess);
+            excess = excess.saturating_sub(of_tier.iter().map(|size| size.saturating_sub(*cap)).sum());
+        }
+        excess == 0
     }
 
     fn write(&self, cut: &Cut) -> String {
@@ -237,7 +239,7 @@ impl Draft<'_> {
             return whole;
         }
         match self.estimator.text(&whole) {
-            tokens if tokens > cap => Cow::Owned(clip(&piece.text, tokens, cap, self.estimator)),
+            tokens if tokens > cap => Cow::Owned(clip(&piece.text, tokens, cap, self.estimator, escape)),
             _ => whole,
         }
     }

@@ -143,11 +143,17 @@ fn inside_tag<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
 
 /// What a code fence around the whole text holds.
 fn inside_fence(text: &str) -> Option<&str> {
-    let (language, rest) = text.strip_prefix("```")?.split_once('\n')?;
+    let (_, rest) = text.strip_prefix("```")?.split_once('\n')?;
     let inside = rest.strip_suffix("```")?;
-    // Not a fence around the whole when it opens and closes inside; nested fences come in pairs.
-    let nested = inside.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    (language.trim().chars().all(char::is_alphanumeric) && nested % 2 == 0).then_some(inside)
+    let mut open = false;
+    for mark in inside.lines().filter_map(|line| line.trim_start().strip_prefix("```")) {
+        // A bare mark that closes nothing inside closes the first fence: the text is not one block.
+        if mark.trim().is_empty() && !open {
+            return None;
+        }
+        open = !mark.trim().is_empty();
+    }
+    Some(inside)
 }
 
 /// More than half of the answer's word sequences stand in the prompt's own text.

@@ -71,7 +71,7 @@ pub struct Fact {
 
 /// The facts of a history, best first, at most 64.
 pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
-    let mut facts = collect(messages).into_facts();
+    let mut facts = collect(messages, &mut |_, _, _| {}).facts(|_| true);
     let mut kept: HashMap<FactKind, usize> = HashMap::new();
     facts.retain(|fact| {
         let count = kept.entry(fact.kind).or_default();
@@ -82,45 +82,85 @@ pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
     facts
 }
 
-/// Everything that was found, by kind and text.
+/// Everything that was found. A thing's id is its place in the order of discovery.
 #[derive(Default)]
 pub(super) struct Found {
-    entries: HashMap<String, Vec<Entry>>,
+    /// The newest entry with this text; entries of other kinds with the same text are chained to it.
+    newest: HashMap<String, usize>,
+    entries: Vec<Entry>,
 }
 
 struct Entry {
     kind: FactKind,
     first: usize,
     mass: f64,
+    chained: Option<usize>,
+}
+
+impl Entry {
+    fn weight(&self) -> f64 {
+        self.kind.weight() * self.mass.sqrt()
+    }
 }
 
 impl Found {
-    fn add(&mut self, kind: FactKind, text: &str, index: usize, mass: f64) {
-        let entries = match self.entries.get_mut(text) {
-            Some(entries) => entries,
-            None => self.entries.entry(text.to_string()).or_default(),
-        };
-        match entries.iter_mut().find(|entry| entry.kind == kind) {
-            Some(entry) => entry.mass += mass,
-            None => entries.push(Entry { kind, first: index, mass }),
+    /// Counts a mention; the thing's id.
+    fn add(&mut self, kind: FactKind, text: &str, index: usize, mass: f64) -> usize {
+        let known = self.newest.get(text).copied();
+        let mut at = known;
+        while let Some(id) = at {
+            match self.entries.get_mut(id) {
+                Some(entry) if entry.kind == kind => {
+                    entry.mass += mass;
+                    return id;
+                }
+                Some(entry) => at = entry.chained,
+                None => break,
+            }
         }
+        let id = self.entries.len();
+        self.entries.push(Entry { kind, first: index, mass, chained: known });
+        match self.newest.get_mut(text) {
+            Some(newest) => *newest = id,
+            None => {
+                self.newest.insert(text.to_string(), id);
+            }
+        }
+        id
     }
 
-    /// All facts, best first; ties in order of appearance, then of text.
-    pub(super) fn into_facts(self) -> Vec<Fact> {
-        let mut facts: Vec<Fact> = self
-            .entries
-            .into_iter()
-            .flat_map(|(text, entries)| {
-                entries.into_iter().map(move |entry| Fact {
-                    kind: entry.kind,
-                    text: text.clone(),
-                    index: entry.first,
+    /// Calls `see` with the id of everything in `text` that was found before.
+    pub(super) fn known(&self, text: &str, see: &mut impl FnMut(usize)) {
+        entities(text, &mut |kind, text| {
+            let mut at = self.newest.get(text).copied();
+            while let Some((id, entry)) = at.and_then(|id| Some((id, self.entries.get(id)?))) {
+                if entry.kind == kind {
+                    see(id);
+                }
+                at = entry.chained;
+            }
+        });
+    }
+
+    /// Weights by id.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        self.entries.iter().map(Entry::weight).collect()
+    }
+
+    /// The facts of the wanted kinds, best first; ties in order of appearance, then of text.
+    pub(super) fn facts(&self, wanted: impl Fn(FactKind) -> bool) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (text, &id) in &self.newest {
+            let mut at = Some(id);
+            while let Some(entry) = at.and_then(|id| self.entries.get(id)) {
+                if wanted(entry.kind) {
                     // Three decimals: enough to rank, and readable in JSON.
-                    weight: (entry.kind.weight() * entry.mass.sqrt() * 1000.0).round() / 1000.0,
-                })
-            })
-            .collect();
+                    let weight = (entry.weight() * 1000.0).round() / 1000.0;
+                    facts.push(Fact { kind: entry.kind, text: text.clone(), index: entry.first, weight });
+                }
+                at = entry.chained;
+            }
+        }
         facts.sort_unstable_by(|a, b| {
             let by_weight = b.weight.total_cmp(&a.weight);
             by_weight.then_with(|| (a.index, a.kind, &a.text).cmp(&(b.index, b.kind, &b.text)))
@@ -129,9 +169,14 @@ impl Found {
     }
 }
 
-/// All facts of a history with their weights. One pass.
-pub(super) fn collect(messages: &[Message<'_>]) -> Found {
+/// All facts of a history with their weights, in one pass that shows every line of prose and of results to `see`:
+/// the index of its message, the line, the ids of what stands in it.
+pub(super) fn collect<'m>(
+    messages: &'m [Message<'_>],
+    see: &mut impl FnMut(usize, &'m str, &[usize]),
+) -> Found {
     let mut found = Found::default();
+    let mut ids = Vec::new();
     let last = messages.len().max(1) as f64;
     for (index, message) in messages.iter().enumerate() {
         // The newest mention counts twice as much as the first.
@@ -140,22 +185,32 @@ pub(super) fn collect(messages: &[Message<'_>]) -> Found {
             match part {
                 Part::Text(text) => {
                     let mass = recency * if message.role == Role::User { 3.0 } else { 1.0 };
-                    entities(text, &mut |kind, text| found.add(kind, text, index, mass));
-                    prose(text, message.role, |kind, text| found.add(kind, text, index, mass));
+                    for line in text.lines() {
+                        ids.clear();
+                        entities(line, &mut |kind, text| ids.push(found.add(kind, text, index, mass)));
+                        see(index, line, &ids);
+                    }
+                    prose(text, message.role, |kind, text| {
+                        found.add(kind, text, index, mass);
+                    });
                 }
-                Part::ToolCall(call) => {
-                    arguments(call, &mut |kind, text| found.add(kind, text, index, 0.8 * recency));
-                }
+                Part::ToolCall(call) => arguments(call, &mut |kind, text| {
+                    found.add(kind, text, index, 0.8 * recency);
+                }),
                 Part::ToolResult(result) => {
                     let mass = recency * if result.is_error { 0.6 } else { 0.25 };
-                    entities(&result.text, &mut |kind, text| {
-                        // Numbers in results are data by the thousand; the telling ones are said again in prose.
-                        if kind != FactKind::Number {
-                            found.add(kind, text, index, mass);
+                    for line in result.text.lines() {
+                        ids.clear();
+                        entities(line, &mut |kind, text| {
+                            // Numbers in results are data by the thousand; the telling ones are said again in prose.
+                            if kind != FactKind::Number {
+                                ids.push(found.add(kind, text, index, mass));
+                            }
+                        });
+                        see(index, line, &ids);
+                        if is_error_line(line) {
+                            found.add(FactKind::Error, head(line.trim(), LINE), index, mass);
                         }
-                    });
-                    for line in result.text.lines().filter(|line| is_error_line(line)) {
-                        found.add(FactKind::Error, head(line.trim(), LINE), index, mass);
                     }
                 }
                 Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } => {}
@@ -301,8 +356,10 @@ pub(super) fn is_error_line(line: &str) -> bool {
     }
     const STARTS: [&str; 9] =
         ["error:", "error[", "Error:", "ERROR", "fatal:", "panic:", "FATAL", "Traceback", "npm ERR!"];
+    let names_error = |(at, _)| {
+        line.get(..at).is_some_and(|before| before.ends_with("Error") || before.ends_with("Exception"))
+    };
     STARTS.iter().any(|start| line.starts_with(start))
-        || line.contains("Error: ")
-        || line.contains("Exception: ")
-        || line.contains("panicked at")
+        || line.match_indices(':').any(names_error)
+        || (line.starts_with("thread ") && line.contains("panicked at"))
 }

@@ -23,3 +23,6 @@ pub use facts::{Fact, FactKind, facts};
 pub use prompt::{
     OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest, build,
 };
+
+#[cfg(test)]
+mod tests;

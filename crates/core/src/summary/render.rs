@@ -281,12 +281,19 @@ fn base64_run(bytes: &[u8], from: usize) -> usize {
     at - from
 }
 
-/// `text`, escaped and at most `cap` tokens long: its start, a marker that counts what is missing, its end (2 : 1).
-pub(super) fn clip(text: &str, tokens: usize, cap: usize, estimator: Estimator) -> String {
+/// `text`, made safe by `safe` and at most `cap` tokens long: its start, a marker that counts what is missing, its end
+/// (2 : 1). A cap below [`MARKER_TOKENS`] leaves the marker.
+pub(super) fn clip(
+    text: &str,
+    tokens: usize,
+    cap: usize,
+    estimator: Estimator,
+    safe: impl Fn(&str) -> Cow<'_, str>,
+) -> String {
     let mut aim = cap;
     for _ in 0..8 {
         let Some((start, marker, end)) = clip_raw(text, tokens, aim) else { break };
-        let clipped = format!("{}{marker}{}", escape(start), escape(end));
+        let clipped = format!("{}{marker}{}", safe(start), safe(end));
         let size = estimator.text(&clipped);
         if size <= cap {
             return clipped;

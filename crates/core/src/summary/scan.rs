@@ -171,6 +171,9 @@ fn path(word: &str) -> Option<&str> {
     let typed = extension.is_some_and(|(_, ext)| {
         (1..=5).contains(&ext.len()) && ext.bytes().all(|b| b.is_ascii_alphanumeric()) && !is_digits(ext)
     });
+    if path == "/dev/null" {
+        return None;
+    }
     (letters >= 3 && (rooted || typed || separators >= 2)).then_some(path)
 }
 
@@ -211,7 +214,11 @@ fn is_id(word: &str) -> bool {
         return true;
     }
     if let Some((project, issue)) = core.split_once('-') {
-        return (2..=10).contains(&project.len())
+        // Names of standards have the shape of tickets.
+        const STANDARDS: [&str; 10] =
+            ["UTF", "SHA", "ISO", "RFC", "AES", "RSA", "GPT", "HTTP", "IEEE", "CVSS"];
+        return !STANDARDS.contains(&project)
+            && (2..=10).contains(&project.len())
             && project.bytes().all(|b| b.is_ascii_uppercase())
             && (1..=7).contains(&issue.len())
             && is_digits(issue);
@@ -342,6 +349,12 @@ fn is_identifier(word: &str) -> bool {
     if !bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"_.:".contains(b))
         || !bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
     {
+        return false;
+    }
+    // Products that are spelled like code.
+    const PRODUCTS: [&str; 8] =
+        ["GitHub", "GitLab", "JavaScript", "TypeScript", "OpenAI", "PostgreSQL", "DevOps", "LaTeX"];
+    if PRODUCTS.contains(&word) {
         return false;
     }
     let joined = word.trim_matches('_').contains('_') || word.contains("::");

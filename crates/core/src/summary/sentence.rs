@@ -174,6 +174,11 @@ const DECISION_PHRASES: &[&str] = &[
 /// True when a user's sentence states a requirement, a limit or a prohibition.
 pub(super) fn is_constraint(sentence: &str) -> bool {
     let Some(lower) = lowered(sentence) else { return false };
+    // A question binds nobody, unless it is a polite request.
+    const REQUESTS: [&str; 3] = ["can you", "could you", "please"];
+    if lower.ends_with(['?', '？']) && !REQUESTS.iter().any(|request| lower.contains(request)) {
+        return false;
+    }
     contains_any(&lower, CONSTRAINT_PHRASES)
         || lower
             .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
@@ -218,9 +223,12 @@ mod tests {
         ] {
             assert!(is_constraint(sentence), "{sentence}");
         }
-        for sentence in
-            ["What time is it now?", "The build is green.", "今天天气很好。", "musterhaft gemacht, danke"]
-        {
+        for sentence in [
+            "Does this only work locally?",
+            "The build is green.",
+            "今天天气很好。",
+            "musterhaft gemacht, danke",
+        ] {
             assert!(!is_constraint(sentence), "{sentence}");
         }
     }
