@@ -192,6 +192,7 @@ def main() -> None:
     table = quantise(x @ fold_pairs, y, weight, RIDGE, small)
 
     held = [sample for sample in samples if sample["split"] == "test"]
+
     def judge(title, weights):
         print(title, end="")
         units = pairs[~train] @ weights
