@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Messages of one batch. A call with more is written in several, each of which is whole.
+const BATCH: usize = 4_000;
+
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -315,8 +318,12 @@ async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Res
         }
         measured.push((body, size));
     }
-    let batch = io.new_id().await?;
-    held.append(io, &measured, &batch).await
+    let mut seqs = Vec::with_capacity(measured.len());
+    for batch in measured.chunks(BATCH) {
+        let batch_id = io.new_id().await?;
+        seqs.extend(held.append(io, batch, &batch_id).await?);
+    }
+    Ok(seqs)
 }
 
 /// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
