@@ -88,6 +88,7 @@ fn the_callers_headers_win_whatever_their_case() {
 #[test]
 fn keys_are_never_printed() {
     assert!(!format!("{:?}", provider(Kind::Openai)).contains(KEY));
+    assert!(!format!("{:?}", ask(&provider(Kind::Openai)).0).contains(KEY));
     let echo = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}."), "code": "invalid_api_key" } });
     for kind in [Kind::Openai, Kind::Anthropic] {
         let failure = failure(kind, 401, &echo);
