@@ -73,18 +73,6 @@ pub struct HttpRequest {
     pub body: String,
 }
 
-impl std::fmt::Debug for HttpRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("HttpRequest")
-            .field("method", &self.method)
-            .field("url", &self.url)
-            .field("headers", &names)
-            .field("body", &self.body)
-            .finish()
-    }
-}
-
 /// The text of a good answer and what it cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
