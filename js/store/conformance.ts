@@ -228,7 +228,8 @@ const CHECKS: Record<string, (probe: Probe) => Promise<void>> = {
     const key: Key = ["sessions", "s"];
     await probe.put([key, "0"]);
     const add = async () => {
-      for (let done = 0; done < 10;) {
+      for (let done = 0, tries = 0; done < 10; tries++) {
+        check(tries < 1_000, "a commit that is tried again and again never wins");
         const count = Number(textOf((await probe.read([key]))[0]));
         const batch = {
           expect: [{ key, version: count + 1 }],
@@ -420,7 +421,7 @@ const CHECKS: Record<string, (probe: Probe) => Promise<void>> = {
 
   "values: big ones come back whole": async (probe) => {
     const size = Math.min(probe.caps.maxValueBytes, 8 * MIB);
-    const value = Uint8Array.from({ length: size }, (_, i) => (i * 31) >>> 7);
+    const value = new Uint8Array(size).map((_, i) => (i * 31) >>> 7);
     await probe.commit({ puts: [[["blobs", "s", "b", 0], value]] });
     const [found] = await probe.read([["blobs", "s", "b", 0]]);
     same(found?.byteLength, size, "bytes");

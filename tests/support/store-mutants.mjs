@@ -72,20 +72,20 @@ export const mutants = {
   "returns everything for no keys": mutant("read: no keys, no values", (store) => ({
     read: (keys) => (keys.length ? store.read(keys) : [new Uint8Array()]),
   })),
-  "reads key by key while others write": mutant("read: sees no half of a batch", (store) => ({
-    async read(keys) {
-      const values = [];
-      for (const key of keys) {
-        await null;
-        values.push(...store.read([key]));
-      }
-      return values;
-    },
-    async commit(batch) {
-      await null;
-      store.commit(batch);
-    },
-  })),
+  "reads key by key while others write": mutant("read: sees no half of a batch", (store) => {
+    let queue = Promise.resolve();
+    return {
+      async read(keys) {
+        const values = [];
+        for (const key of keys) {
+          values.push(...store.read([key]));
+          await tick();
+        }
+        return values;
+      },
+      commit: (batch) => (queue = queue.then(tick).then(() => store.commit(batch))),
+    };
+  }),
   "ignores deletes": mutant("commit: puts, replaces and deletes in one batch", (store) => ({
     commit: (batch) => store.commit({ ...batch, deletes: [] }),
   })),
