@@ -49,6 +49,12 @@ export class Connection {
     if (this.#db === db) this.#db = this.#opening = undefined;
   }
 
+  /** Gives `db` up after a failure. A closed connection fires no `close` event, but its transactions wait for one. */
+  lose(db: IDBDatabase): void {
+    this.drop(db);
+    db.dispatchEvent(new Event("close"));
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     const db = await this.#opening?.catch(() => undefined);

@@ -12,6 +12,9 @@ interface Row {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** A transaction that was created while its connection was being lost gets no event at all in some engines. */
+const LOST_WAIT_MS = 500;
+
 /** Attaches `handle` to a request's success; what it throws aborts the transaction. */
 type On = <R>(request: IDBRequest, handle: (result: R) => void) => void;
 
@@ -51,7 +54,7 @@ export function indexedDbStore(options: { name?: string; durability?: "strict" |
       } catch (error) {
         const failure = storeError(error);
         const lost = failure.code === "store_unavailable" || failure.code === "indeterminate";
-        if (lost) connection.drop(db);
+        if (lost) connection.lose(db);
         if (!lost || sent || retried) throw failure;
       }
     }
@@ -197,24 +200,27 @@ function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On) => T)
         }
       };
     };
+    const fail = () => {
+      const causes = [reason, tx.error] as (Error | null | undefined)[];
+      const cause = causes.find((error) => error && error.name !== "AbortError") ?? reason ?? tx.error;
+      const unwritten =
+        reason !== undefined || tx.mode === "readonly" || tx.error?.name === "QuotaExceededError";
+      const unknown = "IndexedDB failed at the commit: read again to see whether it was written";
+      reject(unwritten ? cause : new CompactionError("indeterminate", unknown, { cause }));
+    };
+    const lost = () => setTimeout(fail, LOST_WAIT_MS);
+    const { db } = tx;
+    db.addEventListener("close", lost);
     let result: T;
-    tx.oncomplete = () => resolve(result);
+    tx.oncomplete = () => {
+      db.removeEventListener("close", lost);
+      resolve(result);
+    };
     // A request that failed was still under way, so nothing can have been committed.
     tx.onerror = (event) => (reason ??= (event.target as IDBRequest).error);
     tx.onabort = () => {
-      const causes = [reason, tx.error] as (Error | null | undefined)[];
-      const cause = causes.find((error) => error && error.name !== "AbortError");
-      if (reason !== undefined || tx.mode === "readonly" || cause?.name === "QuotaExceededError") {
-        reject(cause ?? reason ?? tx.error);
-        return;
-      }
-      reject(
-        new CompactionError(
-          "indeterminate",
-          "IndexedDB failed at the commit: read again to see whether it was written",
-          { cause: cause ?? tx.error },
-        ),
-      );
+      db.removeEventListener("close", lost);
+      fail();
     };
     try {
       result = issue(tx, on);

@@ -15,11 +15,13 @@ const { CompactionError, compareKeys, indexedDbStore, memoryStore, storeConforma
 
 /** The same store with methods that take their time. */
 function asynchronous(store) {
-  const later = (method) => async (...values) => {
-    const result = method(...values);
-    await new Promise(setImmediate);
-    return result;
-  };
+  const later =
+    (method) =>
+    async (...values) => {
+      const result = method(...values);
+      await new Promise(setImmediate);
+      return result;
+    };
   return { caps: store.caps, read: later(store.read), scan: later(store.scan), commit: later(store.commit) };
 }
 
@@ -28,7 +30,12 @@ describe("memory store", () => {
 
   test("methods are synchronous", () => {
     const store = memoryStore();
-    store.commit({ expect: [], puts: [[["meta", "a"], Uint8Array.of(7)]], deletes: [], durability: "strict" });
+    store.commit({
+      expect: [],
+      puts: [[["meta", "a"], Uint8Array.of(7)]],
+      deletes: [],
+      durability: "strict",
+    });
     assert.deepEqual(store.read([["meta", "a"]]), [Uint8Array.of(7)]);
     assert.deepEqual(store.scan(["meta"], { limit: 1, maxBytes: 1 }), [[["meta", "a"], Uint8Array.of(7)]]);
   });
@@ -42,7 +49,9 @@ describe("the suite can fail", () => {
   for (const [mutant, { caughtBy, make }] of Object.entries(mutants)) {
     test(`${mutant} is caught by: ${caughtBy}`, async () => {
       const failed = [];
-      for (const { name, run } of storeConformance(async () => make(memoryStore, { CompactionError, compareKeys }))) {
+      for (const { name, run } of storeConformance(async () =>
+        make(memoryStore, { CompactionError, compareKeys }),
+      )) {
         await run().catch(() => failed.push(name));
       }
       assert.ok(failed.includes(caughtBy), `failed: ${failed.join("; ") || "nothing"}`);
@@ -52,14 +61,19 @@ describe("the suite can fail", () => {
   test("every check catches a mutant", () => {
     const checks = storeConformance(async () => memoryStore()).map(({ name }) => name);
     const caught = new Set(Object.values(mutants).map(({ caughtBy }) => caughtBy));
-    assert.deepEqual(checks.filter((name) => !caught.has(name)), []);
+    assert.deepEqual(
+      checks.filter((name) => !caught.has(name)),
+      [],
+    );
   });
 });
 
 test("without IndexedDB, every method of its store says what to do", async () => {
   const store = indexedDbStore();
   const unavailable = (error) =>
-    CompactionError.isInstance(error) && error.code === "store_unavailable" && error.message.includes('"memory"');
+    CompactionError.isInstance(error) &&
+    error.code === "store_unavailable" &&
+    error.message.includes('"memory"');
   await assert.rejects(store.read([["meta", "a"]]), unavailable);
   await assert.rejects(store.scan(["meta"], { limit: 1, maxBytes: 1 }), unavailable);
   const puts = [[["meta", "a"], new Uint8Array()]];

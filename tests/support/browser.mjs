@@ -25,7 +25,12 @@ const BROWSERS = {
   },
 };
 
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const TYPES = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".mjs": "text/javascript",
+  ".wasm": "application/wasm",
+};
 
 /** The path of browser `name`; throws an error that says what to install. */
 export function findBrowser(name) {
@@ -111,10 +116,14 @@ async function answer(routes, request, response) {
   if (typeof route === "function") {
     let body = "";
     for await (const chunk of request) body += chunk;
-    return response.setHeader("content-type", "application/json").end(JSON.stringify(await route(body)) ?? "null");
+    return response
+      .setHeader("content-type", "application/json")
+      .end(JSON.stringify(await route(body)) ?? "null");
   }
   if (route.startsWith("<")) return response.setHeader("content-type", "text/html").end(route);
   const path = normalize(join(route, decodeURIComponent(pathname.slice(prefix.length)) || "index.html"));
   if (!path.startsWith(normalize(route + sep)) || !existsSync(path)) return response.writeHead(404).end();
-  response.setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream").end(await readFile(path));
+  response
+    .setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream")
+    .end(await readFile(path));
 }

@@ -52,9 +52,11 @@ function flattened(caughtBy, flatten) {
       commit(batch) {
         for (const [key] of batch.puts) if (!names.has(flatten(key))) names.set(flatten(key), key);
         const seen = new Set();
-        const puts = batch.puts.map(([key, value]) => [known(key), value]).filter(([key]) => {
-          return seen.size < seen.add(text(key)).size;
-        });
+        const puts = batch.puts
+          .map(([key, value]) => [known(key), value])
+          .filter(([key]) => {
+            return seen.size < seen.add(text(key)).size;
+          });
         store.commit({ ...batch, puts });
       },
     };
@@ -101,13 +103,16 @@ export const mutants = {
       store.commit(batch);
     },
   })),
-  "acknowledges before it has written": mutant("commit: can be read as soon as it is acknowledged", (store) => ({
-    async commit(batch) {
-      store.commit({ ...none, expect: batch.expect });
-      const puts = batch.puts.map(([key, value]) => [[...key], value.slice()]);
-      setTimeout(() => store.commit({ ...batch, puts, expect: [] }), 2);
-    },
-  })),
+  "acknowledges before it has written": mutant(
+    "commit: can be read as soon as it is acknowledged",
+    (store) => ({
+      async commit(batch) {
+        store.commit({ ...none, expect: batch.expect });
+        const puts = batch.puts.map(([key, value]) => [[...key], value.slice()]);
+        setTimeout(() => store.commit({ ...batch, puts, expect: [] }), 2);
+      },
+    }),
+  ),
   "counts only the versions that were expected": mutant(
     "versions: count the commits that put the key, expected or not",
     (store) => {
@@ -119,7 +124,8 @@ export const mutants = {
             if (version(key) !== wanted) store.commit({ ...none, expect: [{ key, version: -1 }] });
           }
           for (const { key } of batch.expect) {
-            if (batch.puts.some(([put]) => text(put) === text(key))) versions.set(text(key), (version(key) ?? 0) + 1);
+            if (batch.puts.some(([put]) => text(put) === text(key)))
+              versions.set(text(key), (version(key) ?? 0) + 1);
           }
           store.commit({ ...batch, expect: [] });
         },
@@ -169,31 +175,43 @@ export const mutants = {
       },
     }),
   ),
-  "writes row by row until one fails": mutant("atomicity: a value that is no Uint8Array writes nothing", (store) => ({
-    commit(batch) {
-      store.commit({ ...none, expect: batch.expect });
-      piecemeal(store, batch);
-    },
-  })),
-  "cuts a value that is too long": mutant("atomicity: a value over maxValueBytes writes nothing", (store) => ({
-    commit(batch) {
-      const puts = batch.puts.map(([key, value]) => [key, value.slice(0, store.caps.maxValueBytes)]);
-      store.commit({ ...batch, puts });
-    },
-  })),
-  "splits a batch that is too long": mutant("atomicity: a batch over maxBatchOps writes nothing", (store) => ({
-    commit(batch) {
-      const { maxBatchOps } = store.caps;
-      store.commit({ ...batch, puts: batch.puts.slice(0, maxBatchOps) });
-      if (batch.puts.length > maxBatchOps) store.commit({ ...none, puts: batch.puts.slice(maxBatchOps) });
-    },
-  })),
-  "lets the last write of a key win": mutant("atomicity: a key that is written twice is refused", (store) => ({
-    commit(batch) {
-      const puts = [...new Map(batch.puts.map((put) => [text(put[0]), put])).values()];
-      store.commit({ ...batch, puts });
-    },
-  })),
+  "writes row by row until one fails": mutant(
+    "atomicity: a value that is no Uint8Array writes nothing",
+    (store) => ({
+      commit(batch) {
+        store.commit({ ...none, expect: batch.expect });
+        piecemeal(store, batch);
+      },
+    }),
+  ),
+  "cuts a value that is too long": mutant(
+    "atomicity: a value over maxValueBytes writes nothing",
+    (store) => ({
+      commit(batch) {
+        const puts = batch.puts.map(([key, value]) => [key, value.slice(0, store.caps.maxValueBytes)]);
+        store.commit({ ...batch, puts });
+      },
+    }),
+  ),
+  "splits a batch that is too long": mutant(
+    "atomicity: a batch over maxBatchOps writes nothing",
+    (store) => ({
+      commit(batch) {
+        const { maxBatchOps } = store.caps;
+        store.commit({ ...batch, puts: batch.puts.slice(0, maxBatchOps) });
+        if (batch.puts.length > maxBatchOps) store.commit({ ...none, puts: batch.puts.slice(maxBatchOps) });
+      },
+    }),
+  ),
+  "lets the last write of a key win": mutant(
+    "atomicity: a key that is written twice is refused",
+    (store) => ({
+      commit(batch) {
+        const puts = [...new Map(batch.puts.map((put) => [text(put[0]), put])).values()];
+        store.commit({ ...batch, puts });
+      },
+    }),
+  ),
   "checks and writes at two moments": mutant(
     "concurrency: exactly one of many conflicting commits wins",
     (store) => ({
@@ -224,7 +242,9 @@ export const mutants = {
   "joins the parts of a key": flattened(HOSTILE, (key) => key.join("/")),
   "takes numbers for text": flattened(HOSTILE, (key) => text(key.map(String))),
   "cuts a key at a question mark": flattened(HOSTILE, (key) => text(key).replace(/\?.*/, "")),
-  "keeps rows in a plain object": flattened(HOSTILE, (key) => (key.includes("__proto__") ? text(["blobs", "a"]) : text(key))),
+  "keeps rows in a plain object": flattened(HOSTILE, (key) =>
+    key.includes("__proto__") ? text(["blobs", "a"]) : text(key),
+  ),
   "takes any table": mutant("keys: a key without a known table is refused", (store) => ({
     commit(batch) {
       store.commit({ ...batch, puts: batch.puts.filter(([key]) => key.length > 1 && key[0] !== "nowhere") });
@@ -278,7 +298,8 @@ export const mutants = {
     }),
   ),
   "needs the row of `after`": mutant("scan: `after` may be a key that is gone", (store) => ({
-    scan: (prefix, options) => (options.after && !store.read([options.after])[0] ? [] : store.scan(prefix, options)),
+    scan: (prefix, options) =>
+      options.after && !store.read([options.after])[0] ? [] : store.scan(prefix, options),
   })),
   "keeps values as text": mutant(EXACT, (store) => ({
     commit(batch) {

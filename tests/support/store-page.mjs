@@ -65,7 +65,9 @@ globalThis.stores = {
         if (error) failed.push(name + ": " + error);
       }
       postMessage(failed);`;
-    const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
+    const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), {
+      type: "module",
+    });
     return new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => resolve(data);
       worker.onerror = (event) => reject(new Error(event.message));
@@ -80,7 +82,7 @@ globalThis.stores = {
   async increment(name, times) {
     const store = open(name);
     let tries = 0;
-    for (let done = 0; done < times; ) {
+    for (let done = 0; done < times;) {
       tries++;
       const count = number((await store.read([COUNTER]))[0]);
       const expect = [{ key: COUNTER, version: count || null }];
@@ -119,13 +121,16 @@ globalThis.stores = {
   async fill(name, size, limit) {
     const store = open(name);
     const key = (i) => ["blobs", "s", "b", i];
-    const put = (i) => store.commit({ expect: [], puts: [[key(i), noise(i, size)]], deletes: [], durability: "strict" });
+    const put = (i) =>
+      store.commit({ expect: [], puts: [[key(i), noise(i, size)]], deletes: [], durability: "strict" });
     let stored = 0;
     let outcome = "ok";
     while (stored < limit && (outcome = await code(() => put(stored))) === "ok") stored++;
     const keys = Array.from({ length: stored }, (_, i) => key(i));
     const values = await store.read(keys);
-    const intact = values.every((value, i) => value && noise(i, size).every((byte, at) => byte === value[at]));
+    const intact = values.every(
+      (value, i) => value && noise(i, size).every((byte, at) => byte === value[at]),
+    );
     const unwritten = (await store.read([key(stored)]))[0] === undefined;
     await store.commit({ expect: [], puts: [], deletes: keys, durability: "strict" });
     // Engines free space a little later.
@@ -170,7 +175,10 @@ globalThis.stores = {
   async verifyLog(name) {
     const store = open(name);
     const head = number((await store.read([COUNTER]))[0]);
-    for (const prefix of [["log", "s"], ["blobs", "s", "b"]]) {
+    for (const prefix of [
+      ["log", "s"],
+      ["blobs", "s", "b"],
+    ]) {
       let seen = 0;
       let after;
       for (;;) {
@@ -178,8 +186,10 @@ globalThis.stores = {
         if (page.length === 0) break;
         for (const [key, value] of page) {
           const wanted = prefix[0] === "log" ? bytes(seen, 100) : noise(seen, 20_000);
-          if (key.at(-1) !== seen) return { head, problem: `${prefix[0]} has ${key.at(-1)} in place of ${seen}` };
-          if (!wanted.every((byte, i) => byte === value[i])) return { head, problem: `${prefix[0]} ${seen} differs` };
+          if (key.at(-1) !== seen)
+            return { head, problem: `${prefix[0]} has ${key.at(-1)} in place of ${seen}` };
+          if (!wanted.every((byte, i) => byte === value[i]))
+            return { head, problem: `${prefix[0]} ${seen} differs` };
           seen++;
         }
         after = page.at(-1)[0];
