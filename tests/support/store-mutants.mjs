@@ -109,7 +109,13 @@ export const mutants = {
       async commit(batch) {
         store.commit({ ...none, expect: batch.expect });
         const puts = batch.puts.map(([key, value]) => [[...key], value.slice()]);
-        setTimeout(() => store.commit({ ...batch, puts, expect: [] }), 2);
+        setTimeout(
+          () =>
+            Promise.resolve({ ...batch, puts, expect: [] })
+              .then(store.commit)
+              .catch(() => {}),
+          2,
+        );
       },
     }),
   ),
