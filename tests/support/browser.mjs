@@ -83,7 +83,9 @@ export async function launch(name, { profile, args = [], preferences = {} } = {}
       // The browser leads a process group of its own.
       process.kill(-child.pid, "SIGKILL");
       await ended;
-      await browser.disconnect();
+      // Puppeteer puts the profile's settings back when the process has ended: wait, the profile is used again.
+      const restored = browser.close().catch(() => {});
+      await Promise.race([restored, new Promise((resolve) => setTimeout(resolve, 5_000))]);
     },
   };
 }
