@@ -5,14 +5,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { launch, makeProfile, serve } from "../support/browser.mjs";
+import { launch, makeProfile, serve } from "../support/session.mjs";
 import { bundle } from "../support/bundle.mjs";
 
 const SQLITE = ["--enable-features=IdbSqliteBackingStore"];
 /** Chromium stores in LevelDB now and in SQLite soon. */
 const ENGINES = {
-  chromium: { browser: "chromium", kills: 3 },
-  "chromium-sqlite": { browser: "chromium", kills: 3, args: SQLITE },
+  chromium: { browser: "chrome", kills: 3 },
+  "chromium-sqlite": { browser: "chrome", kills: 3, args: SQLITE },
   firefox: { browser: "firefox", kills: 2 },
 };
 /** Comma-separated names of engines; default all. */
@@ -138,7 +138,7 @@ for (const name of CHOSEN) {
       const session = await launch(browser, { args, preferences });
       try {
         const { page } = await session.openPage("about:blank");
-        if (browser === "chromium") {
+        if (browser === "chrome") {
           const cdp = await page.createCDPSession();
           await cdp.send("Storage.overrideQuotaForOrigin", {
             origin: `${server.origin}/`,
@@ -161,7 +161,7 @@ for (const name of CHOSEN) {
 
     test(
       "site data cleared during a run: connects again",
-      { skip: browser !== "chromium" && "needs CDP" },
+      { skip: browser !== "chrome" && "needs CDP" },
       async () => {
         const session = await launch(browser, { args });
         try {

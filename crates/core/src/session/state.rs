@@ -1,0 +1,259 @@
+//! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read
+//! (`storage.md` T1 and T3).
+
+use super::batch::{Batch, Durability, Key, keys};
+use super::context::{Context, Item, Offload, Origin, Place, Size, Splice};
+use super::ids;
+use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, ViewRow};
+use crate::error::{Code, Error, Result};
+use crate::message::Message;
+use crate::plan::Settings;
+use crate::step::{Io, Whose};
+use crate::wire::{self, Format};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::rc::Rc;
+
+/// A session in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// Names the session's rows.
+    pub(crate) sid: String,
+    /// The row as it was last read or written.
+    pub(crate) row: SessionRow,
+    /// The active context.
+    pub(crate) context: Context,
+    /// Options.
+    pub(crate) settings: Rc<Settings>,
+    /// False for a one-shot compaction and for a dry run: nothing is stored.
+    pub(crate) durable: bool,
+    /// Tokens of the system prompt and the tools of the last `prepare`.
+    pub(crate) fixed_tokens: usize,
+}
+
+/// A text on its way into the store.
+#[derive(Debug, Clone)]
+pub(crate) struct NewBlob {
+    /// Index of the message it comes from.
+    pub(crate) index: usize,
+    /// What it becomes.
+    pub(crate) offload: Offload,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+/// A change of the context on its way into the store.
+pub(crate) struct Change {
+    /// What changes.
+    pub(crate) splices: Vec<Splice>,
+    /// Offloads that go with it.
+    pub(crate) blobs: Vec<NewBlob>,
+    /// What led to it.
+    pub(crate) cause: Cause,
+    /// The job that led to it, to be closed.
+    pub(crate) job: Option<String>,
+}
+
+/// A note about a compaction under way (T2).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", tag = "state", rename_all_fields = "camelCase")]
+enum JobRow<'a> {
+    Prepared { v: u32, base_generation: u64, to: u64, input: &'a str, at: u64, lease: u64 },
+    Done { v: u32, generation: u64 },
+}
+
+/// The body of a log row of kind `view`.
+#[derive(Serialize)]
+struct ViewNote<'a> {
+    view: u64,
+    rung: &'a str,
+}
+
+impl State {
+    /// A session that is nowhere but in memory.
+    pub(crate) fn new(sid: String, id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
+        let row = SessionRow {
+            v: SCHEMA,
+            ver: 0,
+            id,
+            format: settings.format,
+            secret,
+            next_seq: 0,
+            messages: 0,
+            generation: 0,
+            tail_from: 0,
+            head: String::new(),
+            chain: String::new(),
+            steps: 0,
+            attempted_at: None,
+            pending_step: false,
+            created_at: now,
+            updated_at: now,
+        };
+        State { sid, row, context: Context::default(), settings, durable: true, fixed_tokens: 0 }
+    }
+
+    /// The messages' format; OpenAI chat as long as they could be of several.
+    pub(crate) fn format(&self) -> Format {
+        self.row.format.unwrap_or(Format::OpenaiChat)
+    }
+
+    /// All tokens of the next prompt.
+    pub(crate) fn tokens(&self) -> usize {
+        self.context.totals().tokens.saturating_add(self.fixed_tokens)
+    }
+
+    /// The row as it is after a commit.
+    fn next_row(&self, now: u64) -> SessionRow {
+        SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+    }
+
+    fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+        puts.push((keys::session(&self.sid), record::encode(row)?));
+        let expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
+        Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
+    }
+
+    /// The batch that appends messages (T1), with the row and the items after it.
+    pub(crate) fn append_batch(
+        &self,
+        bodies: &[(Rc<str>, Size)],
+        batch_id: &str,
+        now: u64,
+    ) -> Result<(Batch, SessionRow, Vec<Item>)> {
+        let mut row = self.next_row(now);
+        row.pending_step = true;
+        let mut puts = Vec::with_capacity(bodies.len() + 1);
+        let mut items = Vec::with_capacity(bodies.len());
+        for (nth, (body, size)) in bodies.iter().enumerate() {
+            let place = Place { seq: row.next_seq, index: row.messages };
+            row.chain = record::chain(&row.chain, body);
+            if self.durable {
+                puts.push(self.log_row(&mut row, record_id(batch_id, nth), Kind::Message, now, body)?);
+            } else {
+                row.next_seq += 1;
+            }
+            row.messages += 1;
+            items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
+        }
+        let batch = self.batch(&row, puts)?;
+        Ok((batch, row, items))
+    }
+
+    /// Serialises a log row and moves `row` behind it.
+    fn log_row(&self, row: &mut SessionRow, id: String, kind: Kind, at: u64, body: &str) -> Result<(Key, Vec<u8>)> {
+        let body: &RawValue = serde_json::from_str(body)
+            .map_err(|error| Error::new(Code::Poisoned, format!("a record's body is not JSON: {error}")))?;
+        let (bytes, hash) = record::write_row(&LogRow {
+            v: SCHEMA,
+            seq: row.next_seq,
+            n: row.messages,
+            id,
+            kind,
+            at,
+            prev: std::mem::take(&mut row.head),
+            chain: row.chain.clone(),
+            body,
+        })?;
+        let key = keys::log(&self.sid, row.next_seq);
+        row.head = hash;
+        row.next_seq += 1;
+        Ok((key, bytes))
+    }
+
+    /// The batch that changes the context (T3) and the row after it: view, log row, offloads, job and pointer.
+    pub(crate) fn change_batch(&self, change: &Change, now: u64) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.generation += 1;
+        let generation = row.generation;
+        let note = ViewNote { view: generation, rung: &change.cause.rung };
+        let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
+        let id = format!("view_{}", ids::id(&[row.head.as_bytes(), &generation.to_le_bytes()]));
+        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
+        row.tail_from = row.next_seq;
+        let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
+        let view = ViewRow {
+            v: SCHEMA,
+            generation,
+            to: row.tail_from,
+            messages: row.messages,
+            appended: self.appended(),
+            whole,
+            splices,
+            cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
+        };
+        puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
+        for blob in &change.blobs {
+            super::offloads::put(&self.sid, blob, &mut puts)?;
+        }
+        if let Some(job) = &change.job {
+            let done = JobRow::Done { v: SCHEMA, generation };
+            puts.push((keys::job(&self.sid, job), record::encode(&done)?));
+        }
+        let batch = self.batch(&row, puts)?;
+        Ok((batch, row))
+    }
+
+    /// Runs of messages behind the current view: first position, first index, count.
+    fn appended(&self) -> Vec<(u64, usize, usize)> {
+        let mut runs: Vec<(u64, usize, usize)> = Vec::new();
+        let places = self.context.items().iter().filter_map(|item| item.origin.place());
+        for place in places.filter(|place| place.seq >= self.row.tail_from) {
+            match runs.last_mut() {
+                Some((seq, index, count))
+                    if *seq + *count as u64 == place.seq && *index + *count == place.index =>
+                {
+                    *count += 1;
+                }
+                _ => runs.push((place.seq, place.index, 1)),
+            }
+        }
+        runs
+    }
+
+    /// The batch that notes that a summary is being asked for (T2). Advisory: nothing depends on it.
+    pub(crate) fn job_batch(&self, job: &str, now: u64, lease_ms: u64) -> Result<Batch> {
+        let prepared = JobRow::Prepared {
+            v: SCHEMA,
+            base_generation: self.row.generation,
+            to: self.row.next_seq,
+            input: &self.row.head,
+            at: now,
+            lease: now.saturating_add(lease_ms),
+        };
+        Ok(Batch {
+            expect: Vec::new(),
+            puts: vec![(keys::job(&self.sid, job), record::encode(&prepared)?)],
+            deletes: Vec::new(),
+            durability: Durability::Relaxed,
+        })
+    }
+}
+
+/// The id of the nth record of a batch.
+pub(crate) fn record_id(batch_id: &str, nth: usize) -> String {
+    format!("msg_{}", ids::id(&[batch_id.as_bytes(), &nth.to_le_bytes()]))
+}
+
+/// What a message costs, by the session's one counter, and what it holds.
+pub(crate) async fn measure(
+    io: &Io,
+    settings: &Settings,
+    format: Format,
+    whose: Whose,
+    body: &Rc<str>,
+) -> Result<Size> {
+    let mut size = {
+        let value = wire::parse(0, body)?;
+        size_of(settings, &format.wire().read(0, &value)?)
+    };
+    if settings.app_counts {
+        size.tokens = io.count(whose, body).await?;
+    }
+    Ok(size)
+}
+
+/// What a message costs by the estimator, and what it holds.
+pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
+    Size { tokens: settings.estimator.message(message), role: message.role, calls: message.calls().count() }
+}
