@@ -111,11 +111,8 @@ impl Session {
             let now = io.now().await?;
             let mut state = State::new(sid, id, secret, settings, now);
             state.load(&io).await?;
-            let opened = Opened {
-                id: state.row.id.clone(),
-                format: state.row.format,
-                messages: state.row.messages,
-            };
+            let opened =
+                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
             Ok((Session { slot: Slot::new(state) }, opened))
         })
     }
@@ -168,7 +165,8 @@ impl Session {
             let held = slot.take()?;
             let stored = held.state().row.messages;
             let given = known + bodies.len();
-            let diverged = if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
+            let diverged =
+                if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
             if let Some(index) = diverged {
                 return Ok(Synced {
                     appended: 0,
@@ -285,9 +283,9 @@ impl Session {
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
     let done = plan::climb(io, held, climb).await?;
-    let result = done
-        .result
-        .ok_or_else(|| Error::new(Code::InvalidOption, "this preset has no rung that summarises the history"))?;
+    let result = done.result.ok_or_else(|| {
+        Error::new(Code::InvalidOption, "this preset has no rung that summarises the history")
+    })?;
     Ok(Compacted { items: out(held.context().items()), result })
 }
 
@@ -402,7 +400,10 @@ fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
     }
     let (repaired, changes) = wire.repair(&values);
     for change in &changes {
-        let message = format!("message {} of the context is not sent as it is ({}): {}", change.index, change.rule, change.message);
+        let message = format!(
+            "message {} of the context is not sent as it is ({}): {}",
+            change.index, change.rule, change.message
+        );
         io.log(Level::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
     }
