@@ -13,9 +13,25 @@ export function CompactionDiff({ compaction, onOffload }: { compaction: Compacti
       {hunks.map((hunk, i) => {
         if (hunk.kind === "same") return <p key={i} class="same">{plural(hunk.messages.length, "message")} unchanged</p>;
         if (hunk.kind === "changed") return <Changed key={i} before={hunk.before} after={hunk.after} onOffload={onOffload} />;
-        return <Whole key={i} kind={hunk.kind} message={hunk.message} />;
+        if (hunk.kind === "removed") return <Removed key={i} messages={hunk.messages} replaced={hunks[i - 1]?.kind === "added"} />;
+        return <Whole key={i} kind="added" message={hunk.message} />;
       })}
     </div>
+  );
+}
+
+function Removed({ messages, replaced }: { messages: Message[]; replaced: boolean }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <div class="removed">
+        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <b aria-label="removed">−</b>
+          <span class="run">{plural(messages.length, "message")} {replaced ? "told by it" : "left out"} · {open ? "hide" : "show"}</span>
+        </button>
+      </div>
+      {open && messages.map((message, i) => <Whole key={i} kind="removed" message={message} />)}
+    </>
   );
 }
 

@@ -39,6 +39,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
               <>
                 <p class="facts">
                   {count(Math.round(durationMs))} ms · {llmCalls === 0 ? "no model call" : plural(llmCalls, "model call")}
+                  {compaction.problems === 0 ? " · valid for the provider" : ` · ${plural(compaction.problems, "broken rule")}`}
                   {compaction.reason ? ` · ${compaction.reason}` : ""}
                 </p>
                 <CompactionDiff compaction={compaction} onOffload={onOffload} />

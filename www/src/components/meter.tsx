@@ -27,8 +27,8 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
       <p class="scale"><span style={{ left: `${(threshold / max) * 100}%` }}>compacts at {count(threshold)}</span></p>
 
       <ul class="categories">
-        {categories.filter(({ tokens }) => tokens > 0).map(({ name, tokens }) => (
-          <li key={name}>
+        {categories.map(({ name, tokens }) => (
+          <li key={name} class={tokens === 0 ? "none" : ""}>
             <i style={{ background: categoryColor(name) }} />
             <span>{name}</span>
             <span class="number">{count(tokens)}</span>

@@ -5,7 +5,7 @@ import { answersOf, fullTextOf } from "./messages.js";
 
 /**
  * @typedef {{ kind: "same", messages: object[], from: number }
- *   | { kind: "removed" | "added", message: object }
+ *   | { kind: "added", message: object } | { kind: "removed", messages: object[] }
  *   | { kind: "changed", before: object, after: object }} Hunk
  * @typedef {{ kind: "same" | "removed" | "added", text: string }} Line
  */
@@ -22,7 +22,7 @@ export function diffContexts(before, after) {
   for (const part of diffArrays(keysBefore, keysAfter)) {
     const count = part.value.length;
     if (part.added) for (const message of after.slice(a, a + count)) hunks.push({ kind: "added", message });
-    else if (part.removed) for (const message of before.slice(b, b + count)) hunks.push({ kind: "removed", message });
+    else if (part.removed) hunks.push(...before.slice(b, b + count).map((message) => /** @type {Hunk} */ ({ kind: "removed", messages: [message] })));
     else hunks.push({ kind: "same", messages: [...after.slice(a, a + count)], from: a });
     if (!part.added) b += count;
     if (!part.removed) a += count;
@@ -42,13 +42,27 @@ function pairReplaced(hunks) {
   /** @type {Set<object>} */
   const used = new Set();
   const paired = hunks.map((hunk) => {
-    if (hunk.kind !== "removed") return hunk;
-    const after = added.get(answersOf(hunk.message).join());
+    const before = hunk.kind === "removed" ? hunk.messages[0] : undefined;
+    const after = before && added.get(answersOf(before).join());
     if (!after) return hunk;
     used.add(after);
-    return /** @type {Hunk} */ ({ kind: "changed", before: hunk.message, after });
+    return /** @type {Hunk} */ ({ kind: "changed", before, after });
   });
-  return paired.filter((hunk) => hunk.kind !== "added" || !used.has(hunk.message));
+  return grouped(paired.filter((hunk) => hunk.kind !== "added" || !used.has(hunk.message)));
+}
+
+/** A run of removed messages is one hunk, and what stands in its place comes before it.
+ *  @param {Hunk[]} hunks @returns {Hunk[]} */
+function grouped(hunks) {
+  /** @type {Hunk[]} */
+  const result = [];
+  for (const hunk of hunks) {
+    const last = result.at(-1);
+    if (hunk.kind === "removed" && last?.kind === "removed") last.messages.push(...hunk.messages);
+    else if (hunk.kind === "added" && last?.kind === "removed") result.splice(-1, 0, hunk);
+    else result.push(hunk);
+  }
+  return result;
 }
 
 /** Line by line within one message. @param {object} before @param {object} after @returns {Line[]} */

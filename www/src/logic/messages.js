@@ -71,7 +71,7 @@ export function fullTextOf(message) {
 export function previewOf(message) {
   const line = textOf(message).trim().split("\n").find((text) => text.trim() !== "") ?? "";
   if (line !== "") return line.slice(0, 240);
-  return callsOf(message).map(({ name, input }) => `${name} ${argumentsLine(input)}`).join(" · ").slice(0, 240);
+  return callsOf(message).map(({ input }) => argumentsLine(input)).join(" · ").slice(0, 240);
 }
 
 /** The values of a call's arguments on one line. @param {string} input @returns {string} */

@@ -1,4 +1,4 @@
-import { CompactionError, detectFormat, estimateTokens, openSession } from "../engine.js";
+import { CompactionError, detectFormat, estimateTokens, openSession, validateHistory } from "../engine.js";
 import type { CompactionResult, Edit, Format, Message, Session } from "../engine.js";
 import { parseCommand, runCommand } from "../logic/commands.js";
 import { isExchangeOpen, kindOf } from "../logic/messages.js";
@@ -14,7 +14,7 @@ export const SPEEDS = [1, 2, 4, 8, 32] as const;
 const STEP_MS = 1_000;
 
 const EMPTY: RunState = {
-  phase: "opening", error: undefined, id: "", sourceName: "invoicing-run", contextWindow: 32_768, source: [], cursor: 0, log: [],
+  phase: "opening", error: undefined, id: "", sourceName: "invoicing-run", contextWindow: 32_768, source: [], cursor: 0, log: [], context: [],
   weights: [], samples: [], compactions: [], offloads: [], ledger: [], usage: undefined, playing: false, speed: 4, view: undefined,
   busy: undefined, overflowAt: undefined, chat: [], persistent: true,
 };
@@ -25,8 +25,6 @@ export class RunController extends Store<RunState> {
   #session: Session | undefined;
   #format: Format | undefined;
   #entries: LogEntry[] = [];
-  /** What the model would see now. */
-  #context: Message[] = [];
   #appended = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #abort: AbortController | undefined;
@@ -62,7 +60,6 @@ export class RunController extends Store<RunState> {
       await claim(id);
       this.set({ ...EMPTY, id, sourceName, source, contextWindow, speed: this.state.speed });
       this.#entries = [];
-      this.#context = [];
       this.#appended = false;
       await this.#open();
       await this.#save();
@@ -89,8 +86,8 @@ export class RunController extends Store<RunState> {
       log, cursor, ledger, weights: log.map((message) => this.#weigh(message)), samples: record.samples,
       offloads: record.offloads, chat: record.chat, overflowAt: record.overflowAt, usage: session.getContextUsage(),
     });
-    if (!isExchangeOpen(log)) this.#context = (await session.prepare()).messages;
-    else this.#context = [...log];
+    // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
+    if (!isExchangeOpen(log)) this.set({ context: (await session.prepare()).messages });
     this.#refresh();
     remember(id);
     this.set({ phase: "ready" });
@@ -198,10 +195,9 @@ export class RunController extends Store<RunState> {
     if (!session) return;
     await session.append(message);
     this.#entries.push(entry);
-    this.#context.push(message);
     this.#appended = true;
-    const { log, weights } = this.state;
-    this.set({ log: [...log, message], weights: [...weights, this.#weigh(message)] });
+    const { log, context, weights } = this.state;
+    this.set({ log: [...log, message], context: [...context, message], weights: [...weights, this.#weigh(message)] });
     this.#refresh();
     this.#sample();
   }
@@ -209,12 +205,12 @@ export class RunController extends Store<RunState> {
   async #prepare(): Promise<Message[]> {
     const session = this.#session;
     if (!session) return [];
-    const before = [...this.#context];
+    const before = [...this.state.context];
     const tokensBefore = session.getContextUsage().usedTokens;
     const started = performance.now();
     const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
     this.#appended = false;
-    this.#context = [...prepared.messages];
+    this.set({ context: prepared.messages });
     if (prepared.edits.length > 0) {
       await this.#record({ before, tokensBefore, edits: prepared.edits, result: prepared.result, started, manual: false });
     }
@@ -229,14 +225,15 @@ export class RunController extends Store<RunState> {
     const session = this.#session;
     if (!session) return;
     this.#refresh();
-    const { log, compactions, ledger, usage, id } = this.state;
+    const { log, context, compactions, ledger, usage, id } = this.state;
     const { result } = change;
     const summarised = result?.success === true && result.freedTokens > 0;
     const compaction: Compaction = {
       number: compactions.length + 1, x: log.length, kind: summarised ? "summary" : "offload", manual: change.manual,
-      before: change.before, after: [...this.#context], tokensBefore: change.tokensBefore, tokensAfter: usage?.usedTokens ?? 0,
+      before: change.before, after: [...context], tokensBefore: change.tokensBefore, tokensAfter: usage?.usedTokens ?? 0,
       edits: change.edits, deleted: result?.deletedFiles ?? [], llmCalls: result?.llmCalls ?? 0,
       durationMs: performance.now() - change.started, ledger: [...ledger],
+      problems: validateHistory([...context], this.#format ? { format: this.#format } : {}).problems.length,
       ...(result?.summary === undefined ? {} : { summary: result.summary }),
       ...(result?.reason === undefined ? {} : { reason: result.reason }),
     };
@@ -296,12 +293,12 @@ export class RunController extends Store<RunState> {
   }
 
   async #compact(session: Session, options: { instructions?: string }): Promise<CompactionResult> {
-    const before = [...this.#context];
+    const before = [...this.state.context];
     const tokensBefore = session.getContextUsage().usedTokens;
     const started = performance.now();
     const result = await this.#working("Compacting", (signal) => session.compact({ ...options, signal }));
     if (result.success && result.freedTokens > 0) {
-      this.#context = [...result.messages];
+      this.set({ context: result.messages });
       await this.#record({ before, tokensBefore, edits: result.appliedEdits, result, started, manual: true });
     }
     return result;
@@ -310,9 +307,9 @@ export class RunController extends Store<RunState> {
   async #ask(text: string): Promise<void> {
     const { endpoint } = this;
     const format = this.#format;
-    if (!endpoint) return this.#say({ from: "note", tone: "idle", text: NO_ENDPOINT });
+    if (!endpoint) return this.#say({ from: "info", text: NO_ENDPOINT });
     if ((endpoint.kind === "anthropic") !== (format === "anthropic")) {
-      return this.#say({ from: "note", tone: "idle", text: `This conversation is in the ${format} format, the endpoint speaks ${endpoint.kind}. It can write summaries, but not answer here.` });
+      return this.#say({ from: "info", text: `This conversation is in the ${format} format, the endpoint speaks ${endpoint.kind}. It can write summaries, but not answer here.` });
     }
     while (isExchangeOpen(this.state.log) && this.state.cursor < this.state.source.length) await this.#advance();
     await this.#append({ role: "user", content: text }, { own: { role: "user", content: text } });
@@ -368,7 +365,7 @@ export class RunController extends Store<RunState> {
   #fail(error: unknown): void {
     this.pause();
     if (CompactionError.isInstance(error) && error.code === "aborted") {
-      return this.#say({ from: "note", tone: "idle", text: "Stopped. The history is unchanged; the run is paused." });
+      return this.#say({ from: "info", text: "Stopped. The history is unchanged; the run is paused." });
     }
     const message = describe(error);
     if (this.state.phase === "ready") this.#say({ from: "note", tone: "error", text: message });

@@ -30,6 +30,8 @@ export interface Compaction {
   llmCalls: number;
   durationMs: number;
   reason?: string;
+  /** Broken rules of the wire format after it: none. */
+  problems: number;
   /** Fates of the messages at this point, so that earlier steps can be looked at. */
   ledger: LedgerEntry[];
 }
@@ -45,7 +47,7 @@ export interface Offload {
 }
 
 export interface ChatItem {
-  from: "user" | "command" | "model" | "note";
+  from: "user" | "command" | "model" | "note" | "info";
   tone?: "ok" | "idle" | "error";
   text: string;
 }
@@ -63,6 +65,8 @@ export interface RunState {
   /** How many messages of the source are in the session. */
   cursor: number;
   log: readonly Message[];
+  /** What the model would be sent now. */
+  context: readonly Message[];
   /** Tokens of each message of `log`. */
   weights: readonly number[];
   samples: readonly Sample[];
