@@ -1,1 +1,98 @@
-//! WebAssembly bindings.
+//! WebAssembly bindings: values in, values out, no decisions. The package's TypeScript layer (`js/`) is the only caller.
+//!
+//! Messages come as one buffer of JSON texts and the offsets at which each ends; options and results are converted by
+//! serde-wasm-bindgen; an error is thrown as a plain object that the TypeScript layer makes a `CompactionError` of.
+
+mod convert;
+mod dto;
+mod error;
+mod fetch;
+mod operation;
+mod session;
+mod text;
+
+pub use fetch::global_fetch;
+pub use operation::Operation;
+pub use session::Session;
+pub use text::{estimate_buffer, text_buffer, wasm_memory};
+
+use context_compactor_core::plan;
+use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::standalone;
+use convert::{bodies, options, settings, to_js};
+use error::{Thrown, thrown};
+use wasm_bindgen::prelude::*;
+
+/// Version of this package, as in `0.1.0`.
+#[wasm_bindgen]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// Estimated tokens of each message.
+#[wasm_bindgen(js_name = estimateMessages)]
+pub fn estimate_messages(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Vec<u32>> {
+    let tokens = standalone::estimate(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
+    Ok(tokens.into_iter().map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)).collect())
+}
+
+/// Where a history may be cut: `{ boundary, requested, pinned }`.
+#[wasm_bindgen(js_name = splitMessages)]
+pub fn split_messages(bytes: &[u8], ends: &[u32], pinned: &[u32], given: JsValue) -> Thrown<JsValue> {
+    let pinned: Vec<usize> = pinned.iter().map(|index| *index as usize).collect();
+    let cut = standalone::split(&bodies(bytes, ends)?, &pinned, &options(given)?).map_err(thrown)?;
+    to_js(&dto::CutDto::from(cut))
+}
+
+/// What to ask a summariser.
+#[wasm_bindgen(js_name = buildSummaryPrompt)]
+pub fn build_summary_prompt(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::summary_prompt(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+}
+
+/// A summary that no model is needed for.
+#[wasm_bindgen(js_name = extractiveSummary)]
+pub fn extractive_summary(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<String> {
+    standalone::extractive(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)
+}
+
+/// The format of a history.
+#[wasm_bindgen(js_name = detectFormat)]
+pub fn detect_format(bytes: &[u8], ends: &[u32]) -> Thrown<String> {
+    let format = standalone::detect(&bodies(bytes, ends)?).map_err(thrown)?;
+    Ok(format.as_str().to_owned())
+}
+
+/// The rules that a history breaks.
+#[wasm_bindgen(js_name = validateHistory)]
+pub fn validate_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::validate(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+}
+
+/// The smallest change that makes a history acceptable: `{ parts: [{ keep } | { body }], changes }`.
+#[wasm_bindgen(js_name = repairHistory)]
+pub fn repair_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    let (parts, changes) = standalone::repair(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
+    to_js(&dto::RepairDto::new(parts, changes))
+}
+
+/// Options from an environment record (`S1.12`).
+#[wasm_bindgen(js_name = optionsFromEnv)]
+pub fn options_from_env(environment: &js_sys::Object) -> Thrown<JsValue> {
+    let read = |name: &str| js_sys::Reflect::get(environment, &JsValue::from_str(name)).ok()?.as_string();
+    let names = plan::ENVIRONMENT.map(|name| (name, read(name)));
+    let lookup = |name: &str| names.iter().find(|(known, _)| *known == name)?.1.as_deref();
+    to_js(&plan::options_from_env(lookup).map_err(thrown)?)
+}
+
+/// Compacts a history once, storing nothing: `{ items, result }`.
+#[wasm_bindgen(js_name = compactOnce)]
+pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
+    Ok(Operation::new(CoreSession::compact_once(settings(given)?, bodies(bytes, ends)?), to_js))
+}
+
+/// What a session with these messages would do next.
+#[wasm_bindgen(js_name = planOnce)]
+pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
+    Ok(Operation::new(CoreSession::plan_once(settings(given)?, bodies(bytes, ends)?), to_js))
+}

@@ -1,2 +1,53 @@
-//! Build tasks.
-fn main() {}
+//! Build tasks, run as `cargo xtask TASK`.
+//!
+//! `build` makes everything that the npm package holds besides its committed files, and does nothing twice.
+//! `size` measures what was built and compares it with the committed snapshot.
+
+mod build;
+mod glue;
+mod stamp;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "usage: cargo xtask build | size [--update]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = root();
+    let done = match arguments.split_first().map(|(task, rest)| (task.as_str(), rest)) {
+        Some(("build", [])) => build::build(&root),
+        Some(("size", rest)) => {
+            build::build(&root).and_then(|()| run(node(&root).arg("bench/size.mjs").args(rest)))
+        }
+        _ => Err(USAGE.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace: the one above this package's.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}
+
+fn node(root: &Path) -> Command {
+    let mut command = Command::new("node");
+    command.current_dir(root);
+    command
+}
+
+/// Runs a command with this process's output; anything but success is an error that shows the command.
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().map_err(|error| format!("{command:?} did not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
+}

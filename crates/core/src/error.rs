@@ -123,6 +123,9 @@ pub struct Error {
     /// Path of the field at fault inside that message or inside the options, as in `tool_calls[1].id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// The effect whose failure caused it: the host attaches what was thrown there as the error's cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<u32>,
 }
 
 /// Result with the engine's [`Error`].
@@ -131,7 +134,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with no place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), index: None, field: None }
+        Error { code, message: message.into(), index: None, field: None, cause: None }
     }
 
     /// A malformed message: `index` in the caller's array, `field` as a path inside it.
@@ -141,12 +144,25 @@ impl Error {
             message: what.into(),
             index: Some(index),
             field: Some(field.into()),
+            cause: None,
         }
     }
 
     /// An option out of bounds.
     pub fn option(field: impl Into<String>, what: impl Into<String>) -> Self {
-        Error { code: Code::InvalidOption, message: what.into(), index: None, field: Some(field.into()) }
+        Error {
+            code: Code::InvalidOption,
+            message: what.into(),
+            index: None,
+            field: Some(field.into()),
+            cause: None,
+        }
+    }
+
+    /// The same error, caused by the failure of effect `id`.
+    pub fn caused_by(mut self, id: u32) -> Self {
+        self.cause = Some(id);
+        self
     }
 }
 

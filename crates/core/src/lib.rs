@@ -7,7 +7,14 @@
 
 pub mod error;
 pub mod message;
+pub mod plan;
+mod reduce;
+pub mod session;
+pub mod split;
+pub mod standalone;
+pub mod step;
+pub mod summary;
 pub mod tokens;
-// pub mod wire;
+pub mod wire;
 
 pub use error::{Code, Error, Result};

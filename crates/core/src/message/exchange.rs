@@ -11,8 +11,8 @@ use std::collections::HashMap;
 pub struct Exchanges {
     /// (message of the call, message of the result), in the order of the results.
     pairs: Vec<(usize, usize)>,
-    /// `inside[b]` is true when a cut before message `b` would part a call from its result.
-    inside: Vec<bool>,
+    /// `boundaries[p]` is the nearest position at or before `p` where a cut parts no call from its result.
+    boundaries: Vec<usize>,
     /// Messages with calls that no later message answers.
     pub unanswered: Vec<usize>,
     /// Messages with results that no earlier call asked for.
@@ -22,7 +22,7 @@ pub struct Exchanges {
 impl Exchanges {
     /// Pairs the calls and results of a history, in one pass.
     pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
-        let mut waiting: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut waiting: HashMap<&'m str, Vec<usize>> = HashMap::new();
         let mut pairs = Vec::new();
         let mut orphaned = Vec::new();
         let mut length = 0;
@@ -36,7 +36,7 @@ impl Exchanges {
                 }
             }
             for call in message.calls() {
-                waiting.entry(call.id.to_string()).or_default().push(index);
+                waiting.entry(call.id.as_ref()).or_default().push(index);
             }
         }
         let mut unanswered: Vec<usize> = waiting.into_values().flatten().collect();
@@ -53,25 +53,30 @@ impl Exchanges {
                 *closes -= 1;
             }
         }
-        let inside = depth
+        let (mut open, mut nearest) = (0, 0);
+        let boundaries = depth
             .iter()
             .take(length + 1)
-            .scan(0, |open, change| {
-                *open += change;
-                Some(*open > 0)
+            .enumerate()
+            .map(|(position, change)| {
+                open += change;
+                if open == 0 {
+                    nearest = position;
+                }
+                nearest
             })
             .collect();
-        Exchanges { pairs, inside, unanswered, orphaned }
+        Exchanges { pairs, boundaries, unanswered, orphaned }
     }
 
-    /// True when a cut before message `position` parts no call from its result.
+    /// True when a cut before message `position` parts no call from its result; false beyond the end.
     pub fn is_boundary(&self, position: usize) -> bool {
-        !self.inside.get(position).copied().unwrap_or(true)
+        self.boundaries.get(position) == Some(&position)
     }
 
-    /// The nearest boundary at or before `position`; 0 always is one.
+    /// The nearest boundary at or before `position`; 0 and the length of the history always are boundaries.
     pub fn boundary_at_or_before(&self, position: usize) -> usize {
-        (0..=position).rev().find(|&at| self.is_boundary(at)).unwrap_or(0)
+        self.boundaries.get(position).or(self.boundaries.last()).copied().unwrap_or(0)
     }
 
     /// The pairs (message of the call, message of the result), in the order of the results.

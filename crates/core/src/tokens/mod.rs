@@ -1,5 +1,6 @@
 //! Token estimation: one counter decides the trigger and the cut.
 
+pub mod budget;
 mod chars4;
 
 use crate::message::{Media, MediaKind, Message, Part};

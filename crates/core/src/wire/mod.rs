@@ -6,7 +6,13 @@
 
 mod anthropic;
 mod detect;
+pub mod provider;
+mod edit;
 mod openai_chat;
+pub mod provider;
+mod read;
+mod rules;
+mod tagged;
 
 pub use detect::detect;
 
@@ -14,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
+use std::borrow::Cow;
 
 /// The wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,6 +64,19 @@ pub enum Evidence {
     Certain,
 }
 
+impl Evidence {
+    /// What two messages say together: one that cannot stand in the format decides, then a certain one.
+    fn and(self, other: Evidence) -> Evidence {
+        if self == Evidence::Against {
+            self
+        } else if other == Evidence::Against {
+            other
+        } else {
+            self.max(other)
+        }
+    }
+}
+
 /// A broken rule of a provider (`wire.md` ids).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
@@ -83,6 +103,17 @@ pub enum Repaired {
         /// The new message, JSON text.
         json: String,
     },
+}
+
+/// What is left of a message without its bound reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unbound {
+    /// It has none.
+    Same,
+    /// The message without it: JSON text.
+    Changed(String),
+    /// Nothing: the message must go.
+    Nothing,
 }
 
 /// Who a new message is from.
@@ -120,6 +151,12 @@ pub trait Wire: Sync {
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
 
+    /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
+    /// after an edit of earlier ones (AN8).
+    fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
+        Unbound::Same
+    }
+
     /// True when two neighbouring messages of one role are refused or merged by the provider.
     fn alternates(&self) -> bool;
 }
@@ -134,5 +171,41 @@ pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
         Ok(value)
     } else {
         Err(Error::message(index, "", "a message must be an object with a role"))
+    }
+}
+
+/// JSON text of a tree, its fields in their order.
+fn json(value: &Value<'_>) -> String {
+    // Writing a tree of strings, finite numbers and string keys into memory has no way to fail.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A message of prose in the formats whose messages are `{ role, content }`.
+fn plain_message(author: Author, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Plain<'a> {
+        role: &'a str,
+        content: &'a str,
+    }
+    let role = match author {
+        Author::User => "user",
+        Author::Assistant => "assistant",
+    };
+    serde_json::to_string(&Plain { role, content: text }).unwrap_or_default()
+}
+
+/// The blocks of an array of content; none when the content is a string.
+fn content_blocks<'a>(message: &'a Value<'a>) -> &'a [Value<'a>] {
+    match tagged::given(message, "content") {
+        Some(Value::Array(blocks)) => blocks,
+        _ => &[],
+    }
+}
+
+/// Texts joined by a line break; a single one stays borrowed.
+fn join(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
+    match texts.len() {
+        0 | 1 => texts.pop().unwrap_or_default(),
+        _ => Cow::Owned(texts.join("\n")),
     }
 }

@@ -1,0 +1,35 @@
+/**
+ * Runs the benches: every file `*.bench.mjs` of this folder, or those named on the command line.
+ *
+ * A bench exports `title` and `run()`, which returns rows: flat objects whose first key names the case and whose
+ * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`. Rows are printed as a table
+ * and written to out/NAME.json.
+ */
+
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { table } from "./table.mjs";
+
+const here = new URL("./", import.meta.url);
+const ending = ".bench.mjs";
+const known = readdirSync(here)
+  .filter((file) => file.endsWith(ending))
+  .map((file) => file.slice(0, -ending.length))
+  .sort();
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : known;
+const unknown = wanted.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`no such bench: ${unknown.join(", ")}; there are: ${known.join(", ")}`);
+  process.exit(1);
+}
+
+const out = new URL("out/", here);
+mkdirSync(out, { recursive: true });
+const host = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
+for (const name of wanted) {
+  const { title, run } = await import(new URL(name + ending, here));
+  console.log(`\n${title}`);
+  const rows = await run();
+  console.log(table(rows));
+  writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
+}

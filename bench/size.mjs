@@ -1,0 +1,75 @@
+/**
+ * Sizes of what the package ships, in bytes, beside the committed snapshot.
+ *
+ * Fails when a size differs by more than 2 % from the snapshot (`--update` writes a new one, to be committed with
+ * the change that needs it) or passes its limit.
+ */
+
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { table } from "./table.mjs";
+
+const pkg = fileURLToPath(new URL("../pkg/", import.meta.url));
+const snapshot = new URL("snapshots/size.json", import.meta.url);
+
+/** Most gzip bytes of the two ways to load the package. */
+const limits = { "slim: wasm, glue, facade": 150 * 1024, "inlined: glue, facade, base64": 215 * 1024 };
+const tolerance = 0.02;
+
+/** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
+export function sizes() {
+  const wasm = readFileSync(join(pkg, "core.wasm"));
+  const glue = readFileSync(join(pkg, "dist/wasm/core.js"));
+  const inline = readFileSync(join(pkg, "dist/wasm/inline.js"));
+  const generated = new Set(["core.js", "inline.js"]);
+  const scripts = readdirSync(join(pkg, "dist"), { recursive: true }).sort();
+  const facade = Buffer.concat(
+    scripts
+      .filter((file) => file.endsWith(".js") && !generated.has(basename(file)))
+      .map((file) => readFileSync(join(pkg, "dist", file))),
+  );
+  const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
+  const sum = (...parts) => ({
+    raw: parts.reduce((total, part) => total + measured[part].raw, 0),
+    gzip: parts.reduce((total, part) => total + measured[part].gzip, 0),
+    brotli: parts.reduce((total, part) => total + measured[part].brotli, 0),
+  });
+  return {
+    ...measured,
+    "slim: wasm, glue, facade": sum("core.wasm", "glue", "facade"),
+    "inlined: glue, facade, base64": sum("glue", "facade", "base64"),
+  };
+}
+
+/** What is wrong with `now`, as messages; nothing when it is as the snapshot says. */
+export function problems(now) {
+  const kept = JSON.parse(readFileSync(snapshot, "utf8"));
+  const found = [];
+  for (const [part, size] of Object.entries(now)) {
+    for (const [form, bytes] of Object.entries(size)) {
+      const before = kept[part]?.[form];
+      if (before === undefined || Math.abs(bytes - before) > before * tolerance) {
+        found.push(`${part}, ${form}: ${bytes} bytes; the snapshot says ${before ?? "nothing"}`);
+      }
+    }
+    if (size.gzip > limits[part]) found.push(`${part}: ${size.gzip} bytes gzipped; the limit is ${limits[part]}`);
+  }
+  return found;
+}
+
+function measure(bytes) {
+  return { raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const now = sizes();
+  if (process.argv.includes("--update")) writeFileSync(snapshot, `${JSON.stringify(now, null, 2)}\n`);
+  console.log(table(Object.entries(now).map(([part, size]) => ({ bytes: part, ...size }))));
+  const found = problems(now);
+  if (found.length > 0) {
+    console.error(`${found.join("\n")}\nWhen it is meant to be so: npm run size -- --update`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,123 @@
+//! What a summary would replace in the active context.
+
+use super::options::Settings;
+use crate::error::Result;
+use crate::message::Role;
+use crate::session::{Context, Cover, Item, Offload, Origin};
+use crate::split;
+use crate::wire::{self, Format};
+
+/// The part of a context that a summary replaces: items `head .. boundary`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Proposal {
+    /// First item behind the leading system messages.
+    pub(crate) head: usize,
+    /// First item that is preserved.
+    pub(crate) boundary: usize,
+    /// Items of the part that are summarised.
+    pub(crate) compress: Vec<Item>,
+    /// System messages inside it: they stay, in front of the summary.
+    pub(crate) stay: Vec<Item>,
+    /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
+    pub(crate) acknowledge: bool,
+    /// Tokens of `compress`.
+    pub(crate) replaced_tokens: usize,
+    /// Tokens that stay whatever the summary says.
+    pub(crate) mandatory_tokens: usize,
+    /// Messages behind the boundary.
+    pub(crate) preserved: usize,
+}
+
+impl Proposal {
+    /// What the summary would stand for.
+    pub(crate) fn covers(&self) -> Vec<Cover> {
+        let mut covers: Vec<Cover> = Vec::new();
+        for item in &self.compress {
+            match &item.origin {
+                Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
+                Origin::Offloaded { place, offloads } => {
+                    let offloads = offloads.iter().map(|offload| (place.index, offload.clone())).collect();
+                    join(&mut covers, place.index, place.index + 1, offloads);
+                }
+                Origin::Summary { covers: earlier, .. } => {
+                    for cover in earlier {
+                        join(&mut covers, cover.from, cover.to, cover.offloads.clone());
+                    }
+                }
+                Origin::Acknowledgement => {}
+            }
+        }
+        covers
+    }
+
+    /// References that nothing in the context holds afterwards (`S1.9`).
+    pub(crate) fn retired(&self) -> Vec<String> {
+        let offloads = self.compress.iter().flat_map(|item| item.origin.offloads());
+        offloads.map(|offload| offload.reference.clone()).collect()
+    }
+
+    /// Indices of the app's messages that the summary would stand for.
+    pub(crate) fn indices(&self) -> Vec<usize> {
+        self.covers().iter().flat_map(|cover| cover.from..cover.to).collect()
+    }
+}
+
+fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
+    match covers.last_mut() {
+        Some(last) if last.to == from => {
+            last.to = to;
+            last.offloads.append(&mut offloads);
+        }
+        _ => covers.push(Cover { from, to, offloads }),
+    }
+}
+
+/// What a summary would replace now, or why there is nothing to.
+pub(crate) fn propose(context: &Context, settings: &Settings, format: Format) -> Result<Result<Proposal, String>> {
+    let items = context.items();
+    let head = context.head();
+    let history = items.get(head..).unwrap_or_default();
+    let values = history.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+    let messages = values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| format.wire().read(head + at, value))
+        .collect::<Result<Vec<_>>>()?;
+    let tokens: Vec<usize> = history.iter().map(|item| item.size.tokens).collect();
+    let role = |at: usize| history.get(at).map(|item| item.size.role);
+    let is_system = |at: usize| role(at) == Some(Role::System);
+    let cut = split::cut(&messages, &tokens, settings.keep, is_system);
+    // The summary is a user message. Where a user message would follow it the cut moves on to an earlier answer of
+    // the model, so that the roles go on alternating.
+    let exchanges = crate::message::Exchanges::of(&messages);
+    let collides = |at: usize| role(at) == Some(Role::User);
+    let better = (1..=cut.boundary)
+        .rev()
+        .find(|at| exchanges.is_boundary(*at) && role(*at).is_none_or(|role| role == Role::Assistant));
+    let boundary = match better {
+        Some(better) if collides(cut.boundary) => better,
+        _ => cut.boundary,
+    };
+    let acknowledge = collides(boundary);
+    let (stay, compress): (Vec<Item>, Vec<Item>) =
+        history.iter().take(boundary).cloned().partition(|item| item.size.role == Role::System);
+    let stands_for_something = compress.iter().any(|item| item.origin != Origin::Acknowledgement);
+    // A lone summary is not worth summarising again: it would only lose more.
+    let only_summary = compress.iter().all(|item| item.origin.place().is_none());
+    if !stands_for_something || only_summary {
+        let kept = history.len().saturating_sub(boundary);
+        return Ok(Err(format!("Nothing to compress: {kept} messages stay and no others are left")));
+    }
+    let replaced_tokens = compress.iter().map(|item| item.size.tokens).sum();
+    let total = context.totals().tokens;
+    Ok(Ok(Proposal {
+        head,
+        boundary: head + boundary,
+        replaced_tokens,
+        mandatory_tokens: total.saturating_sub(replaced_tokens),
+        preserved: history.len() - boundary,
+        compress,
+        stay,
+        acknowledge,
+    }))
+}

@@ -1,0 +1,148 @@
+//! The ladder: one climb, for the real run and for the dry run.
+
+use super::cut;
+use super::presets::Rung;
+use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
+use super::summarise;
+use crate::error::{Code, Error, Result};
+use crate::reduce::offload;
+use crate::session::{Held, State};
+use crate::step::Io;
+
+/// How a climb is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Climb<'r> {
+    /// What set it off.
+    pub(crate) trigger: Trigger,
+    /// More guidance for the summary.
+    pub(crate) instructions: Option<&'r str>,
+    /// A dry run on a copy of the session: nothing is stored and no model is called.
+    pub(crate) rehearse: bool,
+}
+
+/// What a climb did, or would do.
+#[derive(Debug, Default)]
+pub(crate) struct Climbed {
+    /// What was changed.
+    pub(crate) edits: Vec<Edit>,
+    /// The same as a plan, with what the calls of a model take.
+    pub(crate) rungs: Vec<RungPlan>,
+    /// What the summary rung did, when it was tried.
+    pub(crate) result: Option<CompactionResult>,
+    /// Why a rung that fired had nothing to do.
+    pub(crate) idle: Vec<String>,
+}
+
+/// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.
+///
+/// Errors: [`Code::ContextOverflow`] when the context does not fit the window in the end; errors of the store; abort.
+pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
+    let mut done = Climbed::default();
+    let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
+    let preset = held.settings.preset;
+    let mut freed = 0;
+    for rung in preset.rungs {
+        match rung {
+            Rung::Offload if offload::fires(held, climb.trigger) => {
+                let edit = offload::run(io, held, climb.trigger).await?;
+                freed = edit.tokens_freed;
+                if edit.indices.is_empty() {
+                    done.idle.push("no tool result is left to offload".into());
+                } else {
+                    done.rungs.push(RungPlan::of(&edit));
+                    done.edits.push(edit);
+                }
+            }
+            Rung::Summarise if forced || summarise::fires(held, freed) => {
+                let proposal = cut::propose(&held.context, &held.settings, held.format())?;
+                if climb.rehearse {
+                    match proposal {
+                        Ok(proposal) => done.rungs.push(summarise::rehearse(&held.settings, &proposal)),
+                        Err(reason) => done.idle.push(reason),
+                    }
+                } else {
+                    let result = summarise::run(io, held, climb, proposal).await?;
+                    done.edits.extend(result.applied_edits.iter().cloned());
+                    done.result = Some(result);
+                }
+            }
+            Rung::Offload | Rung::Summarise => {}
+        }
+    }
+    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
+    if must_fit && held.tokens() > held.settings.hard_limit {
+        return Err(overflow(held, done.result.as_ref())?);
+    }
+    Ok(done)
+}
+
+/// What a climb would do: the same climb, on a copy.
+pub(crate) async fn plan(io: &Io, state: &State, trigger: Trigger) -> Result<Plan> {
+    let (tokens, limit) = (state.tokens(), state.settings.numbers.offload_threshold);
+    let hard_limit = state.settings.hard_limit;
+    let floor = floor(state)?;
+    let mut copy = Held::copy_of(state);
+    let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
+    let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
+    let reason = if !done.rungs.is_empty() {
+        format!("{tokens} of {limit} tokens: about {} afterwards", tokens.saturating_sub(freed))
+    } else if tokens < limit && trigger == Trigger::Auto {
+        format!("{tokens} tokens are below the limit of {limit}")
+    } else if done.idle.is_empty() {
+        format!("{tokens} of {limit} tokens, and the next attempt is not due yet")
+    } else {
+        done.idle.join("; ")
+    };
+    Ok(Plan {
+        will_compact: !done.rungs.is_empty(),
+        reason,
+        tokens,
+        limit,
+        floor: floor.total,
+        proof: (floor.total > hard_limit).then(|| floor.to_string()),
+        rungs: done.rungs,
+    })
+}
+
+/// The smallest prompt that any compaction can leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Floor {
+    fixed: usize,
+    mandatory: usize,
+    /// Their sum.
+    total: usize,
+}
+
+impl std::fmt::Display for Floor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Floor { fixed, mandatory, total } = self;
+        write!(f, "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}")
+    }
+}
+
+/// The floor of a session: what is fixed, and what stays verbatim after a summary.
+fn floor(state: &State) -> Result<Floor> {
+    let mandatory = match cut::propose(&state.context, &state.settings, state.format())? {
+        Ok(proposal) => proposal.mandatory_tokens,
+        Err(_) => state.context.totals().tokens,
+    };
+    Ok(Floor { fixed: state.fixed_tokens, mandatory, total: state.fixed_tokens.saturating_add(mandatory) })
+}
+
+fn overflow(state: &State, result: Option<&CompactionResult>) -> Result<Error> {
+    let (tokens, limit) = (state.tokens(), state.settings.hard_limit);
+    let why = match result.and_then(|result| result.error.as_ref()) {
+        Some(error) => format!("the summary failed ({error})"),
+        None => floor(state)?.to_string(),
+    };
+    let cause = result.and_then(|result| result.error.as_ref()).and_then(|error| error.cause);
+    let mut error = Error::new(
+        Code::ContextOverflow,
+        format!(
+            "{tokens} tokens do not fit {limit} (the context window less the answer): {why}; keep fewer messages, \
+             offload results or use a larger window"
+        ),
+    );
+    error.cause = cause;
+    Ok(error)
+}

@@ -1,0 +1,18 @@
+//! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
+//! climb.
+
+mod cut;
+mod env;
+mod ladder;
+mod options;
+mod presets;
+mod reader;
+mod result;
+mod summarise;
+
+pub use env::{EnvOffload, EnvOptions, ENVIRONMENT, options_from_env};
+pub use options::{Fallback, Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use presets::{Numbers, OFFLOAD, PRESETS, Preset, Rung};
+pub use result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
+
+pub(crate) use ladder::{Climb, climb, plan};

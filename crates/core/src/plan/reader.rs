@@ -1,0 +1,110 @@
+//! Reading options with errors that name the option.
+
+use crate::error::{Error, Result};
+use serde_json_borrow::Value;
+
+/// An options object, or the part of one at `path`.
+pub(crate) struct Reader<'v> {
+    value: Option<&'v Value<'v>>,
+    path: String,
+}
+
+impl<'v> Reader<'v> {
+    /// The options themselves: an object, or nothing.
+    pub(crate) fn new(value: &'v Value<'v>) -> Result<Self> {
+        Reader { value: None, path: String::new() }.group(Some(value))
+    }
+
+    fn group(&self, value: Option<&'v Value<'v>>) -> Result<Self> {
+        match value {
+            None | Some(Value::Null) => Ok(Reader { value: None, path: self.path.clone() }),
+            Some(value @ Value::Object(_)) => Ok(Reader { value: Some(value), path: self.path.clone() }),
+            Some(_) => Err(Error::option(self.path.clone(), "must be an object")),
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'v Value<'v>> {
+        let found = self.value?.as_object()?.get(key)?;
+        (!found.is_null()).then_some(found)
+    }
+
+    fn name(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The group of options under `key`.
+    pub(crate) fn child(&self, key: &str) -> Result<Self> {
+        Reader { value: None, path: self.name(key) }.group(self.get(key))
+    }
+
+    /// True when the group was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// A whole number in `min ..= max`.
+    pub(crate) fn integer(&self, key: &str, min: usize, max: usize) -> Result<Option<usize>> {
+        let Some(number) = self.number(key, min as f64, max as f64)? else { return Ok(None) };
+        if number.fract() == 0.0 {
+            Ok(Some(number as usize))
+        } else {
+            Err(Error::option(self.name(key), format!("must be a whole number, not {number}")))
+        }
+    }
+
+    /// A number in `min ..= max`.
+    pub(crate) fn number(&self, key: &str, min: f64, max: f64) -> Result<Option<f64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_f64() {
+            Some(number) if (min..=max).contains(&number) => Ok(Some(number)),
+            Some(number) => {
+                Err(Error::option(self.name(key), format!("must lie in {min} to {max}, not {number}")))
+            }
+            None => Err(Error::option(self.name(key), format!("must be a number from {min} to {max}"))),
+        }
+    }
+
+    /// A text that is not empty.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<&'v str>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_str() {
+            Some(text) if !text.trim().is_empty() => Ok(Some(text)),
+            _ => Err(Error::option(self.name(key), "must be a text that is not empty")),
+        }
+    }
+
+    /// One of a list of names.
+    pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let chosen = value.as_str().and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        match chosen {
+            Some((_, choice)) => Ok(Some(*choice)),
+            None => {
+                let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+                Err(Error::option(self.name(key), format!("must be one of {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// A switch.
+    pub(crate) fn flag(&self, key: &str) -> Result<bool> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(on)) => Ok(*on),
+            Some(_) => Err(Error::option(self.name(key), "must be true or false")),
+        }
+    }
+
+    /// Names and texts, as headers.
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<(String, String)>> {
+        let group = self.child(key)?;
+        let Some(entries) = group.value.and_then(Value::as_object) else { return Ok(Vec::new()) };
+        entries
+            .iter()
+            .map(|(name, value)| match value.as_str() {
+                Some(text) => Ok((name.to_string(), text.to_string())),
+                None => Err(Error::option(group.name(name), "must be a text")),
+            })
+            .collect()
+    }
+}

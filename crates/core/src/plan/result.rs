@@ -1,0 +1,140 @@
+//! What the ladder reports: plans, edits and results, in the shapes of the public API.
+
+use crate::error::Error;
+use crate::session::LedgerEntry;
+use crate::step::Usage;
+use serde::Serialize;
+
+/// What set a compaction off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trigger {
+    /// The preset's own rule.
+    Auto,
+    /// The user or the app asked for it.
+    Manual,
+    /// The provider said that the prompt was too long.
+    Overflow,
+    /// Nothing.
+    None,
+}
+
+impl Trigger {
+    /// The name in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Trigger::Auto => "auto",
+            Trigger::Manual => "manual",
+            Trigger::Overflow => "overflow",
+            Trigger::None => "none",
+        }
+    }
+}
+
+/// A change that a rung made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edit {
+    /// The rung.
+    pub rung: &'static str,
+    /// The app's messages that it touched.
+    pub indices: Vec<usize>,
+    /// Tokens freed.
+    pub tokens_freed: usize,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// A rung of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RungPlan {
+    /// The rung.
+    pub rung: &'static str,
+    /// The app's messages that it would touch.
+    pub indices: Vec<usize>,
+    /// Tokens that it would free.
+    pub tokens_freed: usize,
+    /// Calls of a model.
+    pub llm_calls: usize,
+    /// Tokens of those calls' prompts.
+    pub input_tokens: usize,
+    /// Tokens of their answers, at most.
+    pub output_tokens: usize,
+}
+
+impl RungPlan {
+    /// A rung that calls no model.
+    pub(crate) fn of(edit: &Edit) -> Self {
+        RungPlan {
+            rung: edit.rung,
+            indices: edit.indices.clone(),
+            tokens_freed: edit.tokens_freed,
+            llm_calls: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+        }
+    }
+}
+
+/// What the next `prepare` would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Some rung would fire.
+    pub will_compact: bool,
+    /// Why, or why not.
+    pub reason: String,
+    /// Tokens now.
+    pub tokens: usize,
+    /// Tokens at which the preset acts.
+    pub limit: usize,
+    /// Tokens that no compaction can go below.
+    pub floor: usize,
+    /// What would be done, in order.
+    pub rungs: Vec<RungPlan>,
+    /// Why compaction cannot help, when it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
+}
+
+/// What a compaction did (`S1.10`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    /// False when the history was left as it was because of an error.
+    pub success: bool,
+    /// That error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Error>,
+    /// What set it off.
+    pub trigger: Trigger,
+    /// Tokens before.
+    pub previous_tokens: usize,
+    /// Tokens after.
+    pub current_tokens: usize,
+    /// Tokens freed.
+    pub freed_tokens: usize,
+    /// Messages that were kept as they are behind the summary.
+    pub preserved_count: usize,
+    /// Offloads that were retired.
+    pub deleted_files: Vec<String>,
+    /// The summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What was done.
+    pub applied_edits: Vec<Edit>,
+    /// The fate of every message.
+    pub ledger: Vec<LedgerEntry>,
+    /// What the summariser reported, summed over the attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Calls of a model.
+    pub llm_calls: u32,
+    /// From start to commit.
+    pub duration_ms: u64,
+    /// Why nothing was done, or how a fallback was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,432 @@
+//! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
+
+use super::cut::Proposal;
+use super::ladder::Climb;
+use super::options::{Fallback, Settings, Summariser};
+use super::presets::Rung;
+use super::result::{CompactionResult, Edit, RungPlan};
+use crate::error::{Code, Error, Result};
+use crate::message::{Message, Role};
+use crate::reduce::offload;
+use crate::session::{Cause, Change, Held, Item, Origin, Splice, State, ids, ledger, measure, offloads};
+use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
+use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
+use crate::wire::{self, Author, provider};
+use std::rc::Rc;
+
+/// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
+const INPUT_PERCENT: usize = 90;
+
+/// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
+/// context does not fit the window at all.
+pub(crate) fn fires(state: &State, freed: usize) -> bool {
+    let numbers = &state.settings.numbers;
+    let tokens = state.tokens();
+    let cooled = state
+        .row
+        .attempted_at
+        .is_none_or(|at| state.row.steps.saturating_sub(at) >= numbers.compact_cooldown_steps);
+    let due = tokens >= numbers.offload_threshold && freed < numbers.compact_trigger_threshold && cooled;
+    due || tokens > state.settings.hard_limit
+}
+
+/// What the rung would do.
+pub(crate) fn rehearse(settings: &Settings, proposal: &Proposal) -> RungPlan {
+    let target = settings.numbers.target_tokens;
+    let calls = usize::from(settings.summariser != Summariser::Extractive);
+    RungPlan {
+        rung: Rung::Summarise.as_str(),
+        indices: proposal.indices(),
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target),
+        llm_calls: calls,
+        input_tokens: calls * proposal.replaced_tokens.min(input_limit(settings)),
+        output_tokens: calls * max_tokens(target),
+    }
+}
+
+/// `ceil(target × 1.2)` (`S1.7`).
+fn max_tokens(target: usize) -> usize {
+    (target * 6).div_ceil(5)
+}
+
+fn input_limit(settings: &Settings) -> usize {
+    settings.window.saturating_sub(max_tokens(settings.numbers.target_tokens)) / 100 * INPUT_PERCENT
+}
+
+/// A summary that passed its checks.
+struct Written {
+    text: String,
+    /// Says that a fallback wrote it.
+    reason: Option<String>,
+    model: Option<String>,
+}
+
+/// What the attempts cost.
+#[derive(Default)]
+struct Spent {
+    calls: u32,
+    usage: Option<Usage>,
+}
+
+/// Replaces the older part of the history by a summary.
+///
+/// A failed summary is a result with `success: false` and an unchanged history; a failed commit is an error, and the
+/// history and every offload are intact (`S1.11`).
+pub(crate) async fn run(
+    io: &Io,
+    held: &mut Held,
+    climb: Climb<'_>,
+    proposal: Result<Proposal, String>,
+) -> Result<CompactionResult> {
+    let started = io.now().await?;
+    let previous_tokens = held.tokens();
+    let mut result = CompactionResult {
+        success: true,
+        error: None,
+        trigger: climb.trigger,
+        previous_tokens,
+        current_tokens: previous_tokens,
+        freed_tokens: 0,
+        preserved_count: held.context.items().len().saturating_sub(held.context.head()),
+        deleted_files: Vec::new(),
+        summary: None,
+        applied_edits: Vec::new(),
+        ledger: Vec::new(),
+        usage: None,
+        llm_calls: 0,
+        duration_ms: 0,
+        reason: None,
+    };
+    match proposal {
+        Err(reason) => result.reason = Some(reason),
+        Ok(proposal) => {
+            held.row.attempted_at = Some(held.row.steps);
+            let mut spent = Spent::default();
+            match write(io, held, &proposal, climb, &mut spent).await {
+                Ok((written, item)) => {
+                    result.preserved_count = proposal.preserved;
+                    result.deleted_files = proposal.retired();
+                    result.reason = written.reason.clone();
+                    let edit = commit(io, held, &proposal, climb, item, &written).await?;
+                    result.applied_edits.push(edit);
+                    result.summary = Some(written.text);
+                }
+                Err(error) if error.code == Code::Aborted => return Err(error),
+                Err(error) => {
+                    io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
+                    result.success = false;
+                    result.error = Some(error);
+                }
+            }
+            result.usage = spent.usage;
+            result.llm_calls = spent.calls;
+        }
+    }
+    result.current_tokens = held.tokens();
+    result.freed_tokens = previous_tokens.saturating_sub(result.current_tokens);
+    result.ledger = ledger(held.context.items());
+    result.duration_ms = io.now().await?.saturating_sub(started);
+    if result.summary.is_some() {
+        io.tell(Effect::Notify(Notice::Compact {
+            previous_tokens,
+            current_tokens: result.current_tokens,
+            freed_tokens: result.freed_tokens,
+            deleted_file_count: result.deleted_files.len(),
+        }));
+    }
+    Ok(result)
+}
+
+/// Gets a summary that passes its checks and makes the message that holds it. The session is free for appends while
+/// the summariser works.
+async fn write(
+    io: &Io,
+    held: &mut Held,
+    proposal: &Proposal,
+    climb: Climb<'_>,
+    spent: &mut Spent,
+) -> Result<(Written, Item)> {
+    let settings = Rc::clone(&held.settings);
+    let progress = |done, stage| {
+        let total = settings.numbers.retry_count as usize;
+        let tokens = held.tokens();
+        io.tell(Effect::Progress(Progress { stage, done, total, tokens_before: tokens, tokens_now: tokens }));
+    };
+    progress(0, Stage::Read);
+    let bodies = restore(io, held, proposal).await?;
+    let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+    let messages = values.iter().map(|value| held.format().wire().read(0, value)).collect::<Result<Vec<_>>>()?;
+    let mut failed: Option<Error> = None;
+    if settings.summariser != Summariser::Extractive {
+        let job = ids::id(&[b"job", held.row.secret.as_bytes(), &held.row.next_seq.to_le_bytes()]);
+        held.begin_job(io, &job, settings.timeout_ms).await?;
+        held.job = Some(job);
+        match ask(io, held, &messages, proposal, climb, spent).await {
+            Ok(text) => match candidate(io, held, proposal, &text).await {
+                Ok(item) => {
+                    let model = match &settings.summariser {
+                        Summariser::Provider(provider) => Some(provider.model.clone()),
+                        _ => settings.summary_model.clone(),
+                    };
+                    return Ok((Written { text, reason: None, model }, item));
+                }
+                Err(error) => failed = Some(error),
+            },
+            Err(error) if error.code == Code::Aborted || settings.fallback == Fallback::None => return Err(error),
+            Err(error) => failed = Some(error),
+        }
+    }
+    if let Some(error) = failed.take_if(|_| settings.fallback == Fallback::None) {
+        return Err(error);
+    }
+    // The built-in summary must be worth its place too: at most half of what it replaces.
+    let target = settings.numbers.target_tokens.min(proposal.replaced_tokens / 2);
+    let text = summary::extractive(&messages, target, settings.estimator);
+    let text = redact(io, &settings, text).await?;
+    let item = candidate(io, held, proposal, &text).await?;
+    let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
+    if let Some(reason) = &reason {
+        io.log(Level::Warn, reason.clone());
+        io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
+    }
+    Ok((Written { text, reason, model: None }, item))
+}
+
+/// The messages to summarise, with the text of their offloads back in place (`S1.6`).
+async fn restore(io: &Io, state: &State, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
+    let mut bodies = Vec::with_capacity(proposal.compress.len());
+    for item in &proposal.compress {
+        let mut texts = Vec::new();
+        for offload in item.origin.offloads() {
+            let reference = &offload.reference;
+            texts.push(match offloads::read(io, &state.sid, reference).await {
+                Ok(text) => text,
+                Err(error) => {
+                    let message = format!("the offload {reference} cannot be read for the summary: {error}");
+                    io.log(Level::Warn, message.clone());
+                    io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+                    format!("[Content unavailable: {reference}]")
+                }
+            });
+        }
+        bodies.push(offload::restored(state, item, &texts)?);
+    }
+    Ok(bodies)
+}
+
+async fn redact(io: &Io, settings: &Settings, text: String) -> Result<String> {
+    if settings.app_redacts { io.redact(text).await } else { Ok(text) }
+}
+
+/// Asks the summariser until an answer passes its checks or the attempts are used up (`S1.7`).
+async fn ask(
+    io: &Io,
+    held: &mut Held,
+    messages: &[Message<'_>],
+    proposal: &Proposal,
+    climb: Climb<'_>,
+    spent: &mut Spent,
+) -> Result<String> {
+    let settings = Rc::clone(&held.settings);
+    let (numbers, tokens) = (settings.numbers, held.tokens());
+    let mut limit = input_limit(&settings);
+    let mut rejected: Option<String> = None;
+    let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
+    let instructions = [settings.instructions.as_deref(), climb.instructions];
+    let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
+    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    for attempt in 1..=numbers.retry_count {
+        io.tell(Effect::Progress(Progress {
+            stage: Stage::Summarise,
+            done: attempt as usize - 1,
+            total: numbers.retry_count as usize,
+            tokens_before: tokens,
+            tokens_now: tokens,
+        }));
+        let mut request = summary::build(
+            messages,
+            &PromptOptions {
+                target_tokens: numbers.target_tokens,
+                max_input_tokens: Some(limit),
+                instructions: instructions.as_deref(),
+                previous_summary: None,
+                rejected: rejected.as_deref(),
+                estimator: settings.estimator,
+            },
+        )?;
+        request.model = settings.summary_model.clone();
+        for message in &mut request.messages {
+            message.content = redact(io, &settings, std::mem::take(&mut message.content)).await?;
+        }
+        let request = Rc::new(request);
+        spent.calls += 1;
+        held.release();
+        let answer = call(io, &settings, &request, attempt).await;
+        held.acquire()?;
+        let mut wait = numbers.retry_wait_ms * u64::from(attempt);
+        match answer {
+            Ok((text, usage)) => {
+                if let Some(usage) = usage {
+                    *spent.usage.get_or_insert_default() += usage;
+                }
+                match summary::check(&text, &request, proposal.replaced_tokens, settings.estimator) {
+                    Ok(text) => return Ok(text),
+                    Err(rejection) => {
+                        last = Error::new(
+                            Code::SummaryRejected,
+                            format!("the summary was not acceptable: {}", rejection.reason),
+                        );
+                        rejected = Some(rejection.reason);
+                    }
+                }
+            }
+            Err(failure) => {
+                if failure.aborted {
+                    return Err(failure.error);
+                }
+                if failure.overflow {
+                    limit = limit / 5 * 3;
+                }
+                wait = wait.max(failure.retry_after_ms.unwrap_or(0));
+                last = failure.error;
+                if !failure.retryable {
+                    break;
+                }
+            }
+        }
+        io.log(Level::Warn, format!("Summary attempt {attempt} of {} failed: {last}", numbers.retry_count));
+        if attempt < numbers.retry_count {
+            held.release();
+            let slept = io.sleep(wait).await;
+            held.acquire()?;
+            slept.map_err(|failure| failure.into_error(Code::Aborted))?;
+        }
+    }
+    Err(last)
+}
+
+/// An attempt that failed.
+struct Attempt {
+    error: Error,
+    aborted: bool,
+    overflow: bool,
+    retryable: bool,
+    retry_after_ms: Option<u64>,
+}
+
+impl Attempt {
+    fn thrown(failure: Failure) -> Self {
+        let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
+        let overflow = provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
+        let error = Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
+        Attempt {
+            aborted: code == Some(Code::Aborted),
+            overflow,
+            retryable: true,
+            retry_after_ms: None,
+            error,
+        }
+    }
+}
+
+/// One call of the summariser.
+async fn call(
+    io: &Io,
+    settings: &Settings,
+    request: &Rc<SummaryRequest>,
+    attempt: u32,
+) -> Result<(String, Option<Usage>), Attempt> {
+    let Summariser::Provider(provider) = &settings.summariser else {
+        return io
+            .summarize(Rc::clone(request), attempt, Purpose::History, settings.timeout_ms)
+            .await
+            .map_err(Attempt::thrown);
+    };
+    let prompt = provider::Prompt {
+        system: request.system.clone(),
+        messages: request.messages.iter().map(|message| message.content.clone()).collect(),
+        max_tokens: request.max_tokens,
+    };
+    let http = provider::request(provider, &prompt);
+    let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
+    let now = io.now().await.unwrap_or(0);
+    let (status, headers, body) = answer;
+    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    match provider::response(provider, status, header, &body, now) {
+        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
+        Err(failure) => Err(Attempt {
+            error: Error::new(Code::SummaryFailed, failure.message),
+            aborted: false,
+            overflow: failure.overflow,
+            retryable: failure.retryable || failure.overflow,
+            retry_after_ms: failure.retry_after_ms,
+        }),
+    }
+}
+
+/// The message that holds the summary. It must be smaller than what it replaces, by the counter that decides.
+async fn candidate(io: &Io, state: &State, proposal: &Proposal, text: &str) -> Result<Item> {
+    let marked = format!("{}{text}", state.settings.preset.summary_marker);
+    let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, &marked));
+    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+    if size.tokens >= proposal.replaced_tokens {
+        return Err(Error::new(
+            Code::SummaryRejected,
+            format!(
+                "the summary ({} tokens) is not smaller than what it would replace ({} tokens)",
+                size.tokens, proposal.replaced_tokens
+            ),
+        ));
+    }
+    let checkpoint = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), text.as_bytes()]);
+    let checkpoint = Rc::from(format!("cp_{checkpoint}"));
+    Ok(Item { body, size, origin: Origin::Summary { checkpoint, covers: proposal.covers() } })
+}
+
+/// Puts the summary into the context, in one transaction.
+async fn commit(
+    io: &Io,
+    held: &mut Held,
+    proposal: &Proposal,
+    climb: Climb<'_>,
+    item: Item,
+    written: &Written,
+) -> Result<Edit> {
+    let mut insert = proposal.stay.clone();
+    let mut tokens = item.size.tokens;
+    insert.push(item);
+    if proposal.acknowledge {
+        let text = held.settings.preset.acknowledgement;
+        let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::Assistant, text));
+        let size = measure(io, &held.settings, held.format(), Whose::Ours, &body).await?;
+        tokens += size.tokens;
+        insert.push(Item { body, size, origin: Origin::Acknowledgement });
+    }
+    let before = held.tokens();
+    let freed = proposal.replaced_tokens.saturating_sub(tokens);
+    io.tell(Effect::Progress(Progress {
+        stage: Stage::Commit,
+        done: 0,
+        total: 1,
+        tokens_before: before,
+        tokens_now: before.saturating_sub(freed),
+    }));
+    let cause = Cause {
+        rung: Rung::Summarise.as_str().into(),
+        trigger: climb.trigger.as_str().into(),
+        tokens_before: before,
+        tokens_after: before.saturating_sub(freed),
+        preset: held.settings.preset.name.into(),
+        prompt_version: Some(PROMPT_VERSION),
+        model: written.model.clone(),
+        input: String::new(),
+    };
+    let splices = vec![Splice { at: proposal.head, remove: proposal.boundary - proposal.head, insert }];
+    let job = held.job.take();
+    held.change(io, Change { splices, blobs: Vec::new(), cause, job }).await?;
+    let indices = proposal.indices();
+    let count = indices.len();
+    io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+    debug_assert!(held.context.items().get(proposal.head).is_none_or(|item| item.size.role != Role::Tool));
+    Ok(Edit { rung: Rung::Summarise.as_str(), indices, tokens_freed: freed, detail: written.reason.clone() })
+}

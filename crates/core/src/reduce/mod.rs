@@ -1,0 +1,3 @@
+//! The rungs that need no model.
+
+pub(crate) mod offload;

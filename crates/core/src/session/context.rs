@@ -1,0 +1,221 @@
+//! The active context: what the model sees, item by item, with running totals.
+
+use crate::message::Role;
+use crate::step::Whose;
+use std::rc::Rc;
+
+/// One message of the active context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// JSON text of the message.
+    pub body: Rc<str>,
+    /// What it costs and holds.
+    pub size: Size,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What a message costs and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Tokens by the session's one counter.
+    pub tokens: usize,
+    /// Who it is from.
+    pub role: Role,
+    /// Tool calls in it.
+    pub calls: usize,
+}
+
+/// Where an item of the context comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The app's own message, untouched.
+    Message(Place),
+    /// The app's message with some tool results moved to the store.
+    Offloaded {
+        /// Which message.
+        place: Place,
+        /// The results that were moved, in the order of the message's results.
+        offloads: Vec<Offload>,
+    },
+    /// A summary that stands for earlier messages.
+    Summary {
+        /// Its id.
+        checkpoint: Rc<str>,
+        /// What it stands for, in order.
+        covers: Vec<Cover>,
+    },
+    /// A message of ours that keeps the roles alternating; it stands for nothing.
+    Acknowledgement,
+}
+
+/// A message of the app: its position in the log and among the app's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Position in the log.
+    pub seq: u64,
+    /// Index among the app's messages, from 0.
+    pub index: usize,
+}
+
+/// A tool result in the store.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Offload {
+    /// Which result of its message, from 0.
+    pub nth: usize,
+    /// `off_` + 26 characters.
+    pub reference: String,
+    /// Of its UTF-8 text, in hex.
+    pub sha256: String,
+    /// Characters.
+    pub chars: usize,
+}
+
+/// A run of the app's messages that a summary stands for.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cover {
+    /// Index of the first.
+    pub from: usize,
+    /// Index behind the last.
+    pub to: usize,
+    /// Their offloads: retired, readable as long as the session lives (`S1.9`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offloads: Vec<(usize, Offload)>,
+}
+
+impl Origin {
+    /// The app's message that this item is, whole or in part.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Origin::Message(place) | Origin::Offloaded { place, .. } => Some(*place),
+            Origin::Summary { .. } | Origin::Acknowledgement => None,
+        }
+    }
+
+    /// Whose message it is, for the app's own counter.
+    pub(crate) fn whose(&self) -> Whose {
+        match self {
+            Origin::Message(place) => Whose::Logged(place.seq),
+            _ => Whose::Ours,
+        }
+    }
+
+    /// The references that this item's text holds.
+    pub fn offloads(&self) -> &[Offload] {
+        match self {
+            Origin::Offloaded { offloads, .. } => offloads,
+            _ => &[],
+        }
+    }
+}
+
+/// Replaces `remove` items from `at` on by `insert`; positions are those before any splice of the same change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Splice {
+    /// First item that is replaced.
+    pub at: usize,
+    /// How many.
+    pub remove: usize,
+    /// What stands there instead.
+    pub insert: Vec<Item>,
+}
+
+/// Sums over the items of a context, kept as it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// All tokens.
+    pub tokens: usize,
+    /// Of system messages.
+    pub system: usize,
+    /// Of user messages.
+    pub user: usize,
+    /// Of assistant messages, with their tool calls.
+    pub assistant: usize,
+    /// Of tool results.
+    pub tool: usize,
+    /// Of summaries.
+    pub summary: usize,
+    /// Tool calls.
+    pub calls: usize,
+    /// References to offloads.
+    pub offloads: usize,
+}
+
+impl Totals {
+    fn add(&mut self, item: &Item) {
+        self.shift(item, usize::saturating_add);
+    }
+
+    fn remove(&mut self, item: &Item) {
+        self.shift(item, usize::saturating_sub);
+    }
+
+    fn shift(&mut self, item: &Item, by: fn(usize, usize) -> usize) {
+        let tokens = item.size.tokens;
+        let category = match (&item.origin, item.size.role) {
+            (Origin::Summary { .. } | Origin::Acknowledgement, _) => &mut self.summary,
+            (_, Role::System) => &mut self.system,
+            (_, Role::User) => &mut self.user,
+            (_, Role::Assistant) => &mut self.assistant,
+            (_, Role::Tool) => &mut self.tool,
+        };
+        *category = by(*category, tokens);
+        self.tokens = by(self.tokens, tokens);
+        self.calls = by(self.calls, item.size.calls);
+        self.offloads = by(self.offloads, item.origin.offloads().len());
+    }
+}
+
+/// The active context.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    items: Vec<Item>,
+    totals: Totals,
+}
+
+impl Context {
+    /// The items, oldest first.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Sums over the items.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Adds an item at the end.
+    pub fn push(&mut self, item: Item) {
+        self.totals.add(&item);
+        self.items.push(item);
+    }
+
+    /// Applies a change; splices are in ascending order and do not overlap.
+    pub fn apply(&mut self, splices: &[Splice]) {
+        for splice in splices.iter().rev() {
+            let start = splice.at.min(self.items.len());
+            let end = splice.at.saturating_add(splice.remove).min(self.items.len());
+            for item in &splice.insert {
+                self.totals.add(item);
+            }
+            for item in self.items.splice(start..end, splice.insert.iter().cloned()) {
+                self.totals.remove(&item);
+            }
+        }
+    }
+
+    /// Index of the first item that is not a leading system message.
+    pub fn head(&self) -> usize {
+        self.items.iter().take_while(|item| item.size.role == Role::System).count()
+    }
+}
+
+impl FromIterator<Item> for Context {
+    fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
+        let mut context = Context::default();
+        for item in items {
+            context.push(item);
+        }
+        context
+    }
+}

@@ -1,0 +1,48 @@
+//! Ids and hashes: SHA-256 in hex, 128-bit ids in base32.
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of the parts, each preceded by its length so that no two lists of parts collide.
+pub(crate) fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// SHA-256 of some bytes, in lower-case hex.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(bytes)
+}
+
+/// 26 characters of base32 (128 bits), lower case, from the parts.
+pub(crate) fn id(parts: &[&[u8]]) -> String {
+    let digest = hash(parts);
+    let half = digest.first_chunk::<16>().copied().unwrap_or_default();
+    BASE32_NOPAD.encode(&half).to_ascii_lowercase()
+}
+
+/// Prefix of a reference to an offload (`S1.1`).
+pub(crate) const REFERENCE_PREFIX: &str = "off_";
+
+/// The reference of the `nth` result of message `index`. It depends on the session's secret, so it cannot be guessed
+/// from the content, and on nothing that changes when a commit is tried again.
+pub(crate) fn reference(secret: &str, index: usize, nth: usize) -> String {
+    let place = format!("{index}/{nth}");
+    format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
+}
+
+/// True for text that has the shape of a reference; whether it *is* one only the session's table can say.
+pub(crate) fn looks_like_reference(text: &str) -> bool {
+    text.strip_prefix(REFERENCE_PREFIX).is_some_and(|id| {
+        id.len() == 26 && id.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte))
+    })
+}

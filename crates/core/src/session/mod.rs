@@ -1,0 +1,22 @@
+//! Sessions: the log, the views over it, and the operations of the public API.
+
+pub mod batch;
+mod context;
+mod held;
+pub(crate) mod ids;
+mod ledger;
+mod operations;
+pub(crate) mod offloads;
+mod record;
+mod state;
+mod usage;
+
+pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};
+pub use ledger::{Fate, LedgerEntry, conserve, ledger};
+pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced};
+pub use record::SCHEMA;
+pub use usage::{Category, ContextUsage};
+
+pub(crate) use held::Held;
+pub(crate) use record::Cause;
+pub(crate) use state::{Change, NewBlob, State, measure};

@@ -1,0 +1,71 @@
+//! Offloads in the store: part 0 says what it is, parts from 1 hold at most 1 MiB of its UTF-8 bytes each.
+//! A reference is resolved by table only: the rows under this session and this id, or nothing.
+
+use super::batch::{Key, keys};
+use super::ids;
+use super::record;
+use super::state::{NewBlob, PART};
+use crate::error::{Code, Error, Result};
+use crate::step::Io;
+use serde::{Deserialize, Serialize};
+
+/// Part 0 of an offload.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlobHead {
+    v: u32,
+    bytes: usize,
+    chars: usize,
+    parts: u64,
+    sha256: String,
+    /// Message and result it comes from.
+    index: usize,
+    nth: usize,
+}
+
+/// Adds the rows of an offload to a batch.
+pub(crate) fn put(sid: &str, blob: &NewBlob, puts: &mut Vec<(Key, Vec<u8>)>) -> Result<()> {
+    let bytes = blob.text.as_bytes();
+    let head = BlobHead {
+        v: record::SCHEMA,
+        bytes: bytes.len(),
+        chars: blob.offload.chars,
+        parts: bytes.len().div_ceil(PART) as u64,
+        sha256: blob.offload.sha256.clone(),
+        index: blob.index,
+        nth: blob.offload.nth,
+    };
+    let reference = &blob.offload.reference;
+    puts.push((keys::blob(sid, reference, 0), record::encode(&head)?));
+    for (part, bytes) in bytes.chunks(PART).enumerate() {
+        puts.push((keys::blob(sid, reference, part as u64 + 1), bytes.to_vec()));
+    }
+    Ok(())
+}
+
+/// The whole text of an offload of this session.
+///
+/// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
+/// not those that were stored.
+pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> {
+    let not_found = || Error::new(Code::NotFound, "this session has no offload with this reference");
+    if !ids::looks_like_reference(reference) {
+        return Err(not_found());
+    }
+    let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
+    let head: BlobHead = record::decode(&head.ok_or_else(not_found)?, "offload")?;
+    let corrupt = || Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"));
+    let mut bytes = Vec::with_capacity(head.bytes);
+    let mut part = 1;
+    while part <= head.parts {
+        let to = (part + 3).min(head.parts);
+        for value in io.read((part..=to).map(|part| keys::blob(sid, reference, part)).collect()).await? {
+            bytes.extend_from_slice(&value.ok_or_else(corrupt)?);
+        }
+        part = to + 1;
+    }
+    if ids::sha256_hex(&bytes) != head.sha256 {
+        return Err(corrupt());
+    }
+    String::from_utf8(bytes).map_err(|_| corrupt())
+}

@@ -1,0 +1,432 @@
+//! The operations of a session, each a [`Machine`] for the host to drive. Hosts queue them: one at a time, except that
+//! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
+
+use super::batch::{Batch, Durability, keys};
+use super::context::{Item, Origin, Size};
+use super::held::Slot;
+use super::ids;
+use super::ledger::{LedgerEntry, ledger};
+use super::state::{State, measure, size_of};
+use super::usage::{ContextUsage, usage};
+use super::{Held, offloads};
+use crate::error::{Code, Error, Result};
+use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
+use crate::step::{Effect, Io, Level, Machine, Notice, Scan, Whose};
+use crate::wire::{self, Author, Evidence, Format, Repaired};
+use serde::Serialize;
+use serde_json_borrow::Value;
+use std::rc::Rc;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// A session of the public API. Cloning gives another handle on the same session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    slot: Slot,
+}
+
+/// A message of the context for the host: the app's own, or a text of ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OutItem {
+    /// Log position of the app's own message; the host hands out the object that it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// JSON text of a message of ours, or of the app's with something replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Rc<str>>,
+}
+
+/// What an append led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Appended {
+    /// Log positions of the messages, in order.
+    pub seqs: Vec<u64>,
+    /// The session's format, once it is sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+/// What a sync led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Synced {
+    /// Messages that were new.
+    pub appended: usize,
+    /// Index of the first message that differs from what the session knows; nothing was appended then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diverged: Option<usize>,
+    /// Log positions of the new messages, in order.
+    pub seqs: Vec<u64>,
+    /// The session's format, once it is sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+/// What a session was found to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Opened {
+    /// The app's own name for it.
+    pub id: String,
+    /// Its format, once it is sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Messages of the app so far.
+    pub messages: usize,
+}
+
+/// What to send now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prepared {
+    /// The context.
+    pub items: Vec<OutItem>,
+    /// How full it is.
+    pub usage: ContextUsage,
+    /// What was changed on the way.
+    pub edits: Vec<Edit>,
+    /// What the summary rung did, when it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompactionResult>,
+}
+
+/// What a compaction led to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compacted {
+    /// The context.
+    pub items: Vec<OutItem>,
+    /// What was done.
+    pub result: CompactionResult,
+}
+
+impl Session {
+    /// Opens the session that the app calls `id`, or begins it; with no id, begins one.
+    pub fn open(settings: Rc<Settings>, id: Option<String>) -> Machine<(Session, Opened)> {
+        Machine::new(|io| async move {
+            let secret = io.new_id().await?;
+            let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
+            let sid = ids::id(&[b"sid", id.as_bytes()]);
+            let now = io.now().await?;
+            let mut state = State::new(sid, id, secret, settings, now);
+            state.load(&io).await?;
+            let opened = Opened {
+                id: state.row.id.clone(),
+                format: state.row.format,
+                messages: state.row.messages,
+            };
+            Ok((Session { slot: Slot::new(state) }, opened))
+        })
+    }
+
+    /// Compacts a history once, unconditionally, storing nothing.
+    pub fn compact_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Compacted> {
+        Machine::new(|io| async move {
+            let session = Session::once(&io, settings, bodies).await?;
+            let mut held = session.slot.take()?;
+            compact(&io, &mut held, None).await
+        })
+    }
+
+    /// What a session with these messages would do at its next `prepare`.
+    pub fn plan_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Plan> {
+        Machine::new(|io| async move {
+            let session = Session::once(&io, settings, bodies).await?;
+            let held = session.slot.take()?;
+            plan::plan(&io, &held, Trigger::Auto).await
+        })
+    }
+
+    async fn once(io: &Io, settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Result<Session> {
+        let secret = io.new_id().await?;
+        let mut state = State::new(String::new(), String::new(), secret, settings, 0);
+        state.durable = false;
+        let measured = admit(io, &mut state, bodies, 0).await?;
+        state.append(io, measured, "once").await?;
+        Ok(Session { slot: Slot::new(state) })
+    }
+
+    /// Appends messages of the app: durable when it ends.
+    pub fn append(&self, bodies: Vec<Rc<str>>) -> Machine<Appended> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let mut held = slot.take()?;
+            let seqs = append(&io, &mut held, bodies, 0).await?;
+            Ok(Appended { seqs, format: held.row.format })
+        })
+    }
+
+    /// Takes over a whole history: what is known is recognised, the rest appended. With `known`, the host has seen that
+    /// the first `known` messages are the very objects that it appended before, and `bodies` are those behind them.
+    pub fn sync(&self, known: usize, bodies: Vec<Rc<str>>) -> Machine<Synced> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let mut held = slot.take()?;
+            let stored = held.row.messages;
+            let given = known + bodies.len();
+            let diverged = if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
+            if let Some(index) = diverged {
+                return Ok(Synced {
+                    appended: 0,
+                    diverged: Some(index),
+                    seqs: Vec::new(),
+                    format: held.row.format,
+                });
+            }
+            let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
+            let seqs = append(&io, &mut held, new, stored).await?;
+            Ok(Synced { appended: given - stored, diverged: None, seqs, format: held.row.format })
+        })
+    }
+
+    /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
+    /// and the tools' definitions.
+    pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let mut held = slot.take()?;
+            held.fixed_tokens = count_fixed(&io, &held, &fixed).await?;
+            if held.row.pending_step {
+                held.row.pending_step = false;
+                held.row.steps += 1;
+            }
+            let climb = Climb { trigger, instructions: None, rehearse: false };
+            let done = plan::climb(&io, &mut held, climb).await?;
+            Ok(Prepared {
+                items: sound(&io, &held)?,
+                usage: usage(&held),
+                edits: done.edits,
+                result: done.result,
+            })
+        })
+    }
+
+    /// Compacts now, whatever the size (`S1.13`).
+    pub fn compact(&self, instructions: Option<String>) -> Machine<Compacted> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let mut held = slot.take()?;
+            compact(&io, &mut held, instructions.as_deref()).await
+        })
+    }
+
+    /// What the next `prepare` would do.
+    pub fn plan(&self) -> Machine<Plan> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let copy = slot.look(Held::copy_of)?;
+            plan::plan(&io, &copy, Trigger::Auto).await
+        })
+    }
+
+    /// Characters `offset .. offset + limit` of an offload, moved inwards to whole grapheme clusters at the end.
+    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let sid = slot.look(|state| state.sid.clone())?;
+            let text = offloads::read(&io, &sid, &reference).await?;
+            Ok(range(&text, offset, limit))
+        })
+    }
+
+    /// Removes everything that the session stored, in one batch.
+    pub fn delete(&self) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let sid = slot.look(|state| state.sid.clone())?;
+            let mut deletes = Vec::new();
+            for table in keys::TABLES {
+                let mut after = None;
+                loop {
+                    let prefix = keys::all(table, &sid);
+                    let scan = Scan { prefix, after, limit: 1_000, max_bytes: 4 << 20, reverse: false };
+                    let entries = io.scan(scan).await?;
+                    let Some((last, _)) = entries.last() else { break };
+                    after = Some(last.clone());
+                    deletes.extend(entries.into_iter().map(|(key, _)| key));
+                }
+            }
+            if !deletes.is_empty() {
+                let (expect, puts) = (Vec::new(), Vec::new());
+                io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await?;
+            }
+            slot.close();
+            Ok(())
+        })
+    }
+
+    /// Refuses every later call.
+    pub fn close(&self) {
+        self.slot.close();
+    }
+
+    /// How full the context is.
+    pub fn usage(&self) -> Result<ContextUsage> {
+        self.slot.look(usage)
+    }
+
+    /// The fate of every message.
+    pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
+        self.slot.look(|state| ledger(state.context.items()))
+    }
+
+    /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
+    pub fn body(&self, seq: u64) -> Result<Option<Rc<str>>> {
+        self.slot.look(|state| {
+            let mut items = state.context.items().iter();
+            items
+                .find(|item| matches!(item.origin, Origin::Message(place) if place.seq == seq))
+                .map(|item| Rc::clone(&item.body))
+        })
+    }
+}
+
+async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
+    let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
+    let done = plan::climb(io, held, climb).await?;
+    let result = done
+        .result
+        .ok_or_else(|| Error::new(Code::InvalidOption, "this preset has no rung that summarises the history"))?;
+    Ok(Compacted { items: out(held.context.items()), result })
+}
+
+/// Reads and measures messages, all before anything is changed. `first` is the index of the first for errors.
+async fn admit(io: &Io, state: &mut State, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<(Rc<str>, Size)>> {
+    let values = bodies
+        .iter()
+        .enumerate()
+        .map(|(nth, body)| wire::parse(first + nth, body))
+        .collect::<Result<Vec<_>>>()?;
+    if state.row.format.is_none() && !values.is_empty() {
+        settle_format(io, state, &values).await?;
+    }
+    let mut measured = Vec::with_capacity(bodies.len());
+    for (nth, (body, value)) in bodies.iter().zip(&values).enumerate() {
+        let message = state.format().wire().read(first + nth, value)?;
+        let mut size = size_of(&state.settings, &message);
+        if state.settings.app_counts {
+            size.tokens = io.count(Whose::New(nth), body).await?;
+        }
+        measured.push((Rc::clone(body), size));
+    }
+    Ok(measured)
+}
+
+/// Decides the format as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
+async fn settle_format(io: &Io, state: &mut State, values: &[Value<'_>]) -> Result<()> {
+    let before: Vec<Rc<str>> = state.context.items().iter().map(|item| Rc::clone(&item.body)).collect();
+    let known = before.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+    let all: Vec<Value<'_>> = known.iter().chain(values).cloned().collect();
+    let format = wire::detect(&all)?;
+    if format.wire().evidence(&all) != Evidence::Certain {
+        return Ok(());
+    }
+    drop(all);
+    let changed = format != state.format();
+    state.row.format = Some(format);
+    if changed {
+        let items = state.context.items().to_vec();
+        let mut context = Vec::with_capacity(items.len());
+        for item in items {
+            let size = measure(io, &state.settings, format, item.origin.whose(), &item.body).await?;
+            context.push(Item { size, ..item });
+        }
+        state.context = context.into_iter().collect();
+    }
+    Ok(())
+}
+
+async fn append(io: &Io, held: &mut Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<u64>> {
+    if bodies.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch = io.new_id().await?;
+    let before = held.context.items().len();
+    let measured = admit(io, held, bodies, first).await?;
+    let count = measured.len();
+    held.append(io, measured, &batch).await?;
+    let appended = held.context.items().iter().skip(before).filter_map(|item| item.origin.place());
+    let seqs: Vec<u64> = appended.map(|place| place.seq).collect();
+    Ok(seqs.into_iter().rev().take(count).rev().collect())
+}
+
+/// Index of the first message that differs from what the log holds, when the past was changed.
+async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
+    let stored = held.row.messages;
+    let log = held.log_bodies(io, known, known + bodies.len()).await?;
+    for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
+        if theirs != ours {
+            return Ok(Some(known + nth));
+        }
+    }
+    let given = known + bodies.len();
+    Ok((given < stored).then_some(given))
+}
+
+async fn count_fixed(io: &Io, state: &State, fixed: &[String]) -> Result<usize> {
+    let mut tokens = 0;
+    for text in fixed.iter().filter(|text| !text.is_empty()) {
+        tokens += if state.settings.app_counts {
+            let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, text));
+            io.count(Whose::Ours, &body).await?
+        } else {
+            state.settings.estimator.text(text)
+        };
+    }
+    Ok(tokens)
+}
+
+fn out(items: &[Item]) -> Vec<OutItem> {
+    items
+        .iter()
+        .map(|item| match &item.origin {
+            Origin::Message(place) => OutItem { seq: Some(place.seq), body: None },
+            _ => OutItem { seq: None, body: Some(Rc::clone(&item.body)) },
+        })
+        .collect()
+}
+
+/// The context without exchanges that the provider would refuse (`S1.15`). The log keeps them: a result that is still
+/// to come makes its call whole again.
+fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
+    let items = state.context.items();
+    let whole = out(items);
+    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+    let wire = state.format().wire();
+    if wire.validate(&values, false).is_empty() {
+        return Ok(whole);
+    }
+    let (repaired, changes) = wire.repair(&values);
+    for change in &changes {
+        let message = format!("message {} of the context is not sent as it is ({}): {}", change.index, change.rule, change.message);
+        io.log(Level::Warn, message.clone());
+        io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
+    }
+    Ok(repaired
+        .into_iter()
+        .filter_map(|part| match part {
+            Repaired::Keep(index) => whole.get(index).cloned(),
+            Repaired::Replace { json, .. } => Some(OutItem { seq: None, body: Some(Rc::from(json)) }),
+        })
+        .collect())
+}
+
+/// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
+/// longer than the limit, so that reading on always gets further.
+fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
+    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let rest = text.get(start..).unwrap_or_default();
+    let Some(limit) = limit else { return rest.to_string() };
+    let mut end = 0;
+    let mut taken = 0;
+    for (at, cluster) in rest.grapheme_indices(true) {
+        taken += cluster.chars().count();
+        if taken > limit && at > 0 {
+            break;
+        }
+        end = at + cluster.len();
+        if taken >= limit {
+            break;
+        }
+    }
+    rest.get(..end).unwrap_or_default().to_string()
+}

@@ -1,0 +1,323 @@
+//! Stored records: one JSON object each, with a version, chained by hashes. A log row is also a line of the transcript.
+
+use super::context::{Context, Cover, Item, Offload, Origin, Place, Splice};
+use super::ids;
+use crate::error::{Code, Error, Result};
+use crate::wire::Format;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::rc::Rc;
+
+/// Version of every record that this release writes. Releases read all versions of the same hundred.
+pub const SCHEMA: u32 = 100;
+
+/// The row of a session that changes; everything else is written once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionRow {
+    /// [`SCHEMA`].
+    pub v: u32,
+    /// Counts the commits that put this row, from 1: the version that the next commit expects.
+    pub ver: u64,
+    /// The app's own name for the session.
+    pub id: String,
+    /// The messages' format, once it is sure.
+    pub format: Option<Format>,
+    /// Makes references unguessable.
+    pub secret: String,
+    /// Position of the next log row.
+    pub next_seq: u64,
+    /// Messages of the app so far.
+    pub messages: usize,
+    /// Number of the current view; 0 is the plain log.
+    pub generation: u64,
+    /// First log row behind the current view.
+    pub tail_from: u64,
+    /// Hash of the last log row, in hex.
+    pub head: String,
+    /// Chain over the contents of all messages, in hex.
+    pub chain: String,
+    /// Steps so far (`S1.4`): prepares that came after an append.
+    pub steps: u64,
+    /// The step of the last attempt to summarise.
+    pub attempted_at: Option<u64>,
+    /// An append came after the last prepare.
+    pub pending_step: bool,
+    /// ms since 1970.
+    pub created_at: u64,
+    /// ms since 1970.
+    pub updated_at: u64,
+}
+
+/// Kinds of log row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A message of the app.
+    Message,
+    /// The context changed: the row says to which view and why.
+    View,
+}
+
+/// A log row.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LogRow<'a> {
+    /// [`SCHEMA`].
+    pub v: u32,
+    /// Position in the log.
+    pub seq: u64,
+    /// Messages of the app before this row: the index of a message.
+    pub n: usize,
+    /// Unique; a batch that is written twice is recognised by it.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// ms since 1970.
+    pub at: u64,
+    /// Hash of the row before, in hex; empty for the first.
+    pub prev: String,
+    /// Chain over the contents of the messages so far, this one included, in hex.
+    pub chain: String,
+    /// The message, byte for byte as the codec wrote it, or a note about the view.
+    #[serde(borrow)]
+    pub body: &'a RawValue,
+}
+
+/// The chain value after a message with this content.
+pub(crate) fn chain(before: &str, body: &str) -> String {
+    let digest = ids::hash(&[before.as_bytes(), body.as_bytes()]);
+    ids::hex(digest.first_chunk::<16>().map_or(&[][..], |half| &half[..]))
+}
+
+const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
+
+/// Writes a log row; returns its bytes and its hash in hex.
+pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
+    let mut line = encode(row)?;
+    let hash = ids::sha256_hex(&line);
+    line.pop();
+    line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
+    Ok((line, hash))
+}
+
+/// Reads a log row and checks its hash; returns the hash too.
+///
+/// Errors: [`Code::StoreCorrupt`] when it is not what was written, [`Code::SchemaTooNew`].
+pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
+    let corrupt = || Error::new(Code::StoreCorrupt, "a row of the log is not what was written");
+    let split = bytes.len().checked_sub(HASH_TAIL).ok_or_else(corrupt)?;
+    let (line, tail) = bytes.split_at(split);
+    let mut hashed = line.to_vec();
+    hashed.push(b'}');
+    let hash = ids::sha256_hex(&hashed);
+    if tail != format!(",\"hash\":\"{hash}\"}}").as_bytes() {
+        return Err(corrupt());
+    }
+    let row: LogRow<'_> = decode(bytes, "log row")?;
+    Ok((row, hash))
+}
+
+/// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ViewRow {
+    /// [`SCHEMA`].
+    pub v: u32,
+    /// Number of the view, from 1.
+    pub generation: u64,
+    /// Log rows from here on are behind the view.
+    pub to: u64,
+    /// Messages of the app that the view accounts for.
+    pub messages: usize,
+    /// Messages of the log that stood behind the view before this one, to be added to it first.
+    pub appended: Vec<(u64, usize, usize)>,
+    /// The whole context, or `None` when `splices` change the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Vec<StoredItem>>,
+    /// Changes to the context before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splices: Vec<StoredSplice>,
+    /// What led to it.
+    pub cause: Cause,
+}
+
+/// What led to a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cause {
+    /// The rung of the ladder.
+    pub rung: String,
+    /// `auto`, `manual` or `overflow`.
+    pub trigger: String,
+    /// Tokens before.
+    pub tokens_before: usize,
+    /// Tokens after.
+    pub tokens_after: usize,
+    /// The preset.
+    pub preset: String,
+    /// Version of the prompts, for a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_version: Option<u32>,
+    /// Who wrote the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Hash of the context that was changed (its last log row).
+    pub input: String,
+}
+
+/// Stored form of [`Splice`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredSplice {
+    /// First item that is replaced.
+    pub at: usize,
+    /// How many.
+    pub remove: usize,
+    /// What stands there instead.
+    pub insert: Vec<StoredItem>,
+}
+
+/// Stored form of one or several items.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum StoredItem {
+    /// A run of the app's messages: first log position, first index, count (log positions are consecutive).
+    Messages(u64, usize, usize),
+    /// A message with results offloaded.
+    Offloaded {
+        /// Log position.
+        seq: u64,
+        /// Index among the app's messages.
+        index: usize,
+        /// The message with its references.
+        body: Box<RawValue>,
+        /// The results.
+        offloads: Vec<Offload>,
+    },
+    /// A summary.
+    Summary {
+        /// Its id.
+        checkpoint: String,
+        /// The message.
+        body: Box<RawValue>,
+        /// What it stands for.
+        covers: Vec<Cover>,
+    },
+    /// A message that keeps the roles alternating.
+    Acknowledgement {
+        /// The message.
+        body: Box<RawValue>,
+    },
+}
+
+/// The stored form of items; neighbouring messages become runs.
+pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
+    let raw = |body: &Rc<str>| {
+        RawValue::from_string(body.to_string())
+            .map_err(|error| Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}")))
+    };
+    let mut stored: Vec<StoredItem> = Vec::new();
+    for item in items {
+        let next = match &item.origin {
+            Origin::Message(Place { seq, index }) => {
+                if let Some(StoredItem::Messages(first, start, count)) = stored.last_mut()
+                    && *first + *count as u64 == *seq
+                    && *start + *count == *index
+                {
+                    *count += 1;
+                    continue;
+                }
+                StoredItem::Messages(*seq, *index, 1)
+            }
+            Origin::Offloaded { place, offloads } => StoredItem::Offloaded {
+                seq: place.seq,
+                index: place.index,
+                body: raw(&item.body)?,
+                offloads: offloads.clone(),
+            },
+            Origin::Summary { checkpoint, covers } => StoredItem::Summary {
+                checkpoint: checkpoint.to_string(),
+                body: raw(&item.body)?,
+                covers: covers.clone(),
+            },
+            Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
+        };
+        stored.push(next);
+    }
+    Ok(stored)
+}
+
+/// An item whose body is not read from the store yet: `None` for a message of the app.
+pub(crate) type Unread = (Origin, Option<Rc<str>>);
+
+/// Items from their stored form.
+pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
+    let mut items = Vec::new();
+    for item in stored {
+        match item {
+            StoredItem::Messages(seq, index, count) => {
+                items.extend((0..count).map(|n| {
+                    (Origin::Message(Place { seq: seq + n as u64, index: index + n }), None)
+                }));
+            }
+            StoredItem::Offloaded { seq, index, body, offloads } => {
+                items.push((Origin::Offloaded { place: Place { seq, index }, offloads }, Some(text(&body))));
+            }
+            StoredItem::Summary { checkpoint, body, covers } => {
+                items.push((Origin::Summary { checkpoint: checkpoint.into(), covers }, Some(text(&body))));
+            }
+            StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(text(&body)))),
+        }
+    }
+    items
+}
+
+fn text(body: &RawValue) -> Rc<str> {
+    Rc::from(body.get())
+}
+
+/// The stored form of a change of `context`, or of the whole result where that is due.
+pub(crate) fn store_change(
+    context: &Context,
+    splices: &[Splice],
+    generation: u64,
+) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
+    if generation % 32 == 1 {
+        let mut after = context.clone();
+        after.apply(splices);
+        return Ok((Some(store_items(after.items())?), Vec::new()));
+    }
+    let stored = splices
+        .iter()
+        .map(|splice| {
+            Ok(StoredSplice { at: splice.at, remove: splice.remove, insert: store_items(&splice.insert)? })
+        })
+        .collect::<Result<_>>()?;
+    Ok((None, stored))
+}
+
+/// Serialises a record.
+pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec(record)
+        .map_err(|error| Error::new(Code::Poisoned, format!("a record could not be written: {error}")))
+}
+
+/// Reads a record and checks its version.
+///
+/// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u32,
+    }
+    let corrupt = |error: serde_json::Error| {
+        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+    };
+    let Version { v } = serde_json::from_slice(bytes).map_err(corrupt)?;
+    if v / 100 > SCHEMA / 100 {
+        return Err(Error::new(
+            Code::SchemaTooNew,
+            format!("a {what} was written by schema {v}, this release reads up to {}99: update the library", SCHEMA / 100),
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(corrupt)
+}

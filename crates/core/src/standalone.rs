@@ -1,0 +1,118 @@
+//! The parts of the engine that are useful alone: no session, no store, no effects.
+
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::plan::{self, StandaloneOptions};
+use crate::split::{self, Cut};
+use crate::summary::{self, PromptOptions, SummaryRequest};
+use crate::wire::{self, Change, Format, Problem, Repaired};
+use serde_json_borrow::Value;
+use std::rc::Rc;
+
+/// A history as its messages' JSON texts.
+pub type Bodies = [Rc<str>];
+
+fn parse(bodies: &Bodies) -> Result<Vec<Value<'_>>> {
+    bodies.iter().enumerate().map(|(index, body)| wire::parse(index, body)).collect()
+}
+
+fn format(values: &[Value<'_>], given: Option<Format>) -> Result<Format> {
+    match given {
+        Some(format) => Ok(format),
+        None => wire::detect(values),
+    }
+}
+
+/// Reads a history and hands it to `with`. An empty history has no format and reads as no messages.
+fn read<T>(
+    bodies: &Bodies,
+    given: Option<Format>,
+    with: impl FnOnce(&[Message<'_>]) -> Result<T>,
+) -> Result<T> {
+    let values = parse(bodies)?;
+    if values.is_empty() {
+        return with(&[]);
+    }
+    let format = format(&values, given)?;
+    let messages = values
+        .iter()
+        .enumerate()
+        .map(|(index, value)| format.wire().read(index, value))
+        .collect::<Result<Vec<_>>>()?;
+    with(&messages)
+}
+
+/// Estimated tokens of each message.
+pub fn estimate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<usize>> {
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        Ok(messages.iter().map(|message| options.estimator.message(message)).collect())
+    })
+}
+
+/// Where a history may be cut; `pinned` are indices of messages that stay wherever they stand.
+pub fn split(bodies: &Bodies, pinned: &[usize], options: &Value<'_>) -> Result<Cut> {
+    let keep = plan::split_keep(options)?;
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        let tokens: Vec<usize> = messages.iter().map(|message| options.estimator.message(message)).collect();
+        Ok(split::cut(messages, &tokens, keep, |index| pinned.contains(&index)))
+    })
+}
+
+/// What to ask a summariser (`S1.7`).
+///
+/// Errors: [`crate::Code::InvalidOption`] when `maxInputTokens` cannot hold even the frame.
+pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryRequest> {
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        summary::build(
+            messages,
+            &PromptOptions {
+                target_tokens: options.target_tokens,
+                max_input_tokens: options.max_input_tokens,
+                instructions: options.instructions.as_deref(),
+                previous_summary: options.previous_summary.as_deref(),
+                rejected: None,
+                estimator: options.estimator,
+            },
+        )
+    })
+}
+
+/// A summary that no model is needed for.
+pub fn extractive(bodies: &Bodies, options: &Value<'_>) -> Result<String> {
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        Ok(summary::extractive(messages, options.target_tokens, options.estimator))
+    })
+}
+
+/// The format of a history.
+pub fn detect(bodies: &Bodies) -> Result<Format> {
+    wire::detect(&parse(bodies)?)
+}
+
+/// The provider's rules that a history breaks. What cannot even be read is an error.
+pub fn validate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<Problem>> {
+    let options = StandaloneOptions::read(options)?;
+    let values = parse(bodies)?;
+    if values.is_empty() && options.format.is_none() {
+        return Err(Error::message(0, "", "an empty history is refused by every provider; pass `format` to check it"));
+    }
+    let format = format(&values, options.format)?;
+    for (index, value) in values.iter().enumerate() {
+        format.wire().read(index, value)?;
+    }
+    Ok(format.wire().validate(&values, options.strict))
+}
+
+/// The smallest change that makes a history acceptable, and what it changed (`S1.15`).
+pub fn repair(bodies: &Bodies, options: &Value<'_>) -> Result<(Vec<Repaired>, Vec<Change>)> {
+    let options = StandaloneOptions::read(options)?;
+    let values = parse(bodies)?;
+    if values.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    Ok(format(&values, options.format)?.wire().repair(&values))
+}

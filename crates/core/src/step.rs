@@ -1,0 +1,533 @@
+//! The machine: events in, effects out.
+//!
+//! An operation (append, prepare, compact …) is an `async` block that awaits effects through [`Io`]. Nothing in it
+//! performs anything: awaiting an effect parks the block and hands the effect to whoever drives the [`Machine`]
+//! (the JS driver, a test, a simulator), which answers with an [`Event`]. The machine has no executor, no waker and
+//! no clock; the same events give the same effects. Dropping a machine at any await is a crash at that point.
+
+use crate::error::{Code, Error, Result};
+use crate::session::batch::{Batch, Key};
+use crate::summary::SummaryRequest;
+use crate::wire::provider::{self, HttpRequest};
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// What the engine asks its host to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    // ---- answered at once: allowed in synchronous calls ---------------------------------------------------------
+    /// The time: [`Event::Number`], ms since 1970.
+    Now,
+    /// A string never given before: [`Event::Text`].
+    NewId,
+    /// The app's own `tokenCounter` for one message: [`Event::Number`]. `whose` names a message that the app
+    /// handed over, so that it is asked about its own object.
+    Count {
+        /// Whose it is.
+        whose: Whose,
+        /// JSON text.
+        body: Rc<str>,
+    },
+    /// The app's own `redact`: [`Event::Text`].
+    Redact(String),
+    // ---- told: not answered -------------------------------------------------------------------------------------
+    /// How far a compaction is.
+    Progress(Progress),
+    /// A line for the app's logger.
+    Log(Level, String),
+    /// Something that listeners of the session are told.
+    Notify(Notice),
+    // ---- awaited ------------------------------------------------------------------------------------------------
+    /// Ask the app's `summarize`: [`Event::Summary`] or [`Event::Failed`].
+    Summarize {
+        /// What to ask.
+        request: Rc<SummaryRequest>,
+        /// From 1.
+        attempt: u32,
+        /// What the summary is for.
+        purpose: Purpose,
+        /// The answer is not waited for any longer than this, in ms.
+        timeout_ms: u64,
+    },
+    /// Send a request to a provider: [`Event::Response`] or [`Event::Failed`].
+    Fetch {
+        /// The request.
+        request: HttpRequest,
+        /// The answer is not waited for any longer than this, in ms.
+        timeout_ms: u64,
+    },
+    /// Wait: [`Event::Done`].
+    Sleep(u64),
+    /// Read values: [`Event::Values`].
+    Read(Vec<Key>),
+    /// Read a range of keys: [`Event::Entries`].
+    Scan(Scan),
+    /// Write a batch, all or nothing: [`Event::Done`] or [`Event::Failed`].
+    Commit(Batch),
+}
+
+impl Effect {
+    /// True for effects that may take long and hold no state: other calls on the session may run meanwhile.
+    pub fn parks(&self) -> bool {
+        matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_))
+    }
+}
+
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
+}
+
+/// A range of keys to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// Keys that begin with this.
+    pub prefix: Key,
+    /// Only keys behind this one, in the direction of the scan.
+    pub after: Option<Key>,
+    /// At most this many entries.
+    pub limit: usize,
+    /// Stop before passing this many bytes (one entry at least is returned).
+    pub max_bytes: usize,
+    /// From the end.
+    pub reverse: bool,
+}
+
+/// What a summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The history up to a boundary.
+    History,
+}
+
+/// Severity of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// For developers of the engine.
+    Debug,
+    /// What happened.
+    Info,
+    /// Something went wrong and was handled.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+/// How far an operation is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Done, of `total`.
+    pub done: usize,
+    /// Steps of this stage.
+    pub total: usize,
+    /// Tokens before the operation.
+    pub tokens_before: usize,
+    /// Tokens now.
+    pub tokens_now: usize,
+}
+
+/// Stages of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Reading from the store.
+    Read,
+    /// Moving results to the store.
+    Offload,
+    /// Waiting for a summary.
+    Summarise,
+    /// Checking the new context.
+    Validate,
+    /// Writing.
+    Commit,
+}
+
+/// Events of a session for the app (`S1.14`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum Notice {
+    /// Results were moved to the store.
+    Offload {
+        /// How many.
+        count: usize,
+        /// Tokens.
+        freed_tokens: usize,
+    },
+    /// The history was compacted.
+    Compact {
+        /// Tokens before.
+        previous_tokens: usize,
+        /// Tokens after.
+        current_tokens: usize,
+        /// Tokens freed.
+        freed_tokens: usize,
+        /// Offloads that nothing refers to any more.
+        deleted_file_count: usize,
+    },
+    /// Something went wrong and was handled.
+    Warning {
+        /// A stable code.
+        code: Code,
+        /// What happened and what to do.
+        message: String,
+    },
+    /// The platform removed data that had been acknowledged.
+    Dataloss {
+        /// What is missing.
+        reason: String,
+        /// Messages that are gone, when that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_records: Option<u64>,
+    },
+}
+
+/// What the host answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// An effect that has nothing to say was carried out.
+    Done,
+    /// Answer of [`Effect::Now`] and [`Effect::Count`].
+    Number(f64),
+    /// Answer of [`Effect::NewId`] and [`Effect::Redact`].
+    Text(String),
+    /// Answer of [`Effect::Summarize`].
+    Summary {
+        /// What the summariser wrote.
+        text: String,
+        /// What it cost, when the app says.
+        usage: Option<Usage>,
+    },
+    /// Answer of [`Effect::Fetch`], whatever the status.
+    Response {
+        /// HTTP status.
+        status: u16,
+        /// Lower-cased names.
+        headers: Vec<(String, String)>,
+        /// The body as text.
+        body: String,
+    },
+    /// Answer of [`Effect::Read`], in the order of the keys.
+    Values(Vec<Option<Vec<u8>>>),
+    /// Answer of [`Effect::Scan`].
+    Entries(Vec<(Key, Vec<u8>)>),
+    /// The effect failed; nothing of it took place unless the code is [`Code::Indeterminate`].
+    Failed(Failure),
+}
+
+/// Why an effect failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The code that the thrown error carried, when it is one of ours.
+    pub code: Option<Code>,
+    /// What was thrown, as text.
+    pub message: String,
+    /// HTTP status, when the thrown error carried one.
+    pub status: Option<u16>,
+    /// The effect, so that the host can attach the original as the cause. Set by the machine.
+    pub effect: u32,
+}
+
+impl Failure {
+    /// This failure as an error, with `otherwise` when what was thrown had no code of ours.
+    pub fn into_error(self, otherwise: Code) -> Error {
+        Error::new(self.code.unwrap_or(otherwise), self.message).caused_by(self.effect)
+    }
+}
+
+/// Token usage that a provider reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Prompt tokens, cached or not.
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+    /// The part of them that was read from a cache.
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    /// The part of them that was written to a cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    /// The part of them that was reasoning.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
+}
+
+impl From<provider::Usage> for Usage {
+    fn from(usage: provider::Usage) -> Self {
+        Usage {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_read_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+            reasoning_tokens: usage.reasoning,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
+/// The engine's side of the conversation with its host.
+#[derive(Clone, Default)]
+pub struct Io {
+    mail: Rc<Mail>,
+}
+
+#[derive(Default)]
+struct Mail {
+    next: Cell<u32>,
+    outbox: RefCell<Vec<(u32, Effect)>>,
+    inbox: RefCell<BTreeMap<u32, Event>>,
+}
+
+/// The answer to an effect, once the host gives it.
+struct Answer {
+    id: u32,
+    mail: Rc<Mail>,
+}
+
+impl Future for Answer {
+    type Output = Event;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Event> {
+        match self.mail.inbox.borrow_mut().remove(&self.id) {
+            Some(event) => Poll::Ready(event),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Io {
+    fn ask(&self, effect: Effect) -> Answer {
+        let id = self.mail.next.get() + 1;
+        self.mail.next.set(id);
+        self.mail.outbox.borrow_mut().push((id, effect));
+        Answer { id, mail: Rc::clone(&self.mail) }
+    }
+
+    /// Tells the host something; there is no answer.
+    pub fn tell(&self, effect: Effect) {
+        self.mail.outbox.borrow_mut().push((0, effect));
+    }
+
+    /// A line for the app's logger.
+    pub fn log(&self, level: Level, line: impl Into<String>) {
+        self.tell(Effect::Log(level, line.into()));
+    }
+
+    /// The time in ms since 1970.
+    pub async fn now(&self) -> Result<u64> {
+        match self.ask(Effect::Now).await {
+            Event::Number(ms) if ms.is_finite() && ms >= 0.0 => Ok(ms as u64),
+            other => Err(answer_error("runtime.now", &other)),
+        }
+    }
+
+    /// A string never given before.
+    pub async fn new_id(&self) -> Result<String> {
+        match self.ask(Effect::NewId).await {
+            Event::Text(id) if !id.is_empty() => Ok(id),
+            other => Err(answer_error("runtime.id", &other)),
+        }
+    }
+
+    /// Tokens of one message by the app's own counter.
+    pub async fn count(&self, whose: Whose, body: &Rc<str>) -> Result<usize> {
+        match self.ask(Effect::Count { whose, body: Rc::clone(body) }).await {
+            Event::Number(tokens) if tokens.is_finite() && tokens >= 0.0 => Ok(tokens.ceil() as usize),
+            other => Err(answer_error("tokenCounter", &other)),
+        }
+    }
+
+    /// The app's own redaction of `text`.
+    pub async fn redact(&self, text: String) -> Result<String> {
+        match self.ask(Effect::Redact(text)).await {
+            Event::Text(text) => Ok(text),
+            other => Err(answer_error("redact", &other)),
+        }
+    }
+
+    /// The app's summariser.
+    pub async fn summarize(
+        &self,
+        request: Rc<SummaryRequest>,
+        attempt: u32,
+        purpose: Purpose,
+        timeout_ms: u64,
+    ) -> Result<(String, Option<Usage>), Failure> {
+        match self.ask(Effect::Summarize { request, attempt, purpose, timeout_ms }).await {
+            Event::Summary { text, usage } => Ok((text, usage)),
+            other => Err(failure("summarize", other)),
+        }
+    }
+
+    /// A request to a provider.
+    pub async fn fetch(
+        &self,
+        request: HttpRequest,
+        timeout_ms: u64,
+    ) -> Result<(u16, Vec<(String, String)>, String), Failure> {
+        match self.ask(Effect::Fetch { request, timeout_ms }).await {
+            Event::Response { status, headers, body } => Ok((status, headers, body)),
+            other => Err(failure("fetch", other)),
+        }
+    }
+
+    /// Waits.
+    pub async fn sleep(&self, ms: u64) -> Result<(), Failure> {
+        match self.ask(Effect::Sleep(ms)).await {
+            Event::Done => Ok(()),
+            other => Err(failure("sleep", other)),
+        }
+    }
+
+    /// Reads values from the store.
+    pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
+        let wanted = keys.len();
+        match self.ask(Effect::Read(keys)).await {
+            Event::Values(values) if values.len() == wanted => Ok(values),
+            Event::Values(values) => Err(Error::new(
+                Code::StoreCorrupt,
+                format!("the store's read() returned {} values for {wanted} keys", values.len()),
+            )),
+            other => Err(failure("store.read", other).into_error(Code::StoreUnavailable)),
+        }
+    }
+
+    /// Reads a range of keys from the store.
+    pub async fn scan(&self, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        match self.ask(Effect::Scan(scan)).await {
+            Event::Entries(entries) => Ok(entries),
+            other => Err(failure("store.scan", other).into_error(Code::StoreUnavailable)),
+        }
+    }
+
+    /// Writes a batch, all or nothing.
+    pub async fn commit(&self, batch: Batch) -> Result<()> {
+        match self.ask(Effect::Commit(batch)).await {
+            Event::Done => Ok(()),
+            other => Err(failure("store.commit", other).into_error(Code::StoreUnavailable)),
+        }
+    }
+}
+
+fn failure(what: &str, event: Event) -> Failure {
+    match event {
+        Event::Failed(failure) => failure,
+        other => Failure {
+            code: None,
+            message: format!("{what} was answered with {}", name(&other)),
+            status: None,
+            effect: 0,
+        },
+    }
+}
+
+fn answer_error(field: &str, event: &Event) -> Error {
+    match event {
+        Event::Failed(failure) => Error::option(field, format!("it threw: {}", failure.message)).caused_by(failure.effect),
+        other => Error::option(field, format!("it must return a finite, non-negative number or a text, not {}", name(other))),
+    }
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::Done => "nothing",
+        Event::Number(_) => "an unusable number",
+        Event::Text(_) => "an unusable text",
+        Event::Summary { .. } => "a summary",
+        Event::Response { .. } => "a response",
+        Event::Values(_) => "values",
+        Event::Entries(_) => "entries",
+        Event::Failed(_) => "a failure",
+    }
+}
+
+/// What a step led to.
+#[derive(Debug)]
+pub struct Step<T> {
+    /// What the host is asked to do now, in order. Those with id 0 are not answered.
+    pub effects: Vec<(u32, Effect)>,
+    /// The operation's result, once it has ended.
+    pub done: Option<Result<T>>,
+}
+
+/// One operation under way.
+pub struct Machine<T> {
+    io: Io,
+    work: Option<Pin<Box<dyn Future<Output = Result<T>>>>>,
+}
+
+impl<T> Machine<T> {
+    /// An operation that has not begun: the first [`Machine::step`] starts it.
+    pub fn new<F>(work: impl FnOnce(Io) -> F) -> Self
+    where
+        F: Future<Output = Result<T>> + 'static,
+    {
+        let io = Io::default();
+        let work = Box::pin(work(io.clone()));
+        Machine { io, work: Some(work) }
+    }
+
+    /// Starts the operation, or goes on after the host's answer to effect `id`.
+    pub fn step(&mut self, answer: Option<(u32, Event)>) -> Step<T> {
+        if let Some((id, mut event)) = answer {
+            if let Event::Failed(failure) = &mut event {
+                failure.effect = id;
+            }
+            self.io.mail.inbox.borrow_mut().insert(id, event);
+        }
+        let Some(work) = self.work.as_mut() else {
+            return Step { effects: Vec::new(), done: None };
+        };
+        let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let effects = std::mem::take(&mut *self.io.mail.outbox.borrow_mut());
+        match polled {
+            Poll::Ready(result) => {
+                self.work = None;
+                Step { effects, done: Some(result) }
+            }
+            Poll::Pending => Step { effects, done: None },
+        }
+    }
+
+    /// Runs an operation that asks only for effects that are answered at once.
+    ///
+    /// Errors: [`Code::InvalidOption`] when it asks for anything else.
+    pub fn run_sync(mut self, mut host: impl FnMut(&Effect) -> Event) -> Result<T> {
+        let mut step = self.step(None);
+        loop {
+            if let Some(result) = step.done {
+                return result;
+            }
+            let Some((id, effect)) = step.effects.into_iter().find(|(id, _)| *id != 0) else {
+                return Err(Error::new(Code::Poisoned, "the engine waits for nothing; please report this"));
+            };
+            step = self.step(Some((id, host(&effect))));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Summaries: what a summariser is asked, what the built-in one writes, and which answers are acceptable.
+//!
+//! * [`build`] renders a history between fences that its content cannot forge, inside a token budget (`S1.7`).
+//! * [`facts`] lists what a good summary repeats literally.
+//! * [`extractive`] writes a summary without a model.
+//! * [`check`] accepts an answer or says why not (`S5.16`).
+//!
+//! Everything in a message is untrusted: it is described, escaped and cut, never obeyed.
+
+mod budget;
+mod check;
+mod extractive;
+mod facts;
+mod prompt;
+mod render;
+mod scan;
+mod sentence;
+mod text;
+
+pub use check::{Rejection, check};
+pub use extractive::extractive;
+pub use facts::{Fact, FactKind, facts};
+pub use prompt::{
+    OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest, build,
+};
+
+#[cfg(test)]
+mod tests;

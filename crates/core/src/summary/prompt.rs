@@ -1,0 +1,169 @@
+//! Prompts as data, and the request that is built from one: always inside its budget.
+
+use super::budget;
+use super::facts::{Fact, facts};
+use super::render::escape;
+use super::text::head;
+use crate::error::Result;
+use crate::message::Message;
+use crate::tokens::Estimator;
+use serde::Serialize;
+
+/// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
+/// comparable only with those of the same wording.
+pub const PROMPT_VERSION: u32 = 1;
+
+/// A prompt: templates with `{name}` places. Presets differ in these, not in code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prompt {
+    /// The preset that it is written for.
+    pub name: &'static str,
+    /// The system prompt; place `{targetTokens}`.
+    pub system: &'static str,
+    /// The `## ` headings that it asks for, in order, without the marks.
+    pub sections: &'static [&'static str],
+}
+
+/// The eight sections of `S1.7`, in their order.
+pub const SECTIONS: [&str; 8] = [
+    "Technical Context",
+    "Project Overview",
+    "Code Changes",
+    "Debugging & Issues",
+    "Current Status",
+    "Pending Tasks",
+    "User Preferences",
+    "Key Decisions",
+];
+
+/// The prompt of preset `offload` (`S1.7`).
+pub const OFFLOAD: Prompt =
+    Prompt { name: "offload", system: include_str!("prompts/offload.md"), sections: &SECTIONS };
+
+pub(super) const REQUEST: &str = include_str!("prompts/request.md");
+pub(super) const PREVIOUS: &str = include_str!("prompts/previous_summary.md");
+const INSTRUCTIONS: &str = include_str!("prompts/instructions.md");
+const REJECTED: &str = include_str!("prompts/rejected.md");
+
+/// What a summary request is built for.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptOptions<'a> {
+    /// Length asked for, in tokens (`S1.7`: 8,000).
+    pub target_tokens: usize,
+    /// Ceiling of the whole request in tokens, system prompt included; `None` for no ceiling.
+    pub max_input_tokens: Option<usize>,
+    /// The app's or user's instructions for this summary (`S3.7`); trusted, they stand in the system prompt.
+    pub instructions: Option<&'a str>,
+    /// The summary that the new one replaces; data, fenced.
+    pub previous_summary: Option<&'a str>,
+    /// Counts everything here.
+    pub estimator: Estimator,
+    /// Why the attempt before was not accepted: [`super::Rejection::reason`].
+    pub rejected: Option<&'a str>,
+}
+
+impl Default for PromptOptions<'_> {
+    fn default() -> Self {
+        PromptOptions {
+            target_tokens: 8_000,
+            max_input_tokens: None,
+            instructions: None,
+            previous_summary: None,
+            estimator: Estimator::default(),
+            rejected: None,
+        }
+    }
+}
+
+/// What a summariser is asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryRequest {
+    /// The system prompt.
+    pub system: String,
+    /// One user message: the fenced conversation and the order to summarise it.
+    pub messages: Vec<PromptMessage>,
+    /// Output ceiling for the model, in tokens: `ceil(target_tokens × 1.2)`.
+    pub max_tokens: usize,
+    /// Length asked for, in tokens.
+    pub target_tokens: usize,
+    /// What a good summary repeats literally, best first.
+    pub facts: Vec<Fact>,
+    /// Something was shortened or left out to stay within `max_input_tokens`.
+    pub truncated: bool,
+    /// The summariser's model as the app named it, for its `summarize` to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// A message of a [`SummaryRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromptMessage {
+    /// Always `user`.
+    pub role: &'static str,
+    /// Its text.
+    pub content: String,
+}
+
+/// The request for a summary of `messages` in the wording of preset `offload`.
+///
+/// # Errors
+///
+/// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message says
+/// the minimum.
+pub fn build(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
+    OFFLOAD.build(messages, options)
+}
+
+impl Prompt {
+    /// As [`build`], in the wording of this prompt.
+    pub fn build(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
+        let target = options.target_tokens;
+        let mut system = fill(self.system.trim_end(), &[("targetTokens", &target.to_string())]);
+        if let Some(instructions) = present(options.instructions) {
+            system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
+        }
+        // After the conversation, so that a retry keeps the prefix that the provider has cached.
+        let ending = present(options.rejected).map_or(String::new(), |reason| {
+            fill(REJECTED, &[("reason", &escape(head(reason, 500)))]).trim_end().to_string()
+        });
+        let fitted = budget::fit(messages, &system, &ending, options)?;
+        Ok(SummaryRequest {
+            system,
+            messages: vec![PromptMessage { role: "user", content: fitted.content }],
+            max_tokens: target.saturating_mul(6).div_ceil(5),
+            target_tokens: target,
+            facts: facts(messages),
+            truncated: fitted.truncated,
+            model: None,
+        })
+    }
+}
+
+fn present(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// `template` with each `{name}` replaced. Values are inserted as they are: a place inside a value stays text.
+pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let value = after
+            .split_once('}')
+            .and_then(|(name, tail)| values.iter().find(|(n, _)| *n == name).map(|(_, value)| (value, tail)));
+        match value {
+            Some((value, tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}

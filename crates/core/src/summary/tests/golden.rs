@@ -1,0 +1,83 @@
+//! Prompts and built-in summaries as files, to be read in review. `BLESS=1 cargo test` writes them anew; a changed
+//! prompt also raises `PROMPT_VERSION`.
+
+use super::super::{OFFLOAD, PROMPT_VERSION, PromptOptions, SECTIONS, SummaryRequest, build, extractive};
+use super::sample;
+use crate::tokens::Estimator;
+use std::path::Path;
+
+fn golden(name: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/summary/golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "{name} differs; if that is meant, run with BLESS=1 and review the change");
+}
+
+fn page(request: &SummaryRequest) -> String {
+    let mut out = format!(
+        "prompt version {PROMPT_VERSION}, max tokens {}, truncated {}\n=== system\n{}\n=== user\n{}\n=== facts\n",
+        request.max_tokens, request.truncated, request.system, request.messages[0].content
+    );
+    for fact in &request.facts {
+        out.push_str(&format!("{:?} {} @{} {:?}\n", fact.kind, fact.weight, fact.index, fact.text));
+    }
+    out
+}
+
+// Sizes in the golden files are those of the documents' estimator, which never changes.
+const OPTIONS: PromptOptions<'static> = PromptOptions {
+    target_tokens: 8_000,
+    max_input_tokens: None,
+    instructions: None,
+    previous_summary: None,
+    estimator: Estimator::Chars4,
+    rejected: None,
+};
+
+#[test]
+fn s1_7_the_prompt() {
+    golden("offload.txt", &page(&build(&sample(), &OPTIONS).unwrap()));
+}
+
+#[test]
+fn s1_7_the_prompt_with_everything() {
+    let options = PromptOptions {
+        target_tokens: 1_001,
+        max_input_tokens: Some(1_500),
+        instructions: Some("Focus on {targetTokens} and $& in the exporter."),
+        previous_summary: Some("## Project Overview\nAn exporter. </previous_summary> {count}"),
+        rejected: Some("The answer was empty."),
+        ..OPTIONS
+    };
+    golden("offload_full.txt", &page(&build(&sample(), &options).unwrap()));
+}
+
+#[test]
+fn the_built_in_summary() {
+    golden("extractive.txt", &extractive(&sample(), 400, Estimator::Chars4));
+}
+
+#[test]
+fn s1_7_sections_length_and_output_ceiling() {
+    let request = build(&sample(), &OPTIONS).unwrap();
+    let headings: Vec<&str> = request.system.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(headings, SECTIONS);
+    assert_eq!(OFFLOAD.sections, SECTIONS);
+    assert!(request.system.contains("Target length: approximately 8000 tokens"));
+    assert_eq!((request.max_tokens, request.target_tokens), (9_600, 8_000));
+    let odd = build(&[], &PromptOptions { target_tokens: 1_001, ..OPTIONS }).unwrap();
+    assert_eq!(odd.max_tokens, 1_202);
+    assert_eq!(build(&[], &PromptOptions { target_tokens: 0, ..OPTIONS }).unwrap().max_tokens, 0);
+}
+
+#[test]
+fn the_request_is_in_camel_case() {
+    let json = serde_json::to_value(build(&sample(), &OPTIONS).unwrap()).unwrap();
+    let mut keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["facts", "maxTokens", "messages", "system", "targetTokens", "truncated"]);
+    assert_eq!(json["messages"][0]["role"], "user");
+    assert_eq!(json["facts"][0]["kind"], "constraint");
+}

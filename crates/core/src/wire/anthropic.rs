@@ -1,3 +1,0 @@
-//! to be written
-use super::*;
-pub(super) struct Anthropic;

@@ -1,0 +1,109 @@
+//! Anthropic Messages.
+
+mod read;
+mod repair;
+mod rules;
+mod turns;
+
+use super::{Author, Change, Evidence, Problem, Repaired, Unbound, Wire, edit, tagged};
+use crate::error::Result;
+use crate::message::Message;
+use serde_json_borrow::Value;
+use std::borrow::Cow;
+
+pub(super) struct Anthropic;
+
+impl Wire for Anthropic {
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    }
+
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+        read::message(index, message)
+    }
+
+    fn text_message(&self, author: Author, text: &str) -> String {
+        super::plain_message(author, text)
+    }
+
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
+        let mut edited = message.clone();
+        let Some(Value::Array(blocks)) = edit::field_mut(&mut edited, "content") else { return None };
+        let result =
+            blocks.iter_mut().filter(|block| kind(block).as_deref() == Some("tool_result")).nth(nth)?;
+        edit::replace_text(result, text);
+        Some(super::json(&edited))
+    }
+
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        let values: Vec<&Value<'_>> = messages.iter().collect();
+        let mut problems = super::rules::problems(rules::find(&values));
+        if strict {
+            problems.extend(rules::strict(messages));
+            problems.sort_by_key(|problem| problem.index);
+        }
+        problems
+    }
+
+    fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
+        repair::repair(messages)
+    }
+
+    fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
+        repair::without_reasoning(message)
+    }
+
+    fn alternates(&self) -> bool {
+        true
+    }
+}
+
+fn kind<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
+    tagged::field(block, "type").and_then(tagged::text)
+}
+
+/// The types of a message's blocks.
+fn content_kinds<'a>(message: &'a Value<'a>) -> impl Iterator<Item = Cow<'a, str>> {
+    super::content_blocks(message).iter().map(|block| kind(block).unwrap_or_default())
+}
+
+/// Content blocks of other formats; an unknown block is no evidence.
+const FOREIGN: [&str; 10] = [
+    "image_url",
+    "input_audio",
+    "file",
+    "refusal",
+    "video_url",
+    "tool-call",
+    "tool-result",
+    "input_text",
+    "output_text",
+    "input_image",
+];
+/// Content blocks that no other format has.
+const OWN: [&str; 6] =
+    ["tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "redacted_thinking", "compaction"];
+/// Content blocks that are its own when they have this field.
+const OWN_WITH: [(&str, &str); 3] = [("thinking", "signature"), ("image", "source"), ("document", "source")];
+
+fn evidence(message: &Value<'_>) -> Evidence {
+    let foreign = ["tool_calls", "function_call", "parts"];
+    if read::message(0, message).is_err()
+        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+    {
+        return Evidence::Against;
+    }
+    let mut found = Evidence::Possible;
+    for block in super::content_blocks(message) {
+        let kind = kind(block);
+        let kind = kind.as_deref().unwrap_or_default();
+        if FOREIGN.contains(&kind) {
+            return Evidence::Against;
+        }
+        let with = |(name, field): &(&str, &str)| *name == kind && tagged::given(block, field).is_some();
+        if OWN.contains(&kind) || OWN_WITH.iter().any(with) {
+            found = Evidence::Certain;
+        }
+    }
+    found
+}

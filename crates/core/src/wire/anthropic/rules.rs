@@ -1,0 +1,341 @@
+//! The rules of the API (AN1 to AN7) with the change that mends each, and those of some models only. AN8 is about
+//! what stood before an edit, so it is no rule of a history but of a repair ([`super::repair`]).
+
+use super::read;
+use super::turns::{self, Block, Side, Turn, is_server_call, is_server_result};
+use crate::wire::rules::Finding;
+use crate::wire::{Problem, tagged};
+use serde_json_borrow::Value;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// What mends a message. A message's fixes are applied from the greatest to the least.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fix {
+    /// Take it out.
+    Drop,
+    /// Make it the user's.
+    AsUser,
+    /// Put a user's message before it.
+    OpenWithUser,
+    /// Put the results of these messages' turn before everything else in it.
+    ResultsFirst(Vec<usize>),
+    /// Take out a block.
+    Block(usize),
+    /// Take out a block inside a tool result.
+    Inner(usize, usize),
+    /// Take the `cache_control` off a block, or off a block inside a tool result.
+    Cache(usize, Option<usize>),
+    /// Take white space off the end of a text block.
+    Trim(usize),
+    /// Replace lone surrogates.
+    WellFormed,
+}
+
+/// Breakpoints of the prompt cache that one request may have.
+const CACHE_BREAKPOINTS: usize = 4;
+
+struct Findings(Vec<Finding<Fix>>);
+
+impl Findings {
+    fn add(&mut self, position: usize, rule: &'static str, what: impl Into<String>, fix: Fix) {
+        self.0.push(Finding { position, rule, what: what.into(), fix });
+    }
+
+    fn block(&mut self, block: &Block<'_>, rule: &'static str, what: impl Into<String>) {
+        self.add(
+            block.position,
+            rule,
+            format!("content[{}]: {}", block.nth, what.into()),
+            Fix::Block(block.nth),
+        );
+    }
+}
+
+pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
+    let mut findings = Findings(Vec::new());
+    let mut unreadable = HashSet::new();
+    for (position, message) in messages.iter().enumerate() {
+        if let Err(error) = read::message(position, message) {
+            findings.add(position, "AN0", format!("the message cannot be read: {error}"), Fix::Drop);
+            unreadable.insert(position);
+        } else if tagged::is_ill_formed(message) {
+            let what = "a text has a lone surrogate, which the API refuses; replace it by U+FFFD";
+            findings.add(position, "AN0", what, Fix::WellFormed);
+        }
+    }
+    let turns = turns::of(messages, |position| !unreadable.contains(&position));
+    first_is_user(&turns, &mut findings);
+    for turn in &turns {
+        contents(turn, messages, &mut findings);
+        turn.blocks.iter().for_each(|block| place(turn.side, block, &mut findings));
+    }
+    last_has_no_trailing_space(&turns, &mut findings);
+    tool_results(&turns, &mut findings);
+    server_results(&turns, &mut findings);
+    cache_breakpoints(&turns, &mut findings);
+    findings.0
+}
+
+/// AN1
+fn first_is_user(turns: &[Turn<'_>], findings: &mut Findings) {
+    let Some(&Turn { side, ref positions, .. }) = turns.first() else { return };
+    let Some(&first) = positions.first() else { return };
+    match side {
+        Side::User => {}
+        Side::Assistant => {
+            findings.add(first, "AN1", "the first message must be from the user", Fix::OpenWithUser);
+        }
+        Side::System => {
+            let what = "the first message must be from the user; hand opening instructions over as `system`";
+            findings.add(first, "AN1", what, Fix::AsUser);
+        }
+    }
+}
+
+/// AN5: nothing empty, and not thinking alone.
+fn contents(turn: &Turn<'_>, messages: &[&Value<'_>], findings: &mut Findings) {
+    for &position in &turn.positions {
+        let content = messages.get(position).and_then(|message| tagged::given(message, "content"));
+        let empty = match content {
+            Some(Value::Array(blocks)) => blocks.is_empty(),
+            Some(text) => tagged::text(text).is_some_and(|text| text.trim().is_empty()),
+            None => true,
+        };
+        if empty {
+            findings.add(position, "AN5", "the message has no content; remove it", Fix::Drop);
+        }
+    }
+    if !turn.blocks.is_empty() && turn.blocks.iter().all(Block::is_thinking) {
+        for &position in &turn.positions {
+            findings.add(position, "AN5", "the turn is thinking only; remove it", Fix::Drop);
+        }
+    }
+    for block in turn.blocks.iter().filter(|block| tagged::text(block.value).is_none()) {
+        if block.kind == "text" && block.prose().is_some_and(|text| text.trim().is_empty()) {
+            findings.block(block, "AN5", "a text block must not be empty; remove it");
+        }
+        for (at, inner) in inner_blocks(block).iter().enumerate() {
+            let text = tagged::given(inner, "text").and_then(tagged::text);
+            if super::kind(inner).as_deref() == Some("text")
+                && text.is_some_and(|text| text.trim().is_empty())
+            {
+                let what = format!(
+                    "content[{}].content[{at}]: a text block must not be empty; remove it",
+                    block.nth
+                );
+                findings.add(block.position, "AN5", what, Fix::Inner(block.nth, at));
+            }
+        }
+    }
+}
+
+/// The blocks inside a tool result.
+fn inner_blocks<'a>(block: &Block<'a>) -> &'a [Value<'a>] {
+    match tagged::given(block.value, "content") {
+        Some(Value::Array(blocks)) if block.kind == "tool_result" => blocks,
+        _ => &[],
+    }
+}
+
+/// Blocks that only one role may have, and what they must have (AN2, AN3, AN4, AN6, AN7).
+fn place(side: Side, block: &Block<'_>, findings: &mut Findings) {
+    let kind = block.kind.as_ref();
+    let (rule, owner) = match kind {
+        "tool_use" => ("AN2", Side::Assistant),
+        "tool_result" => ("AN2", Side::User),
+        "compaction" => ("AN7", Side::Assistant),
+        _ if is_server_call(kind) || is_server_result(kind) => ("AN3", Side::Assistant),
+        _ if block.is_thinking() => ("AN4", Side::Assistant),
+        _ => return,
+    };
+    if side != owner {
+        let owner = if owner == Side::User { "the user" } else { "the assistant" };
+        findings.block(block, rule, format!("a {kind} block stands only in messages of {owner}; remove it"));
+    }
+    if kind == "thinking" && block.field("signature").is_none_or(|signature| signature.is_empty()) {
+        findings.block(block, "AN4", "a thinking block must have its signature; remove the block");
+    }
+    if block.is_thinking() && tagged::given(block.value, "cache_control").is_some() {
+        let what = format!("content[{}]: thinking cannot have cache_control; remove the field", block.nth);
+        findings.add(block.position, "AN6", what, Fix::Cache(block.nth, None));
+    }
+}
+
+/// AN5
+fn last_has_no_trailing_space(turns: &[Turn<'_>], findings: &mut Findings) {
+    let Some(turn) = turns.last().filter(|turn| turn.side == Side::Assistant) else { return };
+    let Some(block) = turn.blocks.last() else { return };
+    if block.prose().is_some_and(|text| !text.trim().is_empty() && text.ends_with(char::is_whitespace)) {
+        let what = "the final message of the assistant must not end with white space; trim it";
+        findings.add(block.position, "AN5", what, Fix::Trim(block.nth));
+    }
+}
+
+/// AN2
+fn tool_results(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut open: HashMap<Cow<'_, str>, bool> = HashMap::new();
+    for (at, turn) in turns.iter().enumerate() {
+        match turn.side {
+            Side::System => open.clear(),
+            Side::User => {
+                answers(turn, &mut open, findings);
+                open.clear();
+            }
+            Side::Assistant => {
+                open.clear();
+                let answered: HashSet<Cow<'_, str>> = match turns.get(at + 1) {
+                    Some(next) if next.side == Side::User => {
+                        ids(next, "tool_result", "tool_use_id").collect()
+                    }
+                    _ => HashSet::new(),
+                };
+                for block in turn.blocks.iter().filter(|block| block.kind == "tool_use") {
+                    let id = block.field("id").unwrap_or_default();
+                    if open.insert(id.clone(), false).is_some() {
+                        findings.block(
+                            block,
+                            "AN2",
+                            format!("the id `{id}` stands on two calls; remove one"),
+                        );
+                    } else if !answered.contains(&id) {
+                        let what =
+                            format!("the call `{id}` has no tool_result in the next user message; remove it");
+                        findings.block(block, "AN2", what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn ids<'b, 'a: 'b>(
+    turn: &'b Turn<'a>,
+    kind: &'b str,
+    key: &'b str,
+) -> impl Iterator<Item = Cow<'a, str>> + 'b {
+    turn.blocks.iter().filter(move |block| block.kind == kind).filter_map(move |block| block.field(key))
+}
+
+/// The results of a user's turn: each answers one call of the turn before, and stands before any text.
+fn answers<'a>(turn: &Turn<'a>, open: &mut HashMap<Cow<'a, str>, bool>, findings: &mut Findings) {
+    let mut late = None;
+    let mut prose = false;
+    for block in &turn.blocks {
+        prose |= block.prose().is_some();
+        if block.kind != "tool_result" {
+            continue;
+        }
+        let id = block.field("tool_use_id").unwrap_or_default();
+        match open.get_mut(&id) {
+            None => {
+                let what =
+                    format!("answers the call `{id}`, which the message before did not make; remove it");
+                findings.block(block, "AN2", what);
+            }
+            Some(true) => {
+                findings.block(
+                    block,
+                    "AN2",
+                    format!("answers the call `{id}` a second time; keep one answer"),
+                );
+            }
+            Some(answered) => {
+                *answered = true;
+                if prose {
+                    late.get_or_insert(block.position);
+                }
+            }
+        }
+    }
+    if let Some(position) = late {
+        let what = "tool_result blocks must stand before any text of their message; move them to its start";
+        findings.add(position, "AN2", what, Fix::ResultsFirst(turn.positions.clone()));
+    }
+}
+
+/// AN3. A turn that also calls the app's tools, or the last one, may be paused before its server tools answered:
+/// their results then open the next turn.
+fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut open: Vec<(Cow<'_, str>, &Block<'_>)> = Vec::new();
+    let assistants = turns.iter().enumerate().filter(|(_, turn)| turn.side == Side::Assistant);
+    for (at, turn) in assistants {
+        for block in &turn.blocks {
+            if is_server_call(&block.kind) {
+                open.push((block.field("id").unwrap_or_default(), block));
+            } else if is_server_result(&block.kind) {
+                let id = block.field("tool_use_id").unwrap_or_default();
+                match open.iter().rposition(|(call, _)| *call == id) {
+                    Some(call) => drop(open.remove(call)),
+                    None => {
+                        let what =
+                            format!("answers the server tool call `{id}`, which does not stand before it");
+                        findings.block(block, "AN3", what);
+                    }
+                }
+            }
+        }
+        let paused = at + 1 == turns.len() || turn.blocks.iter().any(|block| block.kind == "tool_use");
+        if !paused {
+            for (id, block) in open.drain(..) {
+                let what = format!("the server tool call `{id}` has no result in its message; remove it");
+                findings.block(block, "AN3", what);
+            }
+        }
+    }
+}
+
+/// AN6: the newest breakpoints are the ones worth keeping.
+fn cache_breakpoints(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut marked = Vec::new();
+    for block in turns.iter().flat_map(|turn| &turn.blocks).filter(|block| !block.is_thinking()) {
+        let has = |value: &Value<'_>| tagged::given(value, "cache_control").is_some();
+        let inner = inner_blocks(block).iter().enumerate().filter(|(_, inner)| has(inner));
+        marked.extend(inner.map(|(at, _)| (block.position, block.nth, Some(at))));
+        if has(block.value) {
+            marked.push((block.position, block.nth, None));
+        }
+    }
+    let extra = marked.len().saturating_sub(CACHE_BREAKPOINTS);
+    for &(position, nth, inner) in marked.iter().take(extra) {
+        let what = format!(
+            "content[{nth}]: cache_control stands on {} blocks, and a request may have {CACHE_BREAKPOINTS}",
+            marked.len()
+        );
+        findings.add(position, "AN6", what, Fix::Cache(nth, inner));
+    }
+}
+
+/// Rules of some models and servers only (AN1, AN4, AN5).
+pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
+    let values: Vec<&Value<'_>> = messages.iter().collect();
+    let turns =
+        turns::of(&values, |position| values.get(position).is_some_and(|m| read::message(0, m).is_ok()));
+    let mut problems = Vec::new();
+    let mut report =
+        |rule, index, what: &str| problems.push(Problem { rule, index, message: what.to_owned() });
+    for turn in &turns {
+        for &second in turn.positions.iter().skip(1) {
+            report("AN1", second, "two neighbours of one role; join them");
+        }
+        if turn.side == Side::System {
+            for &index in &turn.positions {
+                report("AN1", index, "not every model takes system messages; use the `system` parameter");
+            }
+        }
+    }
+    if let Some(Turn { side: Side::Assistant, positions, .. }) = turns.last() {
+        for &index in positions.iter().rev().take(1) {
+            report("AN5", index, "newer models refuse a final message of the assistant (prefill); remove it");
+        }
+    }
+    let last = turns.iter().rfind(|turn| turn.side == Side::Assistant);
+    if let Some(Turn { positions, blocks, .. }) = last
+        && let (Some(&index), Some(first)) = (positions.first(), blocks.first())
+        && !first.is_thinking()
+        && blocks.iter().any(Block::is_thinking)
+    {
+        report("AN4", index, "with thinking on, the final turn of the assistant must begin with thinking");
+    }
+    problems
+}

@@ -1,0 +1,96 @@
+//! The history as the API sees it: neighbours of one role are one turn.
+
+use crate::wire::tagged;
+use serde_json_borrow::Value;
+use std::borrow::Cow;
+
+/// The role on the wire; results are the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    User,
+    Assistant,
+    System,
+}
+
+/// A block of content; a content that is a string is one text block.
+pub(super) struct Block<'a> {
+    /// Position of its message.
+    pub(super) position: usize,
+    /// Its index in the content.
+    pub(super) nth: usize,
+    /// Its type.
+    pub(super) kind: Cow<'a, str>,
+    /// The block, or the string.
+    pub(super) value: &'a Value<'a>,
+}
+
+impl<'a> Block<'a> {
+    /// A text field of the block.
+    pub(super) fn field(&self, key: &str) -> Option<Cow<'a, str>> {
+        tagged::text(tagged::given(self.value, key)?)
+    }
+
+    /// The prose of a text block.
+    pub(super) fn prose(&self) -> Option<Cow<'a, str>> {
+        tagged::text(self.value).or_else(|| if self.kind == "text" { self.field("text") } else { None })
+    }
+
+    pub(super) fn is_thinking(&self) -> bool {
+        is_thinking(&self.kind)
+    }
+}
+
+pub(super) fn is_thinking(kind: &str) -> bool {
+    matches!(kind, "thinking" | "redacted_thinking")
+}
+
+/// A call that the provider runs itself.
+pub(super) fn is_server_call(kind: &str) -> bool {
+    matches!(kind, "server_tool_use" | "mcp_tool_use")
+}
+
+/// The result of a call that the provider ran itself.
+pub(super) fn is_server_result(kind: &str) -> bool {
+    kind != "tool_result" && kind.ends_with("_tool_result")
+}
+
+/// Messages of one role without another role between them.
+pub(super) struct Turn<'a> {
+    pub(super) side: Side,
+    /// Positions of its messages, ascending.
+    pub(super) positions: Vec<usize>,
+    pub(super) blocks: Vec<Block<'a>>,
+}
+
+/// The turns of the messages that can be read.
+pub(super) fn of<'a>(messages: &[&'a Value<'a>], readable: impl Fn(usize) -> bool) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for (position, message) in messages.iter().enumerate().filter(|(position, _)| readable(*position)) {
+        let side = match tagged::field(message, "role").and_then(tagged::text).as_deref() {
+            Some("assistant") => Side::Assistant,
+            Some("system") => Side::System,
+            _ => Side::User,
+        };
+        let blocks = blocks(position, message);
+        match turns.last_mut() {
+            Some(turn) if turn.side == side => {
+                turn.positions.push(position);
+                turn.blocks.extend(blocks);
+            }
+            _ => turns.push(Turn { side, positions: vec![position], blocks }),
+        }
+    }
+    turns
+}
+
+fn blocks<'a>(position: usize, message: &'a Value<'a>) -> Vec<Block<'a>> {
+    let block = |(nth, value)| {
+        let kind = super::kind(value).unwrap_or_default();
+        Block { position, nth, kind, value }
+    };
+    match tagged::given(message, "content") {
+        Some(Value::Array(blocks)) => blocks.iter().enumerate().map(block).collect(),
+        Some(text) => vec![Block { position, nth: 0, kind: Cow::Borrowed("text"), value: text }],
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,101 @@
+//! OpenAI Chat Completions, and the dialects of the servers that speak it.
+
+mod read;
+mod rules;
+
+use super::rules::Repair;
+use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
+use crate::error::Result;
+use crate::message::Message;
+use serde_json_borrow::Value;
+use std::borrow::Cow;
+
+pub(super) struct OpenaiChat;
+
+impl Wire for OpenaiChat {
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    }
+
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+        read::message(index, message)
+    }
+
+    fn text_message(&self, author: Author, text: &str) -> String {
+        super::plain_message(author, text)
+    }
+
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
+        let is_result = matches!(role(message).as_deref(), Some("tool" | "function"));
+        if nth > 0 || !is_result {
+            return None;
+        }
+        let mut edited = message.clone();
+        edit::replace_text(&mut edited, text);
+        Some(super::json(&edited))
+    }
+
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        let values: Vec<&Value<'_>> = messages.iter().collect();
+        let mut problems = super::rules::problems(rules::find(&values));
+        if strict {
+            problems.extend(rules::strict(messages));
+            problems.sort_by_key(|problem| problem.index);
+        }
+        problems
+    }
+
+    fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
+        let mut repair = Repair::of(messages);
+        repair.until_clean(rules::find, rules::apply);
+        repair.finish()
+    }
+
+    fn alternates(&self) -> bool {
+        false
+    }
+}
+
+fn role<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {
+    tagged::field(message, "role").and_then(tagged::text)
+}
+
+/// Content blocks of other formats; an unknown block is no evidence.
+const FOREIGN: [&str; 12] = [
+    "tool_use",
+    "tool_result",
+    "server_tool_use",
+    "redacted_thinking",
+    "image",
+    "document",
+    "compaction",
+    "tool-call",
+    "tool-result",
+    "input_text",
+    "output_text",
+    "input_image",
+];
+/// Content blocks that no other format has.
+const OWN: [&str; 3] = ["image_url", "input_audio", "refusal"];
+
+fn evidence(message: &Value<'_>) -> Evidence {
+    if read::message(0, message).is_err() || tagged::given(message, "parts").is_some() {
+        return Evidence::Against;
+    }
+    let own_role = matches!(role(message).as_deref(), Some("developer" | "tool" | "function"));
+    let own_field = ["tool_calls", "function_call", "refusal"]
+        .into_iter()
+        .any(|key| tagged::given(message, key).is_some());
+    let mut found = if own_role || own_field { Evidence::Certain } else { Evidence::Possible };
+    for block in super::content_blocks(message) {
+        let kind = tagged::field(block, "type").and_then(tagged::text);
+        let kind = kind.as_deref().unwrap_or_default();
+        if FOREIGN.contains(&kind) {
+            return Evidence::Against;
+        }
+        if OWN.contains(&kind) || (kind == "file" && tagged::given(block, "file").is_some()) {
+            found = Evidence::Certain;
+        }
+    }
+    found
+}

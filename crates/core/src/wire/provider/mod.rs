@@ -1,0 +1,260 @@
+//! The HTTP request of a summary call, and what its answer means. Who sends it is the edge's business.
+
+mod anthropic;
+mod openai;
+mod overflow;
+
+pub use overflow::is_context_overflow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The APIs that a summary can be asked of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// OpenAI Chat Completions and every server that speaks it.
+    Openai,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+/// Who is asked: the option `provider`.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Provider {
+    /// The API.
+    pub kind: Kind,
+    /// The model's name.
+    pub model: String,
+    /// The endpoint, or a base that ends in `/v1`; the vendor's own by default.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Headers of every request, keys among them; they go before ours whatever their case.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+// Header values hold keys: they are never printed.
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("kind", &self.kind)
+            .field("model", &self.model)
+            .field("url", &self.url)
+            .field("headers", &self.headers.keys())
+            .finish()
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The system prompt.
+    pub system: String,
+    /// The user's messages.
+    pub messages: Vec<String>,
+    /// Cap of the answer, in tokens.
+    pub max_tokens: usize,
+}
+
+/// An HTTP request.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct HttpRequest {
+    /// Always `POST`.
+    pub method: &'static str,
+    /// The endpoint.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// JSON text.
+    pub body: String,
+}
+
+/// The text of a good answer and what it cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// Tokens, as the provider counted them.
+    pub usage: Option<Usage>,
+}
+
+/// Tokens of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// The whole prompt, cached or not. (Anthropic's `input_tokens` leaves the cached part out; it is added here.)
+    pub input: u64,
+    /// The whole answer, reasoning included.
+    pub output: u64,
+    /// The part of `input` that was read from the cache.
+    pub cache_read: u64,
+    /// The part of `input` that was written to the cache.
+    pub cache_write: u64,
+    /// The part of `output` that was reasoning.
+    pub reasoning: u64,
+}
+
+/// An answer that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// What happened. Quotes at most 300 characters of the answer and none of the request's headers.
+    pub message: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// How long the server asks to wait.
+    pub retry_after_ms: Option<u64>,
+    /// The same request may do better later.
+    pub retryable: bool,
+    /// The prompt was too long: a smaller one may do better.
+    pub overflow: bool,
+}
+
+/// The request that asks `provider` for an answer to `prompt`.
+pub fn request(provider: &Provider, prompt: &Prompt) -> HttpRequest {
+    let (url, path) = match provider.kind {
+        Kind::Openai => (openai::URL, openai::PATH),
+        Kind::Anthropic => (anthropic::URL, anthropic::PATH),
+    };
+    let url = match provider.url.as_deref().map(|url| (url, url.trim_end_matches('/'))) {
+        None => url.to_owned(),
+        Some((_, base)) if base.ends_with("/v1") => format!("{base}{path}"),
+        Some((endpoint, _)) => endpoint.to_owned(),
+    };
+    let (defaults, body): (&[(&str, &str)], Value) = match provider.kind {
+        Kind::Openai => (&openai::HEADERS, openai::body(&provider.model, prompt, &url)),
+        Kind::Anthropic => (&anthropic::HEADERS, anthropic::body(&provider.model, prompt)),
+    };
+    let own = defaults
+        .iter()
+        .filter(|(name, _)| !provider.headers.keys().any(|given| given.eq_ignore_ascii_case(name)))
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let given = provider.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+    HttpRequest { method: "POST", url, headers: own.chain(given).collect(), body: body.to_string() }
+}
+
+/// What the answer to such a request means. `header` looks a response header up by its lower-case name; `now_ms` is
+/// the time at which it came, for a `Retry-After` that is a date.
+pub fn response<'h>(
+    provider: &Provider,
+    status: u16,
+    header: impl Fn(&str) -> Option<&'h str>,
+    body: &str,
+    now_ms: u64,
+) -> Result<Answer, Failure> {
+    let json: Value = serde_json::from_str(body).unwrap_or_default();
+    let unusable = if !(200..300).contains(&status) || !json.get("error").unwrap_or(&Value::Null).is_null() {
+        refused(status, &json, body)
+    } else if json.is_object() {
+        let answer = match provider.kind {
+            Kind::Openai => openai::answer(&json),
+            Kind::Anthropic => anthropic::answer(&json),
+        };
+        match answer {
+            Ok(text) if !text.trim().is_empty() => {
+                let usage =
+                    json.get("usage").filter(|usage| usage.is_object()).map(|usage| match provider.kind {
+                        Kind::Openai => openai::usage(usage),
+                        Kind::Anthropic => anthropic::usage(usage),
+                    });
+                return Ok(Answer { text, usage });
+            }
+            Ok(_) => Unusable::later("the model's answer is empty"),
+            Err(unusable) => unusable,
+        }
+    } else {
+        Unusable { retryable: true, ..Unusable::never(&format!("the answer is no JSON object: {body}")) }
+    };
+    Err(Failure {
+        message: cut(&without_secrets(&unusable.message, provider), QUOTED),
+        status,
+        retry_after_ms: retry_after(header, now_ms),
+        retryable: unusable.retryable && !unusable.overflow,
+        overflow: unusable.overflow,
+    })
+}
+
+/// Why an answer cannot be used.
+struct Unusable {
+    message: String,
+    retryable: bool,
+    overflow: bool,
+}
+
+impl Unusable {
+    /// Asking again may do better.
+    fn later(message: &str) -> Self {
+        Unusable { message: message.to_owned(), retryable: true, overflow: false }
+    }
+
+    /// Asking again is no use.
+    fn never(message: &str) -> Self {
+        Unusable { message: message.to_owned(), retryable: false, overflow: false }
+    }
+
+    /// The answer ends where the cap was.
+    fn cut() -> Self {
+        Self::later("the summary was cut at maxTokens; raise it or ask for a shorter summary")
+    }
+}
+
+/// Characters of a failure's message.
+const QUOTED: usize = 300;
+
+/// An error of the API, in any of the shapes `{ error: { message, code, type } }`, `{ error: text }`, `{ message }`.
+fn refused(status: u16, json: &Value, body: &str) -> Unusable {
+    let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
+    let text = |key: &str| error.get(key).and_then(Value::as_str);
+    let message = error.as_str().or_else(|| text("message")).unwrap_or(body).trim();
+    let code = text("code").or_else(|| text("type")).unwrap_or_default();
+    // Some gateways answer 200 and put the status of the model's server into the error.
+    let inner = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let status = if (200..300).contains(&status) { inner.unwrap_or(status) } else { status };
+    let exhausted = ["insufficient_quota", "billing_hard_limit_reached"].contains(&code);
+    Unusable {
+        message: format!("the provider answered {status}: {message}"),
+        retryable: !exhausted && (matches!(status, 408 | 409 | 425 | 429) || status >= 500),
+        overflow: is_context_overflow(status, code, message),
+    }
+}
+
+/// Milliseconds to wait: `retry-after-ms`, or `retry-after` in seconds or as a date.
+fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>, now_ms: u64) -> Option<u64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    if let Some(ms) = header("retry-after-ms").and_then(number) {
+        return Some(ms as u64);
+    }
+    let value = header("retry-after")?;
+    if let Some(seconds) = number(value) {
+        return Some((seconds * 1_000.0) as u64);
+    }
+    let at = httpdate::parse_http_date(value.trim()).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(u64::try_from(at.as_millis()).ok()?.saturating_sub(now_ms))
+}
+
+/// A server may echo the key that it was sent.
+fn without_secrets(message: &str, provider: &Provider) -> String {
+    let secrets = provider.headers.values().flat_map(|value| value.split_whitespace());
+    secrets
+        .filter(|secret| secret.len() >= 8)
+        .fold(message.to_owned(), |message, secret| message.replace(secret, "[redacted]"))
+}
+
+/// The start of a text, at most `limit` characters, whole graphemes only.
+fn cut(text: &str, limit: usize) -> String {
+    let mut left = limit;
+    let whole = |grapheme: &&str| {
+        let size = grapheme.chars().count();
+        let fits = size <= left;
+        left = if fits { left - size } else { 0 };
+        fits
+    };
+    text.graphemes(true).take_while(whole).collect()
+}
+
+/// A count in a usage object, at a path.
+fn count(usage: &Value, path: &str) -> u64 {
+    usage.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+}

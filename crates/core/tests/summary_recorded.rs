@@ -1,0 +1,89 @@
+//! Real agent sessions: every request fits its ceiling, every built-in summary its target and its own checks.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use context_compactor_core::message::{Message, Part};
+use context_compactor_core::summary::{FactKind, PromptOptions, build, check, extractive, facts};
+use context_compactor_core::tokens::Estimator;
+use context_compactor_core::wire::{self, Format};
+use flate2::read::GzDecoder;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+/// The lines of a file of transcripts; none, with a word about it, where there is no such file.
+fn lines(name: &str) -> Vec<String> {
+    let root = std::env::var_os("CC_DATA")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+    let path = root.join("core").join(name);
+    let Ok(file) = std::fs::File::open(&path) else {
+        println!("skipped: no transcripts at {} (set CC_DATA)", path.display());
+        return Vec::new();
+    };
+    BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap).collect()
+}
+
+fn each_history(mut see: impl FnMut(&str, &[Message<'_>])) {
+    for (name, format) in [
+        ("anthropic/claude_code.jsonl.gz", Format::Anthropic),
+        ("openai/claude_code.jsonl.gz", Format::OpenaiChat),
+        ("openai/tau_composite.jsonl.gz", Format::OpenaiChat),
+    ] {
+        for line in lines(name) {
+            let record = wire::parse(0, &line).unwrap();
+            let values = record.get("messages").as_array().unwrap();
+            let messages: Vec<Message<'_>> =
+                values.iter().enumerate().map(|(at, value)| format.wire().read(at, value).unwrap()).collect();
+            see(record.get("id").as_str().unwrap(), &messages);
+        }
+    }
+}
+
+#[test]
+fn lesson_compaction_requests_of_real_sessions_fit() {
+    each_history(|id, messages| {
+        for limit in [3_000, 20_000, 60_000] {
+            let options = PromptOptions { max_input_tokens: Some(limit), ..Default::default() };
+            let request = build(messages, &options).unwrap();
+            let content = &request.messages[0].content;
+            let used = options.estimator.text(&request.system) + options.estimator.text(content);
+            assert!(used <= limit, "{id}: {used} of {limit}");
+            assert!(
+                !request.truncated || used * 10 > limit * 8,
+                "{id}: {used} of {limit} leaves room unused"
+            );
+            assert_eq!(content.matches("</conversation>").count(), 1, "{id}");
+        }
+    });
+}
+
+#[test]
+fn built_in_summaries_of_real_sessions_fit_and_keep_the_goal() {
+    each_history(|id, messages| {
+        let estimator = Estimator::default();
+        let replaced: usize = messages.iter().map(|message| estimator.message(message)).sum();
+        let target = (replaced / 10).max(200);
+        let summary = extractive(messages, target, estimator);
+        assert!(estimator.text(&summary) <= target, "{id}");
+        assert!(summary.contains("- Goal: ") || messages.iter().all(|m| m.text().is_empty()), "{id}");
+        let request = build(messages, &PromptOptions::default()).unwrap();
+        if let Err(rejection) = check(&summary, &request, replaced, estimator) {
+            panic!("{id}: {}", rejection.reason);
+        }
+    });
+}
+
+#[test]
+fn lesson_lost_constraints_facts_of_real_sessions_stand_in_them() {
+    each_history(|id, messages| {
+        for fact in facts(messages).iter().filter(|fact| fact.kind != FactKind::Number) {
+            let stands = messages[fact.index].parts.iter().any(|part| match part {
+                Part::Text(text) => text.contains(&fact.text),
+                Part::ToolResult(result) => result.text.contains(&fact.text),
+                // Parsed: the raw arguments hold it in JSON's escapes.
+                Part::ToolCall(_) => true,
+                _ => false,
+            });
+            assert!(stands, "{id}: {:?} is not in message {}", fact.kind, fact.index);
+        }
+    });
+}

@@ -1,0 +1,103 @@
+/** The engine: the one module that imports the glue, and the guard that every call goes through. */
+
+import { CompactionError } from "./errors.js";
+import * as glue from "./wasm/core.js";
+
+/** What the WebAssembly module exports. */
+export type Engine = Omit<typeof glue, "default" | "initSync">;
+
+/** What a host can make the engine of. */
+export type EngineSource = WebAssembly.Module | BufferSource | Response | URL | string;
+
+let ready = false;
+let starting: Promise<void> | undefined;
+/** The failure after which the engine's memory cannot be trusted. */
+let trap: { cause: unknown } | undefined;
+
+/** Starts the engine at once. Does nothing when it runs already. */
+export function start(module: WebAssembly.Module | BufferSource): void {
+  if (ready) return;
+  glue.initSync({ module });
+  ready = true;
+}
+
+/**
+ * Starts the engine from the module's bytes, a compiled module, its address, or a response that brings it.
+ * Further calls wait for the first; after a failure the next call tries again.
+ */
+export function initialize(source: EngineSource | Promise<EngineSource>): Promise<void> {
+  if (ready) return Promise.resolve();
+  starting ??= load(source).finally(() => {
+    starting = undefined;
+  });
+  return starting;
+}
+
+async function load(source: EngineSource | Promise<EngineSource>): Promise<void> {
+  const given = await source;
+  const fetched = typeof given === "string" || given instanceof URL ? await fetch(given) : given;
+  const module = fetched instanceof Response ? await compile(fetched) : fetched;
+  // Compiled first and started at once: the engine may have been started by another entry meanwhile.
+  start(isBytes(module) ? await WebAssembly.compile(module) : module);
+}
+
+/** Not asked the other way round: a compiled module may come from another realm, where `instanceof` is false. */
+function isBytes(source: WebAssembly.Module | BufferSource): source is BufferSource {
+  return ArrayBuffer.isView(source) || source instanceof ArrayBuffer;
+}
+
+async function compile(response: Response): Promise<WebAssembly.Module> {
+  if (!response.ok) {
+    throw new CompactionError(
+      "not_found",
+      `The engine was not found at ${response.url}: status ${response.status}. ` +
+        'Serve the file "context-compactor/core.wasm" and pass its address to `initialize`.',
+    );
+  }
+  // Compiling while it loads needs the right type; some servers do not send it.
+  const streams = response.headers.get("content-type") === "application/wasm";
+  return streams ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** The engine, when it runs. */
+export function engine(): Engine {
+  if (trap) throw poisoned(trap);
+  if (!ready) {
+    throw new CompactionError(
+      "closed",
+      'The engine is not started. With "context-compactor/slim", call and await `initialize(wasm)` first; ' +
+        'or import from "context-compactor", which starts it by itself.',
+    );
+  }
+  return glue;
+}
+
+/** Runs a call of the engine. A trap ends the engine: a panic leaves its memory half changed. */
+export function call<T>(run: (engine: Engine) => T): T {
+  const running = engine();
+  try {
+    return run(running);
+  } catch (error) {
+    if (!isTrap(error)) throw error;
+    trap = { cause: error };
+    throw poisoned(trap);
+  }
+}
+
+function poisoned(details: { cause: unknown }): CompactionError {
+  return new CompactionError(
+    "poisoned",
+    "The engine failed and cannot be trusted any more. Nothing that was stored is affected: reload the page, or start " +
+      "a new worker or process, and open the session again. `cause` has the failure.",
+    details,
+  );
+}
+
+/** A trap of WebAssembly, or its stack overflow, which hosts report in their own ways. */
+function isTrap(error: unknown): boolean {
+  return (
+    error instanceof WebAssembly.RuntimeError ||
+    (error instanceof RangeError && /call stack/i.test(error.message)) ||
+    (error instanceof Error && error.name === "InternalError")
+  );
+}

@@ -1,0 +1,49 @@
+/** Where the browsers are that the tests drive. */
+
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const known = {
+  chrome: {
+    variable: "CHROME_BIN",
+    names: ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+    places: ["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"],
+    package: "chromium",
+  },
+  firefox: {
+    variable: "FIREFOX_BIN",
+    names: ["firefox-esr", "firefox"],
+    places: ["/Applications/Firefox.app/Contents/MacOS/firefox"],
+    package: "firefox-esr",
+  },
+};
+
+export const browsers = Object.keys(known);
+
+/** Name of the environment variable that names a browser's program. */
+export function variable(browser) {
+  return known[browser].variable;
+}
+
+/** The Debian package of a browser. */
+export function debianPackage(browser) {
+  return known[browser].package;
+}
+
+/** Path of a browser's program: the one that the environment names, else one of the system; or undefined. */
+export function findBrowser(browser) {
+  const { variable, names, places } = known[browser];
+  if (process.env[variable]) return process.env[variable];
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...places];
+  return candidates.find(runs);
+}
+
+function runs(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,44 @@
+/** `npm run lint`: format, lints and types. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "./build.mjs";
+import { Problem, root, run, script } from "./process.mjs";
+import { setup } from "./setup.mjs";
+
+const typescript = join(root, "node_modules/typescript/bin/tsc");
+const projects = ["tsconfig.json", "tests/types/tsconfig.json", "www/tsconfig.json"];
+
+/** Each is a name and a command. */
+export const checks = [
+  ["rustfmt", "cargo", ["fmt", "--all", "--check"]],
+  ["clippy", "cargo", ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]],
+  [
+    "clippy of the bindings, as WebAssembly",
+    "cargo",
+    ["clippy", "--quiet", "--package", "context-compactor", "--target", "wasm32-unknown-unknown", "--", "-D", "warnings"],
+  ],
+  ...projects
+    .filter((project) => existsSync(join(root, project)))
+    .map((project) => [`types of ${project}`, process.execPath, [typescript, "--noEmit", "--project", project]]),
+];
+
+/** Runs every check and returns the names of those that failed. */
+export async function lint() {
+  const failed = [];
+  for (const [name, command, args] of checks) {
+    console.log(`\n== ${name}`);
+    if (!(await run(command, args)).ok) failed.push(name);
+  }
+  return failed;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await script(async () => {
+    await setup();
+    await build();
+    const failed = await lint();
+    if (failed.length > 0) throw new Problem(`\nfailed: ${failed.join(", ")}`);
+  });
+}

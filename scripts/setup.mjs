@@ -1,0 +1,110 @@
+/** Set-up: what the build and the tests need and the repository does not hold. Does nothing twice. */
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { browsers as driven, debianPackage, findBrowser, variable } from "./browsers.mjs";
+import { Problem, exists, must, root, run, say } from "./process.mjs";
+
+const target = "wasm32-unknown-unknown";
+
+/** Prepares for a build and the demo; with `tools` for benches and tests, with `browsers` for those in browsers. */
+export async function setup({ tools = false, browsers = false } = {}) {
+  // They use the network and different programs: side by side.
+  await Promise.all([rust(), packages(tools ? "all" : "demo"), browsers ? systemBrowsers() : undefined]);
+}
+
+// ---- Rust -----------------------------------------------------------------------------------------------------
+
+async function rust() {
+  // The standard library is built along with the engine: see CONTRIBUTING.md.
+  if (process.env.CC_BUILD_STD) return;
+  if (await standardLibrary()) return;
+  if (!exists("cargo")) {
+    throw new Problem("Rust is missing: install rustup; the version is in rust-toolchain.toml");
+  }
+  if (exists("rustup")) {
+    // Without an argument it reads rust-toolchain.toml. An existing toolchain is left as it is.
+    if (!(await toolchainRuns())) {
+      say("set-up", "Rust toolchain of rust-toolchain.toml");
+      await must("rustup", ["toolchain", "install"]);
+    }
+    if (await standardLibrary()) return;
+    say("set-up", `rustup target add ${target}`);
+    const added = await run("rustup", ["target", "add", target], { output: "hide" });
+    if (added.ok && (await standardLibrary())) return;
+  }
+  const archive = process.env.CC_WASM_STD ?? join(root, "../shared/toolchain/wasm32-std-1.95.tar.xz");
+  const version = (await must("rustc", ["--version"])).split(" ")[1];
+  if (existsSync(archive) && version.startsWith("1.95.")) {
+    say("set-up", `standard library for ${target} from an archive`);
+    const sysroot = (await must("rustc", ["--print", "sysroot"])).trim();
+    await must("tar", ["-xJf", resolve(archive), "-C", join(sysroot, "lib/rustlib")]);
+    if (await standardLibrary()) return;
+  }
+  throw new Problem(
+    [
+      `Rust's standard library for ${target} is missing, and rustup could not add it. Either`,
+      `- run \`rustup target add ${target}\` where it can download, or`,
+      "- set CC_WASM_STD to an archive of lib/rustlib/wasm32-unknown-unknown of Rust 1.95 (tar.xz), or",
+      "- on Debian, build it from source with the packages rustc-web cargo-web rust-web-src lld-22:",
+      "  CONTRIBUTING.md, \"Without rustup's target\".",
+    ].join("\n"),
+  );
+}
+
+async function toolchainRuns() {
+  return (await run("rustc", ["--version"], { output: "hide" })).ok;
+}
+
+async function standardLibrary() {
+  const args = ["--print", "target-libdir", "--target", target];
+  const { ok, output } = await run("rustc", args, { output: "hide" });
+  const folder = output.trim();
+  return ok && existsSync(folder) && readdirSync(folder).some((file) => /^libstd-.*\.rlib$/.test(file));
+}
+
+// ---- npm ------------------------------------------------------------------------------------------------------
+
+/** `demo` leaves the test tools out. What has been installed with them stays so: `npm start` removes nothing. */
+async function packages(wanted) {
+  const stamp = join(root, "node_modules/.set-up");
+  const kept = existsSync(stamp) ? readFileSync(stamp, "utf8") : "";
+  const scope = kept.startsWith("all ") ? "all" : wanted;
+  const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const current = `${scope} ${lock} ${process.platform} ${process.arch}\n`;
+  if (kept === current) return;
+  const only = scope === "all" ? [] : ["-w", "www", "-w", "pkg", "--include-workspace-root"];
+  say("set-up", ["npm ci", ...only].join(" "));
+  // No package needs its install script: esbuild and workerd ship their programs as packages.
+  await must("npm", ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", ...only]);
+  writeFileSync(stamp, current);
+}
+
+// ---- browsers -------------------------------------------------------------------------------------------------
+
+async function systemBrowsers() {
+  const absent = () => driven.filter((browser) => !findBrowser(browser));
+  const missing = absent();
+  if (missing.length === 0) return;
+  const names = missing.map(debianPackage);
+  if (isDebian() && process.getuid?.() === 0) {
+    say("set-up", `apt-get install ${names.join(" ")}`);
+    const env = { DEBIAN_FRONTEND: "noninteractive" };
+    await must("apt-get", ["update", "-qq"], { env });
+    await must("apt-get", ["install", "-qq", "-y", "--no-install-recommends", ...names], { env });
+  }
+  const left = absent();
+  if (left.length > 0) {
+    const variables = left.map(variable).join(" and ");
+    throw new Problem(
+      `The tests need ${left.join(" and ")}: install it (Debian: apt-get install ${left.map(debianPackage).join(" ")}), ` +
+        `or set ${variables} to the program's path`,
+    );
+  }
+}
+
+function isDebian() {
+  const release = "/etc/os-release";
+  return existsSync(release) && /^ID=debian$/m.test(readFileSync(release, "utf8"));
+}

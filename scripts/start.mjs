@@ -1,0 +1,37 @@
+/** `npm start`: sets up, builds, and serves the demo; the last line is its address. */
+
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "./build.mjs";
+import { root, say, script } from "./process.mjs";
+import { setup } from "./setup.mjs";
+
+const site = join(root, "www");
+const pkg = join(root, "pkg");
+
+await script(async () => {
+  await setup();
+  await build();
+  const vite = await import(pathToFileURL(createRequire(join(site, "package.json")).resolve("vite")).href);
+  const page = join(site, "dist/index.html");
+  if (!existsSync(page) || newest(site) > statSync(page).mtimeMs || newest(pkg) > statSync(page).mtimeMs) {
+    say("build", "vite build");
+    await vite.build({ root: site, logLevel: "warn" });
+  }
+  const port = process.env.PORT ? Number(process.env.PORT) : 4173;
+  const server = await vite.preview({ root: site, logLevel: "warn", preview: { port, strictPort: "PORT" in process.env } });
+  console.log(server.resolvedUrls.local[0]);
+});
+
+/** Time of the last change below a folder, in ms. A folder changes when something is added or removed. */
+function newest(folder) {
+  const isInput = (entry) => entry.name !== "node_modules" && !(folder === site && entry.name === "dist");
+  const inputs = readdirSync(folder, { withFileTypes: true }).filter(isInput);
+  const times = inputs.map((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? Math.max(newest(path), statSync(path).mtimeMs) : statSync(path).mtimeMs;
+  });
+  return Math.max(0, ...times);
+}

@@ -1,0 +1,106 @@
+/**
+ * `npm test`: sets up, builds, and runs every check and test. Nothing stops it before the end; the last line is
+ * `N passed, N failed`, and a check that fails counts as one failure.
+ */
+
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { build } from "./build.mjs";
+import { lint } from "./lint.mjs";
+import { root, run, script } from "./process.mjs";
+import { setup } from "./setup.mjs";
+
+/** Where Node's runner leaves its counts. */
+const reports = join(root, "target/test-reports");
+
+await script(async () => {
+  await setup({ tools: true, browsers: true });
+  await build();
+  const results = (await lint()).map((name) => ({ name, passed: 0, failed: 1, skipped: 0 }));
+  results.push(await cargo());
+  for (const folder of groups()) results.push(await node(folder));
+  summarise(results);
+});
+
+function heading(name) {
+  console.log(`\n== ${name}`);
+}
+
+/** Rust tests: unit tests and those of the documentation. */
+async function cargo() {
+  heading("cargo test");
+  const { ok, output } = await run("cargo", ["test", "--workspace", "--no-fail-fast"], { output: "both" });
+  const result = { name: "cargo test", passed: 0, failed: 0, skipped: 0 };
+  for (const [, passed, failed, ignored] of output.matchAll(
+    /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm,
+  )) {
+    result.passed += Number(passed);
+    result.failed += Number(failed);
+    result.skipped += Number(ignored);
+  }
+  return failedAtLeastOnce(result, ok);
+}
+
+/** Folders with tests: those of tests/ in the order of what they build on, and the demo's. */
+function groups() {
+  const order = ["node", "conformance", "browser", "workerd", "packaging"];
+  const others = readdirSync(join(root, "tests"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !order.includes(entry.name))
+    .map((entry) => entry.name);
+  return [...order, ...others]
+    .map((name) => join("tests", name))
+    .concat("bench", "www")
+    .filter((folder) => testFiles(folder).length > 0);
+}
+
+/** Files `*.test.mjs` below a folder. Node 20 takes no patterns. */
+function testFiles(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return ["node_modules", "dist"].includes(entry.name) ? [] : testFiles(path);
+      return entry.name.endsWith(".test.mjs") ? [path] : [];
+    })
+    .sort();
+}
+
+async function node(folder) {
+  heading(folder);
+  mkdirSync(reports, { recursive: true });
+  const report = join(reports, `${relative(".", folder).replaceAll(/\W/g, "-")}.tap`);
+  rmSync(report, { force: true });
+  const { ok } = await run(process.execPath, [
+    "--test",
+    "--test-timeout=180000",
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    "--test-reporter=tap",
+    `--test-reporter-destination=${report}`,
+    ...testFiles(folder),
+  ]);
+  const text = existsSync(report) ? readFileSync(report, "utf8") : "";
+  const count = (word) => Number(text.match(new RegExp(`^# ${word} (\\d+)$`, "m"))?.[1] ?? 0);
+  const result = {
+    name: folder,
+    passed: count("pass"),
+    failed: count("fail") + count("cancelled"),
+    skipped: count("skipped") + count("todo"),
+  };
+  return failedAtLeastOnce(result, ok);
+}
+
+/** A run that ended badly has failed, whatever it counted. */
+function failedAtLeastOnce(result, ok) {
+  return ok || result.failed > 0 ? result : { ...result, failed: 1 };
+}
+
+function summarise(results) {
+  heading("summary");
+  const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+  for (const { name, passed, failed, skipped } of results) {
+    console.log(`${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+  }
+  if (sum("failed") > 0) process.exitCode = 1;
+  console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`);
+}

@@ -1,0 +1,243 @@
+//! Values of JavaScript to values of the core and back.
+
+use crate::error::{Thrown, thrown, unreadable};
+use context_compactor_core::plan::Settings;
+use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::step::{Effect, Event, Failure, Usage, Whose};
+use context_compactor_core::{Code, Error};
+use js_sys::{Array, Object, Reflect, Uint8Array};
+use serde::{Deserialize, Serialize};
+use serde_json_borrow::Value;
+use std::rc::Rc;
+use wasm_bindgen::{JsCast, JsValue};
+
+/// A value as plain objects, arrays, numbers and texts.
+pub(crate) fn to_js<T: Serialize>(value: &T) -> Thrown<JsValue> {
+    value.serialize(&serde_wasm_bindgen::Serializer::json_compatible()).map_err(unreadable)
+}
+
+/// An options object as a JSON tree.
+pub(crate) fn options(given: JsValue) -> Thrown<Value<'static>> {
+    Value::deserialize(serde_wasm_bindgen::Deserializer::from(given)).map_err(unreadable)
+}
+
+/// Checked options.
+pub(crate) fn settings(given: JsValue) -> Thrown<Rc<Settings>> {
+    Settings::read(&options(given)?).map(Rc::new).map_err(thrown)
+}
+
+/// The JSON texts in `bytes`; text `i` ends at `ends[i]`.
+pub(crate) fn bodies(bytes: &[u8], ends: &[u32]) -> Thrown<Vec<Rc<str>>> {
+    let mut start = 0;
+    let mut bodies = Vec::with_capacity(ends.len());
+    for (index, end) in ends.iter().enumerate() {
+        let end = *end as usize;
+        let text = bytes.get(start..end).and_then(|text| std::str::from_utf8(text).ok());
+        let text = text.ok_or_else(|| thrown(Error::message(index, "", "not readable as UTF-8")))?;
+        bodies.push(Rc::from(text));
+        start = end;
+    }
+    Ok(bodies)
+}
+
+fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
+    // Setting a property of a fresh plain object cannot fail.
+    let _ = Reflect::set(object, &JsValue::from_str(name), &value.into());
+}
+
+fn get(object: &JsValue, name: &str) -> Option<JsValue> {
+    Reflect::get(object, &JsValue::from_str(name)).ok().filter(|value| !value.is_undefined() && !value.is_null())
+}
+
+fn text(object: &JsValue, name: &str) -> Option<String> {
+    get(object, name)?.as_string()
+}
+
+fn number(object: &JsValue, name: &str) -> Option<f64> {
+    get(object, name)?.as_f64()
+}
+
+/// An effect as `{ id, type, parks?, … }`.
+pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
+    let object = Object::new();
+    set(&object, "id", id);
+    if effect.parks() {
+        set(&object, "parks", true);
+    }
+    let kind = match effect {
+        Effect::Now => "now",
+        Effect::NewId => "newId",
+        Effect::Count { whose, body } => {
+            let (whose, at) = match whose {
+                Whose::New(nth) => ("new", *nth as f64),
+                Whose::Logged(seq) => ("logged", *seq as f64),
+                Whose::Ours => ("ours", 0.0),
+            };
+            set(&object, "whose", whose);
+            set(&object, "at", at);
+            set(&object, "body", &**body);
+            "count"
+        }
+        Effect::Redact(text) => {
+            set(&object, "text", text.as_str());
+            "redact"
+        }
+        Effect::Progress(progress) => {
+            set(&object, "progress", to_js(progress)?);
+            "progress"
+        }
+        Effect::Log(level, line) => {
+            set(&object, "level", to_js(level)?);
+            set(&object, "line", line.as_str());
+            "log"
+        }
+        Effect::Notify(notice) => {
+            set(&object, "notice", to_js(notice)?);
+            "notify"
+        }
+        Effect::Summarize { request, attempt, purpose, timeout_ms } => {
+            set(&object, "request", to_js(&**request)?);
+            set(&object, "attempt", *attempt);
+            set(&object, "purpose", to_js(purpose)?);
+            set(&object, "timeoutMs", *timeout_ms as f64);
+            "summarize"
+        }
+        Effect::Fetch { request, timeout_ms } => {
+            set(&object, "request", to_js(request)?);
+            set(&object, "timeoutMs", *timeout_ms as f64);
+            "fetch"
+        }
+        Effect::Sleep(ms) => {
+            set(&object, "ms", *ms as f64);
+            "sleep"
+        }
+        Effect::Read(keys) => {
+            set(&object, "keys", keys.iter().map(key).collect::<Array>());
+            "read"
+        }
+        Effect::Scan(scan) => {
+            set(&object, "prefix", key(&scan.prefix));
+            let options = Object::new();
+            if let Some(after) = &scan.after {
+                set(&options, "after", key(after));
+            }
+            set(&options, "limit", scan.limit as f64);
+            set(&options, "maxBytes", scan.max_bytes as f64);
+            set(&options, "reverse", scan.reverse);
+            set(&object, "options", options);
+            "scan"
+        }
+        Effect::Commit(batch) => {
+            set(&object, "batch", self::batch(batch));
+            "commit"
+        }
+    };
+    set(&object, "type", kind);
+    Ok(object.into())
+}
+
+fn key(key: &Key) -> JsValue {
+    let parts = key.0.iter().map(|part| match part {
+        KeyPart::Number(number) => JsValue::from_f64(*number as f64),
+        KeyPart::Text(text) => JsValue::from_str(text),
+    });
+    parts.collect::<Array>().into()
+}
+
+fn batch(batch: &Batch) -> JsValue {
+    let object = Object::new();
+    let expect = batch.expect.iter().map(|(of, version)| {
+        let expected = Object::new();
+        set(&expected, "key", key(of));
+        set(&expected, "version", version.map_or(JsValue::NULL, |version| JsValue::from_f64(version as f64)));
+        expected
+    });
+    set(&object, "expect", expect.collect::<Array>());
+    let puts = batch.puts.iter().map(|(of, bytes)| Array::of2(&key(of), &Uint8Array::from(bytes.as_slice())));
+    set(&object, "puts", puts.collect::<Array>());
+    set(&object, "deletes", batch.deletes.iter().map(key).collect::<Array>());
+    set(&object, "durability", if batch.durability == Durability::Strict { "strict" } else { "relaxed" });
+    object.into()
+}
+
+/// An event from `{ type, … }`; what is not one becomes a failure that says so.
+pub(crate) fn event(object: &JsValue) -> Event {
+    let parsed = match text(object, "type").as_deref() {
+        Some("done") => Some(Event::Done),
+        Some("number") => number(object, "value").map(Event::Number),
+        Some("text") => text(object, "value").map(Event::Text),
+        Some("summary") => {
+            text(object, "text").map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) })
+        }
+        Some("response") => response(object),
+        Some("values") => get(object, "values").and_then(|values| values_of(&values)).map(Event::Values),
+        Some("entries") => get(object, "entries").and_then(|entries| entries_of(&entries)).map(Event::Entries),
+        Some("failed") => Some(Event::Failed(Failure {
+            code: text(object, "code").as_deref().and_then(Code::parse),
+            message: text(object, "message").unwrap_or_default(),
+            status: number(object, "status").map(|status| status as u16),
+            effect: 0,
+        })),
+        _ => None,
+    };
+    parsed.unwrap_or_else(|| {
+        let message = "the host answered with a value of the wrong type".to_owned();
+        Event::Failed(Failure { code: None, message, status: None, effect: 0 })
+    })
+}
+
+fn usage(object: &JsValue) -> Usage {
+    let tokens = |name| number(object, name).filter(|tokens| *tokens >= 0.0).unwrap_or(0.0) as u64;
+    Usage {
+        input_tokens: tokens("inputTokens"),
+        output_tokens: tokens("outputTokens"),
+        cache_read_tokens: tokens("cacheReadTokens"),
+        cache_write_tokens: tokens("cacheWriteTokens"),
+        reasoning_tokens: tokens("reasoningTokens"),
+    }
+}
+
+fn response(object: &JsValue) -> Option<Event> {
+    let headers = get(object, "headers")?.dyn_into::<Array>().ok()?;
+    let headers = headers
+        .iter()
+        .filter_map(|pair| {
+            let pair = pair.dyn_into::<Array>().ok()?;
+            Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
+        })
+        .collect();
+    let status = number(object, "status")? as u16;
+    Some(Event::Response { status, headers, body: text(object, "body")? })
+}
+
+fn values_of(values: &JsValue) -> Option<Vec<Option<Vec<u8>>>> {
+    let values = values.dyn_ref::<Array>()?;
+    values
+        .iter()
+        .map(|value| {
+            if value.is_undefined() || value.is_null() {
+                return Some(None);
+            }
+            Some(Some(value.dyn_into::<Uint8Array>().ok()?.to_vec()))
+        })
+        .collect()
+}
+
+fn entries_of(entries: &JsValue) -> Option<Vec<(Key, Vec<u8>)>> {
+    let entries = entries.dyn_ref::<Array>()?;
+    entries
+        .iter()
+        .map(|entry| {
+            let entry = entry.dyn_into::<Array>().ok()?;
+            let parts = entry.get(0).dyn_into::<Array>().ok()?;
+            let key = parts
+                .iter()
+                .map(|part| match part.as_f64() {
+                    Some(number) => Some(KeyPart::Number(number as u64)),
+                    None => part.as_string().map(KeyPart::Text),
+                })
+                .collect::<Option<Vec<_>>>()?;
+            Some((Key(key), entry.get(1).dyn_into::<Uint8Array>().ok()?.to_vec()))
+        })
+        .collect()
+}

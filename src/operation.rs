@@ -1,0 +1,61 @@
+//! An operation under way: the TypeScript layer performs its effects and steps it with what came of them.
+
+use crate::convert;
+use crate::error::{Thrown, thrown};
+use crate::session::Session;
+use context_compactor_core::session::{Opened, Session as CoreSession};
+use context_compactor_core::step::{Effect, Event, Machine};
+use js_sys::{Array, Object, Reflect};
+use wasm_bindgen::prelude::*;
+
+/// What a step led to, before conversion.
+type Stepped = (Vec<(u32, Effect)>, Option<Result<JsValue, JsValue>>);
+
+/// An operation under way.
+#[wasm_bindgen]
+pub struct Operation {
+    step: Box<dyn FnMut(Option<(u32, Event)>) -> Stepped>,
+}
+
+impl Operation {
+    pub(crate) fn new<T: 'static>(
+        mut machine: Machine<T>,
+        finish: impl Fn(&T) -> Thrown<JsValue> + 'static,
+    ) -> Operation {
+        let step = move |answer| {
+            let step = machine.step(answer);
+            let done = step.done.map(|result| result.map_err(thrown).and_then(|value| finish(&value)));
+            (step.effects, done)
+        };
+        Operation { step: Box::new(step) }
+    }
+
+    /// Opening ends with a handle on the session beside what is known of it.
+    pub(crate) fn open(machine: Machine<(CoreSession, Opened)>) -> Operation {
+        Operation::new(machine, |(session, opened)| {
+            let object = convert::to_js(opened)?;
+            let handle = JsValue::from(Session::new(session.clone()));
+            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+            Ok(object)
+        })
+    }
+}
+
+#[wasm_bindgen]
+impl Operation {
+    /// Starts the operation (no arguments), or goes on with the answer to effect `id`. Returns
+    /// `{ effects, done?, error? }`.
+    pub fn step(&mut self, id: Option<u32>, answer: JsValue) -> Thrown<JsValue> {
+        let (effects, done) = (self.step)(id.map(|id| (id, convert::event(&answer))));
+        let object = Object::new();
+        let converted = effects.iter().map(|(id, effect)| convert::effect(*id, effect));
+        let converted: Array = converted.collect::<Thrown<Vec<_>>>()?.into_iter().collect();
+        Reflect::set(&object, &JsValue::from_str("effects"), &converted)?;
+        match done {
+            Some(Ok(value)) => Reflect::set(&object, &JsValue::from_str("done"), &value)?,
+            Some(Err(error)) => Reflect::set(&object, &JsValue::from_str("error"), &error)?,
+            None => false,
+        };
+        Ok(object.into())
+    }
+}

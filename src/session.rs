@@ -1,0 +1,85 @@
+//! The handle on a session. Methods that take time return an [`Operation`].
+
+use crate::convert::{bodies, settings, to_js};
+use crate::error::{Thrown, thrown};
+use crate::operation::Operation;
+use context_compactor_core::plan::Trigger;
+use context_compactor_core::session::Session as CoreSession;
+use wasm_bindgen::prelude::*;
+
+/// A session.
+#[wasm_bindgen]
+pub struct Session {
+    core: CoreSession,
+}
+
+impl Session {
+    pub(crate) fn new(core: CoreSession) -> Session {
+        Session { core }
+    }
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// Opens or begins a session: `{ id, format?, messages, handle }`.
+    pub fn open(given: JsValue, id: Option<String>) -> Thrown<Operation> {
+        Ok(Operation::open(CoreSession::open(settings(given)?, id)))
+    }
+
+    /// `{ seqs, format? }`.
+    pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
+        Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
+    }
+
+    /// `{ appended, diverged?, seqs, format? }`.
+    pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
+        Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
+    }
+
+    /// `{ items, usage, edits, result? }`; `fixed` are the system prompt and the tools as texts.
+    pub fn prepare(&self, overflow: bool, fixed: Vec<String>) -> Operation {
+        let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
+        Operation::new(self.core.prepare(trigger, fixed), to_js)
+    }
+
+    /// `{ items, result }`.
+    pub fn compact(&self, instructions: Option<String>) -> Operation {
+        Operation::new(self.core.compact(instructions), to_js)
+    }
+
+    /// A plan.
+    pub fn plan(&self) -> Operation {
+        Operation::new(self.core.plan(), to_js)
+    }
+
+    /// A text.
+    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Operation {
+        Operation::new(self.core.read(reference, offset, limit), to_js)
+    }
+
+    /// Nothing.
+    pub fn delete(&self) -> Operation {
+        Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
+    }
+
+    /// How full the context is.
+    pub fn usage(&self) -> Thrown<JsValue> {
+        to_js(&self.core.usage().map_err(thrown)?)
+    }
+
+    /// The fate of every message.
+    pub fn explain(&self) -> Thrown<JsValue> {
+        to_js(&self.core.explain().map_err(thrown)?)
+    }
+
+    /// JSON text of a message of the app.
+    pub fn body(&self, seq: f64) -> Thrown<Option<String>> {
+        let body = self.core.body(seq as u64).map_err(thrown)?;
+        Ok(body.map(|body| body.to_string()))
+    }
+
+    /// Refuses every later call.
+    pub fn close(&self) {
+        self.core.close();
+    }
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { runInNewContext } from "node:vm";
+
+const dist = new URL("../../pkg/dist/", import.meta.url);
+const bytes = readFileSync(new URL("../core.wasm", dist));
+const { version } = JSON.parse(readFileSync(new URL("../package.json", dist), "utf8"));
+
+/** The loader and the glue as they are before anything was called: copies of their own. */
+async function fresh(context) {
+  const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  for (const file of ["engine.js", "errors.js", "wasm/core.js"]) {
+    cpSync(new URL(file, dist), join(folder, file), { recursive: true });
+  }
+  return import(pathToFileURL(join(folder, "engine.js")));
+}
+
+const isCode = (code) => (error) => error.name === "CompactionError" && error.code === code;
+const versionOf = ({ call }) => call((engine) => engine.version());
+
+/** A real trap: a function of the module `(func (export "t") unreachable)`. */
+function trap() {
+  const module = Buffer.from("0061736d0100000001040160000003020100070501017400000a05010300000b", "hex");
+  new WebAssembly.Instance(new WebAssembly.Module(module)).exports.t();
+}
+
+test("a call before `initialize` says what to do", async (context) => {
+  const engine = await fresh(context);
+  assert.throws(() => versionOf(engine), isCode("closed"));
+  assert.throws(() => versionOf(engine), /initialize/);
+});
+
+for (const [form, source] of [
+  ["bytes", () => bytes],
+  ["an ArrayBuffer", () => new Uint8Array(bytes).buffer],
+  ["a compiled module", () => WebAssembly.compile(bytes)],
+  ["a promise of bytes", () => Promise.resolve(bytes)],
+  ["a response", () => new Response(bytes, { headers: { "content-type": "application/wasm" } })],
+  ["a response of another type", () => new Response(bytes, { headers: { "content-type": "text/plain" } })],
+]) {
+  test(`the engine starts from ${form}`, async (context) => {
+    const engine = await fresh(context);
+    await engine.initialize(source());
+    assert.equal(versionOf(engine), version);
+  });
+}
+
+test("lesson: edge sandboxes hand over a module of another realm", async (context) => {
+  const { start, ...engine } = await fresh(context);
+  const foreign = runInNewContext("(bytes) => new WebAssembly.Module(bytes)")(bytes);
+  assert.ok(!(foreign instanceof WebAssembly.Module));
+  start(foreign);
+  assert.equal(versionOf(engine), version);
+});
+
+test("the engine starts from an address", async (context) => {
+  const server = createServer((_, response) => response.end(bytes)).listen(0, "127.0.0.1");
+  context.after(() => server.close());
+  await once(server, "listening");
+  const engine = await fresh(context);
+  await engine.initialize(`http://127.0.0.1:${server.address().port}/core.wasm`);
+  assert.equal(versionOf(engine), version);
+});
+
+test("`initialize` tries again after a failure, and then only once", async (context) => {
+  const engine = await fresh(context);
+  await assert.rejects(engine.initialize(new Response("", { status: 404 })), isCode("not_found"));
+  await assert.rejects(engine.initialize(Uint8Array.of(1, 2, 3)), WebAssembly.CompileError);
+  assert.throws(() => versionOf(engine), isCode("closed"));
+  await Promise.all([engine.initialize(bytes), engine.initialize("not an address, and not used")]);
+  await engine.initialize("not an address, and not used");
+  assert.equal(versionOf(engine), version);
+});
+
+test("lesson: after a trap the memory is half changed, so every later call is refused", async (context) => {
+  const engine = await fresh(context);
+  await engine.initialize(bytes);
+  const isPoisoned = (error) => isCode("poisoned")(error) && error.cause instanceof WebAssembly.RuntimeError;
+  assert.throws(() => engine.call(trap), isPoisoned);
+  assert.throws(() => versionOf(engine), isPoisoned);
+});
+
+test("lesson: a stack overflow is a trap too", async (context) => {
+  const engine = await fresh(context);
+  await engine.initialize(bytes);
+  const forever = () => forever() + 1;
+  assert.throws(() => engine.call(forever), isCode("poisoned"));
+  assert.throws(() => versionOf(engine), isCode("poisoned"));
+});
+
+test("an error that the engine reports leaves it running", async (context) => {
+  const engine = await fresh(context);
+  await engine.initialize(bytes);
+  const fail = () => {
+    throw new RangeError("out of range");
+  };
+  assert.throws(() => engine.call(fail), RangeError);
+  assert.equal(versionOf(engine), version);
+});

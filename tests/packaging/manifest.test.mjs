@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { problems, sizes } from "../../bench/size.mjs";
+import { exec, pack, pkg, temporaryFolder } from "./project.mjs";
+
+const root = new URL("../../", import.meta.url);
+const read = (path) => readFileSync(new URL(path, root), "utf8");
+const manifest = JSON.parse(read("pkg/package.json"));
+
+test("publint finds nothing", async () => {
+  const { messages } = await publint({ pkgDir: pkg, strict: true });
+  assert.deepEqual(messages.map((message) => formatMessage(message, manifest)), []);
+});
+
+test("the types resolve under every ESM resolution", async (context) => {
+  const { archive } = await pack(await temporaryFolder(context));
+  const attw = createRequire(import.meta.url).resolve("@arethetypeswrong/cli/package.json");
+  const program = join(dirname(attw), JSON.parse(readFileSync(attw, "utf8")).bin.attw);
+  const options = ["--profile", "esm-only", "--exclude-entrypoints", "core.wasm", "--no-color"];
+  const run = exec(process.execPath, [program, archive, ...options]);
+  await run.catch((error) => assert.fail(error.stdout));
+});
+
+test("the package holds what it needs and nothing else", async (context) => {
+  const { files } = await pack(await temporaryFolder(context));
+  const [scripts, others] = [[], []];
+  for (const file of files) (file.startsWith("dist/") ? scripts : others).push(file);
+  assert.deepEqual(others, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "core.wasm", "package.json"]);
+  assert.deepEqual(scripts.filter((file) => !/\.(js|d\.ts)$/.test(file)), []);
+});
+
+test("the package depends on nothing, and its version is the engine's", () => {
+  assert.deepEqual([manifest.dependencies, manifest.scripts], [undefined, undefined]);
+  assert.match(read("Cargo.toml"), new RegExp(`^version = "${manifest.version}"$`, "m"));
+});
+
+test("the licences are the repository's", () => {
+  for (const file of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.equal(read(`pkg/${file}`), read(file));
+});
+
+test("the module names no path of the machine that built it", () => {
+  const wasm = readFileSync(new URL("pkg/core.wasm", root), "latin1");
+  assert.deepEqual(wasm.match(/\/(?:home|root|Users|tmp)\/[\w./-]*/g) ?? [], []);
+});
+
+test("the sizes are those of the snapshot", () => {
+  assert.deepEqual(problems(sizes()), [], "when it is meant to be so: npm run size -- --update");
+});

@@ -1,0 +1,39 @@
+/** Empty projects with the packed package installed. */
+
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+export const exec = promisify(execFile);
+export const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
+const here = fileURLToPath(new URL("./", import.meta.url));
+
+/** A folder for the time of a test or suite, removed after it. */
+export async function temporaryFolder(context) {
+  const folder = await mkdtemp(join(tmpdir(), "context-compactor-"));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Packs the package as it would be published; resolves to the archive's path and the files in it. */
+export async function pack(folder) {
+  const { stdout } = await exec("npm", ["pack", "--json", "--pack-destination", folder], { cwd: pkg });
+  const [{ filename, files }] = JSON.parse(stdout);
+  return { archive: join(folder, filename), files: files.map(({ path }) => path).sort() };
+}
+
+/** A project in `folder` with the archive installed, the scenario, and `files`: texts by path. */
+export async function project(folder, archive, files) {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
+  await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", archive], { cwd: folder });
+  await cp(join(here, "scenario.mjs"), join(folder, "scenario.mjs"));
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  return folder;
+}

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { build } from "vite";
+import { launch, resultOf } from "../support/browser.mjs";
+import { serve } from "../support/serve.mjs";
+import { pack, project, temporaryFolder } from "./project.mjs";
+import { expected } from "./scenario.mjs";
+
+const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>\n';
+const finish = "globalThis.result = await scenario(library);";
+
+/** Apps, and the assets that a build of each must consist of. */
+const apps = {
+  inlined: {
+    main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
+    assets: [/^index-.{8}\.js$/],
+  },
+  slim: {
+    main: `import * as library from "context-compactor/slim";
+      import wasm from "context-compactor/core.wasm?url&no-inline";
+      import { scenario } from "./scenario.mjs";
+      await library.initialize(wasm); ${finish}`,
+    assets: [/^core-.{8}\.wasm$/, /^index-.{8}\.js$/],
+  },
+};
+
+test("Vite", async (context) => {
+  const temporary = await temporaryFolder(context);
+  const { archive } = await pack(temporary);
+  const browser = await launch("chrome");
+  context.after(() => browser.close());
+  for (const [name, { main, assets }] of Object.entries(apps)) {
+    await context.test(`an app with the ${name} entry`, async () => {
+      const folder = await project(join(temporary, name), archive, { "index.html": page, "main.js": main });
+      await build({ root: folder, logLevel: "error", build: { target: "esnext" } });
+      const found = (await readdir(join(folder, "dist/assets"))).sort();
+      assert.ok(
+        found.length === assets.length && assets.every((pattern, at) => pattern.test(found[at])),
+        `assets: ${found.join(", ")}`,
+      );
+      const server = await serve(join(folder, "dist"));
+      try {
+        assert.deepEqual(await resultOf(browser, `${server.url}/`), expected);
+      } finally {
+        await server.close();
+      }
+    });
+  }
+});
