@@ -27,7 +27,7 @@ export function EndpointDialog({ endpoint, onClose, onSave }: Props) {
           <legend>Wire format</legend>
           {(["openai", "anthropic"] as const).map((kind) => (
             <label key={kind} class="choice">
-              <input type="radio" name="kind" checked={draft.kind === kind} onChange={() => setKind(kind)} />
+              <input type="radio" name="kind" autofocus={draft.kind === kind} checked={draft.kind === kind} onChange={() => setKind(kind)} />
               {kind === "openai" ? "OpenAI-compatible" : "Anthropic"}
             </label>
           ))}

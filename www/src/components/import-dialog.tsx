@@ -45,7 +45,7 @@ export function ImportDialog({ onClose, onLoad }: Props) {
       <div class={`drop ${over ? "over" : ""}`}
         onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
         onDrop={(event) => { event.preventDefault(); setOver(false); void readFile(event.dataTransfer?.files[0]); }}>
-        <textarea rows={7} spellcheck={false} aria-label="History as JSON or JSONL" onInput={(event) => read(event.currentTarget.value)}
+        <textarea rows={7} autofocus spellcheck={false} aria-label="History as JSON or JSONL" onInput={(event) => read(event.currentTarget.value)}
           placeholder={'[{ "role": "user", "content": "…" }, …]\n\nPaste here, or drop a file.'} />
         <input ref={picker} type="file" class="hidden" tabIndex={-1} aria-label="History file" accept=".json,.jsonl,.ndjson,.txt,application/json" onChange={(event) => void readFile(event.currentTarget.files?.[0])} />
         <button type="button" class="button" onClick={() => picker.current?.click()}>Choose a file</button>

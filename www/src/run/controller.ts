@@ -62,6 +62,7 @@ export class RunController extends Store<RunState> {
       this.#entries = [];
       this.#appended = false;
       await this.#open();
+      this.#sample();
       await this.#save();
       remember(id);
       this.set({ phase: "ready" });
@@ -71,7 +72,7 @@ export class RunController extends Store<RunState> {
 
   async #restore(id: string, record: RunRecord, compactions: Compaction[]): Promise<void> {
     const source = record.messages ?? (await recorded(record.sourceName));
-    this.set({ ...EMPTY, id, source, sourceName: record.sourceName, contextWindow: record.contextWindow, compactions });
+    this.set({ ...EMPTY, id, source, sourceName: record.sourceName, contextWindow: record.contextWindow });
     await this.#open();
     const session = this.#session;
     if (!session) return;
@@ -83,8 +84,8 @@ export class RunController extends Store<RunState> {
     const log = entries.map((entry) => ("own" in entry ? entry.own : source[entry.source])).filter((message) => message !== undefined);
     this.#entries = entries;
     this.set({
-      log, cursor, ledger, weights: log.map((message) => this.#weigh(message)), samples: record.samples,
-      offloads: record.offloads, chat: record.chat, overflowAt: record.overflowAt, usage: session.getContextUsage(),
+      log, cursor, ledger, weights: log.map((message) => this.#weigh(message)), samples: record.samples.filter(({ x }) => x <= log.length),
+      compactions: compactions.filter(({ x }) => x <= log.length), offloads: record.offloads.filter(({ x }) => x <= log.length), chat: record.chat, overflowAt: record.overflowAt, usage: session.getContextUsage(),
     });
     // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
     if (!isExchangeOpen(log)) this.set({ context: (await session.prepare()).messages });
@@ -213,6 +214,9 @@ export class RunController extends Store<RunState> {
     this.set({ context: prepared.messages });
     if (prepared.edits.length > 0) {
       await this.#record({ before, tokensBefore, edits: prepared.edits, result: prepared.result, started, manual: false });
+    }
+    if (prepared.result?.success === false) {
+      this.#say({ from: "note", tone: "error", text: `A summary failed, the history is unchanged: ${prepared.result.error?.message ?? prepared.result.reason ?? ""}` });
     }
     return prepared.messages;
   }
