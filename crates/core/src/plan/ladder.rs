@@ -39,11 +39,11 @@ pub(crate) struct Climbed {
 pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
-    let preset = held.settings.preset;
+    let preset = held.settings().preset;
     let mut freed = 0;
     for rung in preset.rungs {
         match rung {
-            Rung::Offload if offload::fires(held, climb.trigger) => {
+            Rung::Offload if offload::fires(&held.state(), climb.trigger) => {
                 let edit = offload::run(io, held, climb.trigger).await?;
                 freed = edit.tokens_freed;
                 if edit.indices.is_empty() {
@@ -53,11 +53,11 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     done.edits.push(edit);
                 }
             }
-            Rung::Summarise if forced || summarise::fires(held, freed) => {
-                let proposal = cut::propose(&held.context, &held.settings, held.format())?;
+            Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
+                let proposal = cut::propose(&held.context(), &held.settings(), held.format())?;
                 if climb.rehearse {
                     match proposal {
-                        Ok(proposal) => done.rungs.push(summarise::rehearse(&held.settings, &proposal)),
+                        Ok(proposal) => done.rungs.push(summarise::rehearse(&held.settings(), &proposal)),
                         Err(reason) => done.idle.push(reason),
                     }
                 } else {
@@ -70,18 +70,17 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
         }
     }
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
-    if must_fit && held.tokens() > held.settings.hard_limit {
-        return Err(overflow(held, done.result.as_ref())?);
+    if must_fit && held.tokens() > held.settings().hard_limit {
+        return Err(overflow(&held.state(), done.result.as_ref())?);
     }
     Ok(done)
 }
 
 /// What a climb would do: the same climb, on a copy.
-pub(crate) async fn plan(io: &Io, state: &State, trigger: Trigger) -> Result<Plan> {
-    let (tokens, limit) = (state.tokens(), state.settings.numbers.offload_threshold);
-    let hard_limit = state.settings.hard_limit;
-    let floor = floor(state)?;
-    let mut copy = Held::copy_of(state);
+pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
+    let settings = copy.settings();
+    let (tokens, limit, hard_limit) = (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
+    let floor = floor(&copy.state())?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {

@@ -6,7 +6,7 @@ use super::options::{Fallback, Settings, Summariser};
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, RungPlan};
 use crate::error::{Code, Error, Result};
-use crate::message::{Message, Role};
+use crate::message::Message;
 use crate::reduce::offload;
 use crate::session::{Cause, Change, Held, Item, Origin, Splice, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
@@ -87,7 +87,7 @@ pub(crate) async fn run(
         previous_tokens,
         current_tokens: previous_tokens,
         freed_tokens: 0,
-        preserved_count: held.context.items().len().saturating_sub(held.context.head()),
+        preserved_count: held.context().items().len().saturating_sub(held.context().head()),
         deleted_files: Vec::new(),
         summary: None,
         applied_edits: Vec::new(),
@@ -100,7 +100,10 @@ pub(crate) async fn run(
     match proposal {
         Err(reason) => result.reason = Some(reason),
         Ok(proposal) => {
-            held.row.attempted_at = Some(held.row.steps);
+            {
+                let mut state = held.state_mut();
+                state.row.attempted_at = Some(state.row.steps);
+            }
             let mut spent = Spent::default();
             match write(io, held, &proposal, climb, &mut spent).await {
                 Ok((written, item)) => {
@@ -124,7 +127,7 @@ pub(crate) async fn run(
     }
     result.current_tokens = held.tokens();
     result.freed_tokens = previous_tokens.saturating_sub(result.current_tokens);
-    result.ledger = ledger(held.context.items());
+    result.ledger = ledger(held.context().items());
     result.duration_ms = io.now().await?.saturating_sub(started);
     if result.summary.is_some() {
         io.tell(Effect::Notify(Notice::Compact {
@@ -146,21 +149,23 @@ async fn write(
     climb: Climb<'_>,
     spent: &mut Spent,
 ) -> Result<(Written, Item)> {
-    let settings = Rc::clone(&held.settings);
-    let progress = |done, stage| {
-        let total = settings.numbers.retry_count as usize;
-        let tokens = held.tokens();
-        io.tell(Effect::Progress(Progress { stage, done, total, tokens_before: tokens, tokens_now: tokens }));
-    };
-    progress(0, Stage::Read);
+    let settings = held.settings();
+    let tokens = held.tokens();
+    io.tell(Effect::Progress(Progress {
+        stage: Stage::Read,
+        done: 0,
+        total: proposal.compress.len(),
+        tokens_before: tokens,
+        tokens_now: tokens,
+    }));
+    let format = held.format();
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
-    let messages = values.iter().map(|value| held.format().wire().read(0, value)).collect::<Result<Vec<_>>>()?;
+    let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let mut failed: Option<Error> = None;
     if settings.summariser != Summariser::Extractive {
-        let job = ids::id(&[b"job", held.row.secret.as_bytes(), &held.row.next_seq.to_le_bytes()]);
+        let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        held.job = Some(job);
         match ask(io, held, &messages, proposal, climb, spent).await {
             Ok(text) => match candidate(io, held, proposal, &text).await {
                 Ok(item) => {
@@ -192,14 +197,20 @@ async fn write(
     Ok((Written { text, reason, model: None }, item))
 }
 
+/// The id of a compaction under way: the same until the next commit of a view.
+fn job(state: &State) -> String {
+    ids::id(&[b"job", state.row.secret.as_bytes(), &state.row.generation.to_le_bytes()])
+}
+
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
-async fn restore(io: &Io, state: &State, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
+async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
+    let sid = held.state().sid.clone();
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
             let reference = &offload.reference;
-            texts.push(match offloads::read(io, &state.sid, reference).await {
+            texts.push(match offloads::read(io, &sid, reference).await {
                 Ok(text) => text,
                 Err(error) => {
                     let message = format!("the offload {reference} cannot be read for the summary: {error}");
@@ -209,7 +220,7 @@ async fn restore(io: &Io, state: &State, proposal: &Proposal) -> Result<Vec<Rc<s
                 }
             });
         }
-        bodies.push(offload::restored(state, item, &texts)?);
+        bodies.push(offload::restored(&held.state(), item, &texts)?);
     }
     Ok(bodies)
 }
@@ -227,7 +238,7 @@ async fn ask(
     climb: Climb<'_>,
     spent: &mut Spent,
 ) -> Result<String> {
-    let settings = Rc::clone(&held.settings);
+    let settings = held.settings();
     let (numbers, tokens) = (settings.numbers, held.tokens());
     let mut limit = input_limit(&settings);
     let mut rejected: Option<String> = None;
@@ -365,10 +376,10 @@ async fn call(
 }
 
 /// The message that holds the summary. It must be smaller than what it replaces, by the counter that decides.
-async fn candidate(io: &Io, state: &State, proposal: &Proposal, text: &str) -> Result<Item> {
-    let marked = format!("{}{text}", state.settings.preset.summary_marker);
-    let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, &marked));
-    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Item> {
+    let marked = format!("{}{text}", held.settings().preset.summary_marker);
+    let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::User, &marked));
+    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
     if size.tokens >= proposal.replaced_tokens {
         return Err(Error::new(
             Code::SummaryRejected,
@@ -378,7 +389,7 @@ async fn candidate(io: &Io, state: &State, proposal: &Proposal, text: &str) -> R
             ),
         ));
     }
-    let checkpoint = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), text.as_bytes()]);
+    let checkpoint = ids::id(&[b"checkpoint", held.state().row.secret.as_bytes(), text.as_bytes()]);
     let checkpoint = Rc::from(format!("cp_{checkpoint}"));
     Ok(Item { body, size, origin: Origin::Summary { checkpoint, covers: proposal.covers() } })
 }
@@ -396,9 +407,9 @@ async fn commit(
     let mut tokens = item.size.tokens;
     insert.push(item);
     if proposal.acknowledge {
-        let text = held.settings.preset.acknowledgement;
+        let text = held.settings().preset.acknowledgement;
         let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::Assistant, text));
-        let size = measure(io, &held.settings, held.format(), Whose::Ours, &body).await?;
+        let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
         tokens += size.tokens;
         insert.push(Item { body, size, origin: Origin::Acknowledgement });
     }
@@ -416,17 +427,17 @@ async fn commit(
         trigger: climb.trigger.as_str().into(),
         tokens_before: before,
         tokens_after: before.saturating_sub(freed),
-        preset: held.settings.preset.name.into(),
+        preset: held.settings().preset.name.into(),
         prompt_version: Some(PROMPT_VERSION),
         model: written.model.clone(),
         input: String::new(),
     };
     let splices = vec![Splice { at: proposal.head, remove: proposal.boundary - proposal.head, insert }];
-    let job = held.job.take();
+    let by_model = held.settings().summariser != Summariser::Extractive;
+    let job = by_model.then(|| job(&held.state()));
     held.change(io, Change { splices, blobs: Vec::new(), cause, job }).await?;
     let indices = proposal.indices();
     let count = indices.len();
     io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-    debug_assert!(held.context.items().get(proposal.head).is_none_or(|item| item.size.role != Role::Tool));
     Ok(Edit { rung: Rung::Summarise.as_str(), indices, tokens_freed: freed, detail: written.reason.clone() })
 }

@@ -81,9 +81,9 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
 }
 
 /// Moves results to the store. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
-pub(crate) async fn run(io: &Io, held: &mut Held, trigger: Trigger) -> Result<Edit> {
+pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> {
     let before = held.tokens();
-    let moves = propose(held)?;
+    let moves = propose(&held.state())?;
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, tokens_now| {
         io.tell(Effect::Progress(Progress { stage: Stage::Offload, done, total, tokens_before: before, tokens_now }));
@@ -103,7 +103,7 @@ pub(crate) async fn run(io: &Io, held: &mut Held, trigger: Trigger) -> Result<Ed
             // Blob by blob: whatever the store takes is moved.
             for planned in moves.iter().flat_map(one_by_one) {
                 // An earlier result of the same message may have been moved just now.
-                let Some(item) = held.context.items().get(planned.at).cloned() else { continue };
+                let Some(item) = held.context().items().get(planned.at).cloned() else { continue };
                 let planned = Move { item, ..planned };
                 match store(io, held, std::slice::from_ref(&planned), trigger).await {
                     Ok(()) => {
@@ -148,14 +148,14 @@ fn warn(io: &Io, planned: &Move, error: Error) {
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
 
-async fn store(io: &Io, held: &mut Held, moves: &[Move], trigger: Trigger) -> Result<()> {
+async fn store(io: &Io, held: &Held, moves: &[Move], trigger: Trigger) -> Result<()> {
     let mut splices = Vec::with_capacity(moves.len());
     let mut blobs = Vec::new();
     let tokens_before = held.tokens();
     let mut freed = 0;
     for planned in moves {
-        let mut item = edited(held, planned)?;
-        item.size = measure(io, &held.settings, held.format(), Whose::Ours, &item.body).await?;
+        let mut item = edited(&held.state(), planned)?;
+        item.size = measure(io, &held.settings(), held.format(), Whose::Ours, &item.body).await?;
         freed += planned.item.size.tokens.saturating_sub(item.size.tokens);
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().cloned());
@@ -165,7 +165,7 @@ async fn store(io: &Io, held: &mut Held, moves: &[Move], trigger: Trigger) -> Re
         trigger: trigger.as_str().into(),
         tokens_before,
         tokens_after: tokens_before.saturating_sub(freed),
-        preset: held.settings.preset.name.into(),
+        preset: held.settings().preset.name.into(),
         prompt_version: None,
         model: None,
         input: String::new(),

@@ -1,85 +1,72 @@
-//! Holding a session's state through an operation, and letting go of it while a model works.
+//! A session's state and the operation that holds it. Looking is always possible; changing is for the one operation
+//! that holds the state, and it lets go of it while a model works.
 
+use super::context::Context;
 use super::state::State;
 use crate::error::{Code, Error, Result};
-use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
+use crate::plan::Settings;
+use crate::wire::Format;
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 
-/// Where a session's state lies when no operation holds it.
+/// A session's state, shared by its handles.
 #[derive(Debug, Clone)]
-pub(crate) struct Slot(Rc<RefCell<Rest>>);
+pub(crate) struct Slot(Rc<Shared>);
 
 #[derive(Debug)]
-enum Rest {
-    /// Free to be taken.
-    Free(Box<State>),
-    /// An operation holds it.
-    Taken,
-    /// The session was closed or deleted.
-    Closed,
+struct Shared {
+    state: RefCell<State>,
+    taken: Cell<bool>,
+    closed: Cell<bool>,
 }
 
 impl Slot {
     pub(crate) fn new(state: State) -> Self {
-        Slot(Rc::new(RefCell::new(Rest::Free(Box::new(state)))))
+        Slot(Rc::new(Shared { state: RefCell::new(state), taken: Cell::new(false), closed: Cell::new(false) }))
     }
 
     /// Takes the state for an operation.
     ///
     /// Errors: [`Code::Closed`]; [`Code::Conflict`] when another operation holds it (hosts queue their calls).
     pub(crate) fn take(&self) -> Result<Held> {
-        let state = self.lift()?;
-        Ok(Held { slot: self.clone(), state: Some(state), released_at: 0, job: None, idle: idle() })
+        self.lift()?;
+        Ok(Held { slot: self.clone(), holds: true, released_at: 0 })
     }
 
-    fn lift(&self) -> Result<Box<State>> {
-        match self.0.replace(Rest::Taken) {
-            Rest::Free(state) => Ok(state),
-            Rest::Taken => Err(Error::new(Code::Conflict, "another call on this session is under way; await it first")),
-            Rest::Closed => {
-                self.0.replace(Rest::Closed);
-                Err(Error::new(Code::Closed, "the session was closed or deleted; open it again"))
-            }
+    fn lift(&self) -> Result<()> {
+        self.check_open()?;
+        if self.0.taken.replace(true) {
+            return Err(Error::new(Code::Conflict, "another call on this session is under way; await it first"));
         }
+        Ok(())
     }
 
-    fn put_back(&self, state: Box<State>) {
-        let mut rest = self.0.borrow_mut();
-        if matches!(*rest, Rest::Taken) {
-            *rest = Rest::Free(state);
+    fn check_open(&self) -> Result<()> {
+        if self.0.closed.get() {
+            return Err(Error::new(Code::Closed, "the session was closed or deleted; open it again"));
         }
+        Ok(())
     }
 
     /// Refuses everything from now on.
     pub(crate) fn close(&self) {
-        self.0.replace(Rest::Closed);
+        self.0.closed.set(true);
     }
 
-    /// Looks at the state between operations.
+    /// Looks at the state, between operations or during one.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
-        match &*self.0.borrow() {
-            Rest::Free(state) => Ok(look(state)),
-            Rest::Taken => Err(Error::new(Code::Conflict, "another call on this session is under way; await it first")),
-            Rest::Closed => Err(Error::new(Code::Closed, "the session was closed or deleted; open it again")),
-        }
+        self.check_open()?;
+        Ok(look(&self.0.state.borrow()))
     }
 }
 
-/// Stands in for the state while an operation has let go of it.
-fn idle() -> Box<State> {
-    Box::new(State::new(String::new(), String::new(), String::new(), Rc::new(crate::plan::Settings::default()), 0))
-}
-
-/// The state, held by an operation. Dropping it puts the state back: nothing in it was changed but by a commit.
+/// An operation's hold on the state. A borrow of the state never lives through an await: what is seen between awaits is
+/// always whole, and dropping the operation at any point leaves it so.
 #[derive(Debug)]
 pub(crate) struct Held {
     slot: Slot,
-    state: Option<Box<State>>,
+    holds: bool,
     released_at: u64,
-    /// The job under way, to be closed by the commit.
-    pub(crate) job: Option<String>,
-    idle: Box<State>,
 }
 
 impl Held {
@@ -87,21 +74,45 @@ impl Held {
     pub(crate) fn copy_of(state: &State) -> Self {
         let mut copy = state.clone();
         copy.durable = false;
-        Held {
-            slot: Slot(Rc::new(RefCell::new(Rest::Taken))),
-            state: Some(Box::new(copy)),
-            released_at: 0,
-            job: None,
-            idle: idle(),
-        }
+        Held { slot: Slot::new(copy), holds: false, released_at: 0 }
+    }
+
+    /// The state.
+    pub(crate) fn state(&self) -> Ref<'_, State> {
+        self.slot.0.state.borrow()
+    }
+
+    /// The state, to be changed.
+    pub(crate) fn state_mut(&self) -> RefMut<'_, State> {
+        self.slot.0.state.borrow_mut()
+    }
+
+    /// The options.
+    pub(crate) fn settings(&self) -> Rc<Settings> {
+        Rc::clone(&self.state().settings)
+    }
+
+    /// The messages' format.
+    pub(crate) fn format(&self) -> Format {
+        self.state().format()
+    }
+
+    /// All tokens of the next prompt.
+    pub(crate) fn tokens(&self) -> usize {
+        self.state().tokens()
+    }
+
+    /// The active context.
+    pub(crate) fn context(&self) -> Ref<'_, Context> {
+        Ref::map(self.state(), |state| &state.context)
     }
 
     /// Lets other calls run: used while a model works.
     pub(crate) fn release(&mut self) {
-        if let Some(state) = self.state.take() {
-            self.released_at = state.row.generation;
-            self.slot.put_back(state);
-        }
+        let generation = self.state().row.generation;
+        self.released_at = generation;
+        self.slot.0.taken.set(false);
+        self.holds = false;
     }
 
     /// Takes the state again.
@@ -109,10 +120,9 @@ impl Held {
     /// Errors: [`Code::Conflict`] when the context itself was changed meanwhile (appends do not change it),
     /// [`Code::Closed`].
     pub(crate) fn acquire(&mut self) -> Result<()> {
-        let state = self.slot.lift()?;
-        let unchanged = state.row.generation == self.released_at;
-        self.state = Some(state);
-        if unchanged {
+        self.slot.lift()?;
+        self.holds = true;
+        if self.state().row.generation == self.released_at {
             Ok(())
         } else {
             Err(Error::new(Code::Conflict, "the context was changed elsewhere while the summary was written; try again"))
@@ -120,24 +130,10 @@ impl Held {
     }
 }
 
-impl Deref for Held {
-    type Target = State;
-
-    fn deref(&self) -> &State {
-        self.state.as_deref().unwrap_or(&self.idle)
-    }
-}
-
-impl DerefMut for Held {
-    fn deref_mut(&mut self) -> &mut State {
-        self.state.as_deref_mut().unwrap_or(&mut self.idle)
-    }
-}
-
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(state) = self.state.take() {
-            self.slot.put_back(state);
+        if self.holds {
+            self.slot.0.taken.set(false);
         }
     }
 }

@@ -9,6 +9,7 @@ mod operations;
 pub(crate) mod offloads;
 mod record;
 mod state;
+mod stored;
 mod usage;
 
 pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};

@@ -4,10 +4,13 @@
 use super::batch::{Key, keys};
 use super::ids;
 use super::record;
-use super::state::{NewBlob, PART};
+use super::state::NewBlob;
 use crate::error::{Code, Error, Result};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
+
+/// Bytes of one part.
+const PART: usize = 1 << 20;
 
 /// Part 0 of an offload.
 #[derive(Debug, Serialize, Deserialize)]

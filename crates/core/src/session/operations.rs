@@ -2,7 +2,7 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin, Size};
+use super::context::{Item, Origin};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
@@ -14,7 +14,6 @@ use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
 use crate::step::{Effect, Io, Level, Machine, Notice, Scan, Whose};
 use crate::wire::{self, Author, Evidence, Format, Repaired};
 use serde::Serialize;
-use serde_json_borrow::Value;
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -132,7 +131,8 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies).await?;
             let held = session.slot.take()?;
-            plan::plan(&io, &held, Trigger::Auto).await
+            let copy = Held::copy_of(&held.state());
+            plan::plan(&io, copy, Trigger::Auto).await
         })
     }
 
@@ -140,18 +140,20 @@ impl Session {
         let secret = io.new_id().await?;
         let mut state = State::new(String::new(), String::new(), secret, settings, 0);
         state.durable = false;
-        let measured = admit(io, &mut state, bodies, 0).await?;
-        state.append(io, measured, "once").await?;
-        Ok(Session { slot: Slot::new(state) })
+        let session = Session { slot: Slot::new(state) };
+        let held = session.slot.take()?;
+        append(io, &held, bodies, 0).await?;
+        drop(held);
+        Ok(session)
     }
 
     /// Appends messages of the app: durable when it ends.
     pub fn append(&self, bodies: Vec<Rc<str>>) -> Machine<Appended> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let mut held = slot.take()?;
-            let seqs = append(&io, &mut held, bodies, 0).await?;
-            Ok(Appended { seqs, format: held.row.format })
+            let held = slot.take()?;
+            let seqs = append(&io, &held, bodies, 0).await?;
+            Ok(Appended { seqs, format: held.state().row.format })
         })
     }
 
@@ -160,8 +162,8 @@ impl Session {
     pub fn sync(&self, known: usize, bodies: Vec<Rc<str>>) -> Machine<Synced> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let mut held = slot.take()?;
-            let stored = held.row.messages;
+            let held = slot.take()?;
+            let stored = held.state().row.messages;
             let given = known + bodies.len();
             let diverged = if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
             if let Some(index) = diverged {
@@ -169,12 +171,12 @@ impl Session {
                     appended: 0,
                     diverged: Some(index),
                     seqs: Vec::new(),
-                    format: held.row.format,
+                    format: held.state().row.format,
                 });
             }
             let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
-            let seqs = append(&io, &mut held, new, stored).await?;
-            Ok(Synced { appended: given - stored, diverged: None, seqs, format: held.row.format })
+            let seqs = append(&io, &held, new, stored).await?;
+            Ok(Synced { appended: given - stored, diverged: None, seqs, format: held.state().row.format })
         })
     }
 
@@ -184,16 +186,13 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
-            held.fixed_tokens = count_fixed(&io, &held, &fixed).await?;
-            if held.row.pending_step {
-                held.row.pending_step = false;
-                held.row.steps += 1;
-            }
+            let fixed_tokens = count_fixed(&io, &held, &fixed).await?;
+            begin_step(&mut held.state_mut(), fixed_tokens);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             Ok(Prepared {
-                items: sound(&io, &held)?,
-                usage: usage(&held),
+                items: sound(&io, &held.state())?,
+                usage: usage(&held.state()),
                 edits: done.edits,
                 result: done.result,
             })
@@ -214,7 +213,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
-            plan::plan(&io, &copy, Trigger::Auto).await
+            plan::plan(&io, copy, Trigger::Auto).await
         })
     }
 
@@ -286,73 +285,72 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
     let result = done
         .result
         .ok_or_else(|| Error::new(Code::InvalidOption, "this preset has no rung that summarises the history"))?;
-    Ok(Compacted { items: out(held.context.items()), result })
+    Ok(Compacted { items: out(held.context().items()), result })
 }
 
-/// Reads and measures messages, all before anything is changed. `first` is the index of the first for errors.
-async fn admit(io: &Io, state: &mut State, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<(Rc<str>, Size)>> {
-    let values = bodies
-        .iter()
-        .enumerate()
-        .map(|(nth, body)| wire::parse(first + nth, body))
-        .collect::<Result<Vec<_>>>()?;
-    if state.row.format.is_none() && !values.is_empty() {
-        settle_format(io, state, &values).await?;
+/// A step is a prepare that comes after an append (`S1.4`).
+fn begin_step(state: &mut State, fixed_tokens: usize) {
+    state.fixed_tokens = fixed_tokens;
+    if state.row.pending_step {
+        state.row.pending_step = false;
+        state.row.steps += 1;
     }
-    let mut measured = Vec::with_capacity(bodies.len());
-    for (nth, (body, value)) in bodies.iter().zip(&values).enumerate() {
-        let message = state.format().wire().read(first + nth, value)?;
-        let mut size = size_of(&state.settings, &message);
-        if state.settings.app_counts {
-            size.tokens = io.count(Whose::New(nth), body).await?;
-        }
-        measured.push((Rc::clone(body), size));
-    }
-    Ok(measured)
 }
 
-/// Decides the format as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
-async fn settle_format(io: &Io, state: &mut State, values: &[Value<'_>]) -> Result<()> {
-    let before: Vec<Rc<str>> = state.context.items().iter().map(|item| Rc::clone(&item.body)).collect();
-    let known = before.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
-    let all: Vec<Value<'_>> = known.iter().chain(values).cloned().collect();
-    let format = wire::detect(&all)?;
-    if format.wire().evidence(&all) != Evidence::Certain {
-        return Ok(());
-    }
-    drop(all);
-    let changed = format != state.format();
-    state.row.format = Some(format);
-    if changed {
-        let items = state.context.items().to_vec();
-        let mut context = Vec::with_capacity(items.len());
-        for item in items {
-            let size = measure(io, &state.settings, format, item.origin.whose(), &item.body).await?;
-            context.push(Item { size, ..item });
-        }
-        state.context = context.into_iter().collect();
-    }
-    Ok(())
-}
-
-async fn append(io: &Io, held: &mut Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<u64>> {
+/// Appends messages after all of them were read and measured. `first` is the index of the first for errors.
+async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<u64>> {
     if bodies.is_empty() {
         return Ok(Vec::new());
     }
+    let settings = held.settings();
+    let format = settle_format(io, held, &bodies, first).await?;
+    let mut measured = Vec::with_capacity(bodies.len());
+    for (nth, body) in bodies.into_iter().enumerate() {
+        let mut size = {
+            let value = wire::parse(first + nth, &body)?;
+            size_of(&settings, &format.wire().read(first + nth, &value)?)
+        };
+        if settings.app_counts {
+            size.tokens = io.count(Whose::New(nth), &body).await?;
+        }
+        measured.push((body, size));
+    }
     let batch = io.new_id().await?;
-    let before = held.context.items().len();
-    let measured = admit(io, held, bodies, first).await?;
-    let count = measured.len();
-    held.append(io, measured, &batch).await?;
-    let appended = held.context.items().iter().skip(before).filter_map(|item| item.origin.place());
-    let seqs: Vec<u64> = appended.map(|place| place.seq).collect();
-    Ok(seqs.into_iter().rev().take(count).rev().collect())
+    held.append(io, &measured, &batch).await
+}
+
+/// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
+async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Format> {
+    if let Some(format) = held.state().row.format {
+        return Ok(format);
+    }
+    let before: Vec<Item> = held.context().items().to_vec();
+    let format = {
+        let known = before.iter().map(|item| wire::parse(0, &item.body));
+        let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
+        let values = known.chain(new).collect::<Result<Vec<_>>>()?;
+        let format = wire::detect(&values)?;
+        if format.wire().evidence(&values) != Evidence::Certain {
+            return Ok(format);
+        }
+        format
+    };
+    if format != held.format() {
+        let mut context = Vec::with_capacity(before.len());
+        for item in before {
+            let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
+            context.push(Item { size, ..item });
+        }
+        held.state_mut().context = context.into_iter().collect();
+    }
+    held.state_mut().row.format = Some(format);
+    Ok(format)
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
 async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.row.messages;
-    let log = held.log_bodies(io, known, known + bodies.len()).await?;
+    let stored = held.state().row.messages;
+    let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         if theirs != ours {
             return Ok(Some(known + nth));
@@ -362,14 +360,14 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-async fn count_fixed(io: &Io, state: &State, fixed: &[String]) -> Result<usize> {
+async fn count_fixed(io: &Io, held: &Held, fixed: &[String]) -> Result<usize> {
     let mut tokens = 0;
     for text in fixed.iter().filter(|text| !text.is_empty()) {
-        tokens += if state.settings.app_counts {
-            let body: Rc<str> = Rc::from(state.format().wire().text_message(Author::User, text));
+        tokens += if held.settings().app_counts {
+            let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::User, text));
             io.count(Whose::Ours, &body).await?
         } else {
-            state.settings.estimator.text(text)
+            held.settings().estimator.text(text)
         };
     }
     Ok(tokens)

@@ -89,6 +89,9 @@ pub(crate) fn chain(before: &str, body: &str) -> String {
     ids::hex(digest.first_chunk::<16>().map_or(&[][..], |half| &half[..]))
 }
 
+/// Every so many views one holds the whole context.
+pub(crate) const WHOLE_EVERY: u64 = 32;
+
 const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
 
 /// Writes a log row; returns its bytes and its hash in hex.
@@ -281,7 +284,7 @@ pub(crate) fn store_change(
     splices: &[Splice],
     generation: u64,
 ) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
-    if generation % 32 == 1 {
+    if generation % WHOLE_EVERY == 1 {
         let mut after = context.clone();
         after.apply(splices);
         return Ok((Some(store_items(after.items())?), Vec::new()));

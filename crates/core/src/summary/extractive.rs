@@ -4,7 +4,7 @@
 use super::facts::{Fact, FactKind, Found, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
 use super::render::{MARKER_TOKENS, clip, without_base64};
-use super::text::sentences;
+use super::text::{sentences, unlisted};
 use crate::message::{Message, Role};
 use crate::tokens::Estimator;
 use serde_json::Value;
@@ -21,15 +21,24 @@ const PENDING: usize = 5;
 const PREFERENCES: usize = 6;
 const DECISIONS: usize = 7;
 
+/// Label of the user's last words.
+const LATEST: &str = "Latest request: ";
+
+/// Label of what the user said before.
+const USER: &str = "The user: ";
+
 /// A line of less than this many tokens says too little to be worth a bullet.
 const LEAST: usize = MARKER_TOKENS + 8;
 
 /// Lines of evidence are this long, in bytes.
 const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 
+/// What marks the message of an earlier summary (`S1.8`).
+const EARLIER: &str = "[Compressed History]";
+
 /// Bits of text that mean something to this library where they stand: wire markers of every preset.
 const MARKERS: [&str; 12] = [
-    "[Compressed History]",
+    EARLIER,
     "[Conversation compressed]",
     "[SUMMARY]:",
     "[CHECKPOINT]",
@@ -57,19 +66,24 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
             .filter(|(_, text)| !text.trim().is_empty())
     };
     let asked: Vec<(usize, String)> = said(Role::User).collect();
-    if let Some((index, goal)) = asked.first() {
-        page.add(OVERVIEW, *index, "Goal: ", goal, part(20));
+    if let Some((index, status)) = said(Role::Assistant).next_back() {
+        page.add(STATUS, index, "", &status, part(12));
+    }
+    match asked.first() {
+        // A second compaction: what the first one kept stays what it was, in its sections.
+        Some((index, text)) if text.starts_with(EARLIER) => page.carry(*index, text, part(40)),
+        Some((index, goal)) => {
+            page.add(OVERVIEW, *index, "Goal: ", goal, part(20));
+        }
+        None => {}
     }
     if let [_, .., (index, request)] = asked.as_slice() {
-        page.add(PENDING, *index, "Latest request: ", request, part(15));
-    }
-    if let Some((index, status)) = said(Role::Assistant).last() {
-        page.add(STATUS, index, "", &status, part(12));
+        page.add(PENDING, *index, LATEST, request, part(15));
     }
 
     let mut lines = Vec::new();
     let found = collect(messages, &mut |index, text, known| {
-        let text = without_number(text.trim());
+        let text = without_number(unlisted(text));
         if known.is_empty() || text.len() < *EVIDENCE.start() {
             return;
         }
@@ -105,8 +119,8 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
     let between = asked.get(1..asked.len().saturating_sub(1)).unwrap_or_default();
     let mut room = part(20);
     for (index, request) in between.iter().rev() {
-        let spent = page.add(OVERVIEW, *index, "The user: ", request, room.min(160));
-        room -= spent.min(room);
+        let spent = page.add(OVERVIEW, *index, USER, request, room.min(160));
+        room -= spent.unwrap_or(0).min(room);
     }
     page.evidence(&lines, &found);
     page.write(target_tokens)
@@ -128,8 +142,8 @@ struct Item {
 }
 
 impl Page {
-    /// Adds a bullet of at most `cap` tokens; what it costs, 0 when there is no room.
-    fn add(&mut self, section: usize, index: usize, label: &str, text: &str, cap: usize) -> usize {
+    /// Adds a bullet of at most `cap` tokens, once; what it costs, or `None` when there is no room.
+    fn add(&mut self, section: usize, index: usize, label: &str, text: &str, cap: usize) -> Option<usize> {
         let heading = match self.headings & (1 << section) {
             0 => SECTIONS.get(section).map_or(0, |name| self.estimator.text(name) + 3),
             _ => 0,
@@ -141,17 +155,57 @@ impl Page {
         let whole = quote(&text);
         let tokens = self.estimator.text(&whole);
         let body = match tokens {
-            0 => return 0,
+            0 => return Some(0),
             fits if fits <= cap => whole,
-            _ if cap < LEAST => return 0,
+            _ if cap < LEAST => return None,
             _ => Cow::Owned(clip(&text, tokens, cap, self.estimator, quote)),
         };
         let line = format!("- {label}{body}");
+        if self.items.iter().any(|item| item.section == section && item.line == line) {
+            return Some(0);
+        }
         let spent = fixed + self.estimator.text(&body);
         self.left -= spent.min(self.left);
         self.headings |= 1 << section;
         self.items.push(Item { section, index, line });
-        spent
+        Some(spent)
+    }
+
+    /// Takes over the bullets of an earlier summary, the lasting sections first.
+    fn carry(&mut self, index: usize, text: &str, mut room: usize) {
+        let mut section = OVERVIEW;
+        let mut bullets: [Vec<String>; SECTIONS.len()] = Default::default();
+        for line in text.strip_prefix(EARLIER).unwrap_or(text).lines().filter(|line| !line.trim().is_empty())
+        {
+            if let Some(name) = line.strip_prefix("## ") {
+                section = SECTIONS.iter().position(|known| *known == name.trim()).unwrap_or(section);
+                continue;
+            }
+            let Some(of_section) = bullets.get_mut(section) else { continue };
+            match (line.strip_prefix("  "), of_section.last_mut()) {
+                (Some(more), Some(bullet)) => {
+                    bullet.push('\n');
+                    bullet.push_str(more);
+                }
+                _ => of_section.push(line.strip_prefix("- ").unwrap_or(line).to_string()),
+            }
+        }
+        for section in [OVERVIEW, PREFERENCES, DECISIONS, CODE, ISSUES, PENDING, CONTEXT, STATUS] {
+            if section == STATUS && self.headings & (1 << STATUS) != 0 {
+                return;
+            }
+            for bullet in bullets.get(section).into_iter().flatten() {
+                // What was latest then is not any more.
+                let (section, label, bullet) = match bullet.strip_prefix(LATEST) {
+                    Some(request) => (OVERVIEW, USER, request),
+                    None => (section, "", bullet.as_str()),
+                };
+                match self.add(section, index, label, bullet, room) {
+                    None => return,
+                    Some(spent) => room -= spent.min(room),
+                }
+            }
+        }
     }
 
     /// The best facts of a kind, in `room` tokens.
@@ -160,8 +214,8 @@ impl Page {
         let tells = |fact: &&Fact| fact.kind == kind && (kind != FactKind::Error || fact.text.contains(' '));
         for fact in facts.iter().filter(tells) {
             match self.add(section, fact.index, "", &fact.text, room) {
-                0 => return,
-                spent => room -= spent.min(room),
+                None => return,
+                Some(spent) => room -= spent.min(room),
             }
         }
     }
@@ -190,8 +244,8 @@ impl Page {
             }
             let label = if looked_at { "used: " } else { "changed: " };
             match self.add(CODE, index, label, &path, room) {
-                0 => return,
-                spent => room -= spent.min(room),
+                None => return,
+                Some(spent) => room -= spent.min(room),
             }
         }
     }
@@ -219,7 +273,7 @@ impl Page {
                 continue;
             }
             let section = if is_error_line(line.text) { ISSUES } else { CONTEXT };
-            if self.add(section, line.index, "", line.text, self.left) > 0 {
+            if self.add(section, line.index, "", line.text, self.left).is_some() {
                 for id in &line.known {
                     weights.get_mut(*id).into_iter().for_each(|weight| *weight = 0.0);
                 }

@@ -2,7 +2,7 @@
 
 use super::scan::entities;
 use super::sentence::{LONGEST, is_constraint, is_decision};
-use super::text::{head, sentences};
+use super::text::{head, sentences, unlisted};
 use crate::message::{Message, Part, Role, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
@@ -209,7 +209,7 @@ pub(super) fn collect<'m>(
                         });
                         see(index, line, &ids);
                         if is_error_line(line) {
-                            found.add(FactKind::Error, head(line.trim(), LINE), index, mass);
+                            found.add(FactKind::Error, head(unlisted(line), LINE), index, mass);
                         }
                     }
                 }
@@ -222,7 +222,7 @@ pub(super) fn collect<'m>(
 
 /// Constraints, decisions, error lines and commands in prose.
 fn prose(text: &str, role: Role, mut found: impl FnMut(FactKind, &str)) {
-    for line in text.lines().map(str::trim) {
+    for line in text.lines().map(unlisted) {
         if let Some(command) = line.strip_prefix("$ ") {
             found(FactKind::Command, head(command.trim(), LINE));
         } else if is_error_line(line) {
@@ -350,7 +350,7 @@ fn is_command(code: &str) -> bool {
 
 /// A line that reports an error.
 pub(super) fn is_error_line(line: &str) -> bool {
-    let line = line.trim();
+    let line = unlisted(line);
     if line.len() < 12 || line.len() > 2 * LINE {
         return false;
     }

@@ -103,6 +103,12 @@ fn classify<'t>(word: &'t str, rest: &'t str, found: &mut impl FnMut(Kind, &'t s
     if word.len() < 2 || word.len() > 200 {
         return;
     }
+    // Most words are plain ones: "word", "Word".
+    if word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase())
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+    {
+        return;
+    }
     if word.contains('@') {
         // `@scope/name`, `name@1.2.3`; anything else may be an address.
         let package = word.strip_prefix('@').is_some_and(|name| name.contains('/') && !name.contains('@'));

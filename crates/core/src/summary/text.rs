@@ -31,7 +31,13 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or("")
 }
 
-/// Sentences of a text, trimmed, without the empty ones: a line break or the end mark of a sentence closes one.
+/// A line without blanks around it and without the mark of a list item before it.
+pub(super) fn unlisted(line: &str) -> &str {
+    let line = line.trim();
+    ["- ", "* ", "• "].iter().find_map(|mark| line.strip_prefix(mark)).map_or(line, str::trim_start)
+}
+
+/// Sentences of a text, unlisted, without the empty ones: a line break or the end mark of a sentence closes one.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -53,7 +59,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
         }
         let (sentence, after) = rest.split_at_checked(end)?;
         rest = after;
-        Some(sentence.trim())
+        Some(unlisted(sentence))
     })
     .filter(|sentence| !sentence.is_empty())
 }

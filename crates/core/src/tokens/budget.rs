@@ -13,7 +13,11 @@ const SMALL: usize = 48_000;
 /// * Below 48,000 it is in proportion to 200,000, rounded down, but not below `minimum` (nor above the literal).
 pub fn scale(literal: usize, window: usize, minimum: usize) -> usize {
     let share = portion(literal, window, WRITTEN_FOR).min(literal);
-    if window < SMALL { share.max(minimum.min(literal)) } else { literal.min(share.max(portion(window, 3, 4))) }
+    if window < SMALL {
+        share.max(minimum.min(literal))
+    } else {
+        literal.min(share.max(portion(window, 3, 4)))
+    }
 }
 
 /// `part` of `whole` in tenths of a percent, halves up: 725 is 72.5 %. An empty whole is 0; above 100 % is possible.

@@ -1,6 +1,7 @@
 //! Token estimation: one counter decides the trigger and the cut.
 
 pub mod budget;
+mod calibrated;
 mod chars4;
 
 use crate::message::{Media, MediaKind, Message, Part};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// Weights fitted to real tokenizers, per script and content class.
+    /// Weights fitted to exact o200k counts of many scripts and kinds of content; see `bench/fit` for its errors.
     #[default]
     Calibrated,
     /// `round(length / 4)` over characters, ties up (`S3.11`).
@@ -21,7 +22,8 @@ impl Estimator {
     /// Estimated tokens of a text, without any frame around it.
     pub fn text(self, text: &str) -> usize {
         match self {
-            Estimator::Calibrated | Estimator::Chars4 => chars4::text(text),
+            Estimator::Calibrated => calibrated::text(text),
+            Estimator::Chars4 => chars4::text(text),
         }
     }
 
@@ -44,20 +46,69 @@ impl Estimator {
     }
 }
 
-/// Tokens of the frame around things.
+/// Tokens of the frame around things, in the chat format of the o200k models; other formats cost about as much.
 mod overhead {
+    /// `<|start|>`, the role, `<|message|>` and `<|end|>`, a token each.
     pub(super) const MESSAGE: usize = 4;
+    /// A call is a message of its own in that format (4), with ` to=functions.`, a channel and a constraint (`json`).
     pub(super) const CALL: usize = 8;
+    /// A result names the function it is from and whom it is for; the message around it is already counted.
     pub(super) const RESULT: usize = 6;
 }
 
 /// Tokens of a media part by rule: never by the length of its encoding.
 fn media(item: &Media) -> usize {
     match item.kind {
+        // Claude counts width × height / 750 and scales down to at most about 1,600; OpenAI's tiles of a photograph
+        // (85 + 170 each) are fewer. The size in pixels is not known here, so the most that one can cost.
         MediaKind::Image => 1_600,
-        // A page of a PDF is about 3 KB of text and 1,500 tokens; at least one page.
+        // Claude's rule is 1,500–3,000 tokens a page; a page of a PDF is taken as 50 KB, and there is at least one.
         MediaKind::Document => (item.bytes / 50_000 + 1) * 1_500,
-        // About 32 tokens a second of compressed speech at 16 KB a second.
+        // Gemini's rule is 32 tokens a second; a second of compressed speech is taken as 16 KB.
         MediaKind::Audio => (item.bytes / 500).max(32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    fn message(parts: Vec<Part<'_>>) -> Message<'_> {
+        Message { role: crate::message::Role::User, parts }
+    }
+
+    #[test]
+    fn s3_11_chars4_counts_characters_not_bytes() {
+        // The document's rule of thumb, about four characters a token: its 1,000-token result is 4,000 characters.
+        assert_eq!(Estimator::Chars4.text(&"x".repeat(4_000)), 1_000);
+        assert_eq!(Estimator::Chars4.text(&"字".repeat(4_000)), 1_000);
+        assert_eq!(Estimator::Chars4.text("👍👍"), 1);
+    }
+
+    #[test]
+    fn the_default_is_calibrated() {
+        let text = "上下文压缩在不丢失任何内容的前提下";
+        assert_eq!(Estimator::default(), Estimator::Calibrated);
+        assert!(Estimator::default().text(text) > 2 * Estimator::Chars4.text(text));
+    }
+
+    #[test]
+    fn a_message_is_its_parts_and_one_frame() {
+        for estimator in [Estimator::Calibrated, Estimator::Chars4] {
+            let one = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?"))]));
+            let two = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?")); 2]));
+            assert_eq!(one, estimator.text("How are you?") + overhead::MESSAGE);
+            assert_eq!(two, 2 * one - overhead::MESSAGE);
+        }
+    }
+
+    #[test]
+    fn an_image_costs_its_rule_whatever_its_bytes() {
+        let of = |bytes| {
+            Estimator::Calibrated
+                .message(&message(vec![Part::Media(Media { kind: MediaKind::Image, bytes })]))
+        };
+        assert_eq!(of(10), of(10_000_000));
     }
 }

@@ -6,7 +6,6 @@
 
 mod anthropic;
 mod detect;
-pub mod provider;
 mod edit;
 mod openai_chat;
 pub mod provider;

@@ -86,6 +86,23 @@ fn content_cannot_pose_as_our_markers() {
 }
 
 #[test]
+fn lesson_later_compactions_keep_what_the_first_one_kept() {
+    let mut summary = extractive(&sample(), 600, Estimator::Chars4);
+    for round in 0..5 {
+        let messages = [
+            text(Role::User, &format!("[Compressed History]\n\n{summary}")),
+            text(Role::User, &format!("Now do step {round} as well.")),
+            text(Role::Assistant, &format!("Step {round} is done.")),
+        ];
+        summary = extractive(&messages, 600, Estimator::Chars4);
+        for kept in ["- Goal: Build the exporter", "- Never touch migrations/.", "- changed: src/export.rs"] {
+            assert_eq!(summary.matches(kept).count(), 1, "round {round}: {kept}\n---\n{summary}");
+        }
+        assert!(summary.contains(&format!("Step {round} is done.")), "{summary}");
+    }
+}
+
+#[test]
 fn evidence_is_chosen_by_what_it_adds() {
     let mut messages = vec![text(Role::User, "Find the cause of the failing login, please.")];
     for n in 0..40 {

@@ -258,3 +258,10 @@ fn cut(text: &str, limit: usize) -> String {
 fn count(usage: &Value, path: &str) -> u64 {
     usage.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
+
+// Headers and body hold keys and the conversation: they are never printed.
+impl std::fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpRequest").field("url", &self.url).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,1 @@
+//! Nothing: this package only pins the crates whose files the corpus reads.

@@ -1,0 +1,300 @@
+//! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
+
+use super::batch::keys;
+use super::context::{Item, Origin, Place, Size};
+use super::held::Held;
+use super::ledger;
+use super::record::{self, Kind, SessionRow, Unread, ViewRow};
+use super::state::{Change, State, measure, record_id};
+use crate::error::{Code, Error, Result};
+use crate::step::{Io, Scan};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Commits that lose a race are tried again this often.
+const RACES: usize = 8;
+/// Bytes that one read of the store may return.
+const PAGE: usize = 4 << 20;
+
+impl State {
+    /// Reads the session from the store; false when it is not there.
+    pub(crate) async fn load(&mut self, io: &Io) -> Result<bool> {
+        let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
+        let clash = |format| self.settings.format.filter(|given| *given != format);
+        if let Some(format) = row.format
+            && clash(format).is_some()
+        {
+            return Err(Error::option("format", format!("this session is in {}", format.as_str())));
+        }
+        let mut unread = view_items(io, &self.sid, row.generation).await?;
+        unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
+        self.row = row;
+        self.context = self.items(io, unread).await?.into_iter().collect();
+        ledger::conserve(self.context.items(), self.row.messages)
+            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
+        Ok(true)
+    }
+
+    /// Items with their bodies and sizes.
+    async fn items(&self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(unread.len());
+        for (origin, body) in bodies(io, &self.sid, unread).await? {
+            let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
+            items.push(Item { body, size, origin });
+        }
+        Ok(items)
+    }
+}
+
+impl Held {
+    /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
+    async fn refresh(&self, io: &Io) -> Result<bool> {
+        let mut copy = self.state().clone();
+        let Some(row) = session_row(io, &copy.sid).await? else {
+            return if copy.row.ver == 0 { Ok(false) } else { Err(deleted()) };
+        };
+        let moved = row.generation != copy.row.generation;
+        // Steps are counted in memory between commits; nobody else counts them down.
+        let (steps, attempted_at) = (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
+        if moved {
+            copy.load(io).await?;
+        } else {
+            let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
+            copy.row = row;
+            for item in copy.items(io, unread).await? {
+                copy.context.push(item);
+            }
+        }
+        copy.row.steps = steps;
+        copy.row.attempted_at = attempted_at;
+        *self.state_mut() = copy;
+        Ok(moved)
+    }
+
+    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their log positions.
+    pub(crate) async fn append(&self, io: &Io, bodies: &[(Rc<str>, Size)], batch_id: &str) -> Result<Vec<u64>> {
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let (batch, row, items) = self.state().append_batch(bodies, batch_id, now)?;
+            let durable = self.state().durable;
+            match if durable { io.commit(batch).await } else { Ok(()) } {
+                Ok(()) => {
+                    let seqs = items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                    let mut state = self.state_mut();
+                    state.row = row;
+                    for item in items {
+                        state.context.push(item);
+                    }
+                    return Ok(seqs);
+                }
+                Err(error) if retryable(&error) && race < RACES => {
+                    let before = self.state().row.next_seq;
+                    self.refresh(io).await?;
+                    if let Some(seqs) = self.written(io, before, bodies.len(), batch_id).await? {
+                        return Ok(seqs);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Log positions of a batch that was written although its answer said otherwise.
+    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<u64>>> {
+        let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
+        let first = record_id(batch_id, 0);
+        let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
+        for (seq, bytes) in (from..to).zip(rows) {
+            if let Some(bytes) = bytes
+                && record::read_row(&bytes)?.0.id == first
+            {
+                return Ok(Some((seq..seq + count as u64).collect()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
+    /// here or elsewhere, stay behind it.
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
+    pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+        for race in 0..=RACES {
+            let mut after = self.context().clone();
+            after.apply(&change.splices);
+            ledger::conserve(after.items(), self.state().row.messages)?;
+            if !self.state().durable {
+                let mut state = self.state_mut();
+                state.context = after;
+                state.row.generation += 1;
+                return Ok(());
+            }
+            let now = io.now().await?;
+            let (batch, row) = self.state().change_batch(&change, now)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    let mut state = self.state_mut();
+                    state.row = row;
+                    state.context = after;
+                    return Ok(());
+                }
+                Err(error) if retryable(&error) && race < RACES => {
+                    if self.refresh(io).await? {
+                        let ours = self.is_row(io, &row).await?;
+                        return if ours { Ok(()) } else { Err(conflict()) };
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Is the last log row that `row` knows in the log?
+    async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
+        let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
+        let key = keys::log(&self.state().sid, seq);
+        match io.read(vec![key]).await?.into_iter().next().flatten() {
+            Some(bytes) => Ok(record::read_row(&bytes)?.1 == row.head),
+            None => Ok(false),
+        }
+    }
+
+    /// Notes that a summary is being asked for (T2).
+    pub(crate) async fn begin_job(&self, io: &Io, job: &str, lease_ms: u64) -> Result<()> {
+        if !self.state().durable {
+            return Ok(());
+        }
+        let now = io.now().await?;
+        let batch = self.state().job_batch(job, now, lease_ms)?;
+        io.commit(batch).await
+    }
+
+    /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
+    pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
+        let wanted = from..to.min(self.state().row.messages);
+        let in_memory: Option<Vec<Rc<str>>> = {
+            let context = self.context();
+            let verbatim = context.items().iter().filter_map(|item| match item.origin {
+                Origin::Message(place) => Some((place.index, &item.body)),
+                _ => None,
+            });
+            let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
+            wanted.clone().map(|index| verbatim.get(&index).map(|body| Rc::clone(body))).collect()
+        };
+        if let Some(bodies) = in_memory {
+            return Ok(bodies);
+        }
+        let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
+        let all = log_items(io, &sid, 0, next).await?;
+        Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
+    }
+}
+
+async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+    let values = io.read(vec![keys::session(sid)]).await?;
+    match values.into_iter().next().flatten() {
+        Some(bytes) => Ok(Some(record::decode(&bytes, "session")?)),
+        None => Ok(None),
+    }
+}
+
+/// The items of view `generation`: from the newest whole view on, one change after the other.
+async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> {
+    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
+    let whole = generation - newest % record::WHOLE_EVERY;
+    let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
+    let mut context: Vec<Unread> = Vec::new();
+    for bytes in rows {
+        let bytes = bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
+        let view: ViewRow = record::decode(&bytes, "view")?;
+        if let Some(whole) = view.whole {
+            context = record::load_items(whole);
+            continue;
+        }
+        for (seq, index, count) in view.appended {
+            context.extend(record::load_items(vec![record::StoredItem::Messages(seq, index, count)]));
+        }
+        for splice in view.splices.into_iter().rev() {
+            let start = splice.at.min(context.len());
+            let end = splice.at.saturating_add(splice.remove).min(context.len());
+            context.splice(start..end, record::load_items(splice.insert));
+        }
+    }
+    Ok(context)
+}
+
+/// The messages of log rows `from .. to`, with their bodies.
+async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+    let mut items = Vec::new();
+    let mut next = from;
+    while next < to {
+        let scan = Scan {
+            prefix: keys::all("log", sid),
+            after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
+            limit: (to - next).min(1_000) as usize,
+            max_bytes: PAGE,
+            reverse: false,
+        };
+        let before = next;
+        for (_, bytes) in io.scan(scan).await? {
+            let (row, _) = record::read_row(&bytes)?;
+            if row.seq != next {
+                return Err(missing_row(next));
+            }
+            if row.kind == Kind::Message {
+                let place = Place { seq: row.seq, index: row.n };
+                items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
+            }
+            next += 1;
+        }
+        if next == before {
+            return Err(missing_row(next));
+        }
+    }
+    Ok(items)
+}
+
+/// Reads the bodies that are still missing from the log.
+async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
+    let mut items = Vec::with_capacity(unread.len());
+    let mut missing = Vec::new();
+    for (origin, body) in unread {
+        match (body, origin.place()) {
+            (Some(body), _) => items.push((origin, body)),
+            (None, Some(place)) => {
+                missing.push((items.len(), place.seq));
+                items.push((origin, Rc::from("")));
+            }
+            (None, None) => return Err(Error::new(Code::StoreCorrupt, "a view holds an item without a body")),
+        }
+    }
+    for page in missing.chunks(256) {
+        let rows = io.read(page.iter().map(|(_, seq)| keys::log(sid, *seq)).collect()).await?;
+        for ((at, seq), bytes) in page.iter().zip(rows) {
+            let bytes = bytes.ok_or_else(|| missing_row(*seq))?;
+            let (row, _) = record::read_row(&bytes)?;
+            if let Some(item) = items.get_mut(*at) {
+                item.1 = Rc::from(row.body.get());
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn missing_row(seq: u64) -> Error {
+    Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
+}
+
+fn conflict() -> Error {
+    Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
+}
+
+fn deleted() -> Error {
+    Error::new(Code::Closed, "the session was deleted elsewhere")
+}
+
+fn retryable(error: &Error) -> bool {
+    matches!(error.code, Code::Conflict | Code::Indeterminate)
+}

@@ -1,0 +1,314 @@
+/** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
+
+import { call } from "./engine.js";
+import { CompactionError, type ErrorCode } from "./errors.js";
+import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
+import type { Operation } from "./wasm/core.js";
+
+/** What an operation's effects are performed with. */
+export interface Host {
+  /** Absent for what stores nothing. */
+  store?: Store;
+  summarize?: Summarize | undefined;
+  fetch?: typeof fetch | undefined;
+  redact?: ((text: string) => string) | undefined;
+  tokenCounter?: ((messages: Message[]) => number) | undefined;
+  /** The app's object for a message that is counted. */
+  message(whose: Counted["whose"], at: number, body: string): Message;
+  now(): number;
+  id(): string;
+  onProgress?: ((progress: Progress) => void) | undefined;
+  logger?: ((level: LogLevel, message: string) => void) | undefined;
+  notify?: ((notice: Notice) => void) | undefined;
+  signal?: AbortSignal | undefined;
+  /** Lets other calls on the session run while `work` takes its time. */
+  park?: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+export type Notice = { event: "offload" | "compact" | "warning" | "dataloss" } & Record<string, unknown>;
+
+interface Counted {
+  type: "count";
+  whose: "new" | "logged" | "ours";
+  at: number;
+  body: string;
+}
+
+interface HttpRequest {
+  method: string;
+  url: string;
+  headers: [string, string][];
+  body: string;
+}
+
+type Effect = { id: number; parks?: true } & (
+  | { type: "now" | "newId" }
+  | Counted
+  | { type: "redact"; text: string }
+  | { type: "progress"; progress: Progress }
+  | { type: "log"; level: LogLevel; line: string }
+  | { type: "notify"; notice: Notice }
+  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: "history"; timeoutMs: number }
+  | { type: "fetch"; request: HttpRequest; timeoutMs: number }
+  | { type: "sleep"; ms: number }
+  | { type: "read"; keys: Key[] }
+  | { type: "scan"; prefix: Key; options: Parameters<Store["scan"]>[1] }
+  | { type: "commit"; batch: Batch }
+);
+
+type Answer =
+  | { type: "done" }
+  | { type: "number"; value: number }
+  | { type: "text"; value: string }
+  | { type: "summary"; text: string; usage?: Usage | undefined }
+  | { type: "response"; status: number; headers: [string, string][]; body: string }
+  | { type: "values"; values: (Uint8Array | undefined)[] }
+  | { type: "entries"; entries: [Key, Uint8Array][] }
+  | { type: "failed"; code?: string | undefined; message: string; status?: number | undefined };
+
+interface Step {
+  effects: Effect[];
+  done?: unknown;
+  error?: EngineError;
+}
+
+/** An error as the engine reports it; `cause` is the number of the effect that failed. */
+export interface EngineError {
+  code: ErrorCode;
+  message: string;
+  index?: number;
+  field?: string;
+  cause?: number;
+}
+
+/** The engine's error as the public one. */
+export function toError(error: EngineError, thrown?: Map<number, unknown>): CompactionError {
+  const place = [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
+  const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
+  const cause = error.cause === undefined ? undefined : thrown?.get(error.cause);
+  const details = { index: error.index, field: error.field };
+  return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
+}
+
+/** Runs a call of the engine; what it throws becomes a `CompactionError`. */
+export function run<T>(work: Parameters<typeof call<T>>[0]): T {
+  try {
+    return call(work);
+  } catch (error) {
+    if (CompactionError.isInstance(error) || error instanceof Error) throw error;
+    throw toError(error as EngineError);
+  }
+}
+
+/** Drives an operation that asks only for what is answered at once. */
+export function driveSync<T>(operation: Operation, host: Host): T {
+  const thrown = new Map<number, unknown>();
+  try {
+    let step = run(() => operation.step(undefined, undefined)) as Step;
+    for (;;) {
+      const open = step.effects.filter((effect) => !tell(effect, host));
+      if (step.error) throw toError(step.error, thrown);
+      const [effect] = open;
+      if (!effect) return step.done as T;
+      const answer = atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
+      step = run(() => operation.step(effect.id, answer)) as Step;
+    }
+  } finally {
+    operation.free();
+  }
+}
+
+/** Drives an operation to its end. `seal` sees what was thrown by effects, for results that carry an error. */
+export async function drive<T>(operation: Operation, host: Host, seal?: (value: T, thrown: Map<number, unknown>) => void): Promise<T> {
+  const thrown = new Map<number, unknown>();
+  const waiting = new Map<number, Promise<{ id: number; answer: Answer }>>();
+  try {
+    let step = run(() => operation.step(undefined, undefined)) as Step;
+    for (;;) {
+      for (const effect of step.effects) {
+        if (tell(effect, host)) continue;
+        const answer = atOnce(effect, host, thrown);
+        const answered = answer ? Promise.resolve(answer) : perform(effect, host, thrown);
+        waiting.set(
+          effect.id,
+          answered.then((answer) => ({ id: effect.id, answer })),
+        );
+      }
+      if (step.error) throw toError(step.error, thrown);
+      if (waiting.size === 0) {
+        const value = step.done as T;
+        seal?.(value, thrown);
+        return value;
+      }
+      const { id, answer } = await Promise.race(waiting.values());
+      waiting.delete(id);
+      step = run(() => operation.step(id, answer)) as Step;
+    }
+  } finally {
+    operation.free();
+  }
+}
+
+/** Effects that are told and not answered. What a listener throws is not the operation's business. */
+function tell(effect: Effect, host: Host): boolean {
+  switch (effect.type) {
+    case "progress":
+      quietly(() => host.onProgress?.(effect.progress));
+      return true;
+    case "log":
+      quietly(() => host.logger?.(effect.level, effect.line));
+      return true;
+    case "notify":
+      quietly(() => host.notify?.(effect.notice));
+      return true;
+    default:
+      return false;
+  }
+}
+
+function quietly(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    // Reported as an uncaught error would be, without ending what the listener only watches.
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answer | undefined {
+  try {
+    switch (effect.type) {
+      case "now":
+        return { type: "number", value: host.now() };
+      case "newId":
+        return { type: "text", value: String(host.id()) };
+      case "count": {
+        const message = host.message(effect.whose, effect.at, effect.body);
+        return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
+      }
+      case "redact":
+        return { type: "text", value: host.redact?.(effect.text) ?? effect.text };
+      default:
+        return undefined;
+    }
+  } catch (error) {
+    thrown.set(effect.id, error);
+    return failed(error);
+  }
+}
+
+async function perform(effect: Effect, host: Host, thrown: Map<number, unknown>): Promise<Answer> {
+  try {
+    // Aborting counts up to the commit: what is being written is written.
+    if (effect.type !== "commit") host.signal?.throwIfAborted();
+    return effect.parks && host.park ? await host.park(() => awaited(effect, host)) : await awaited(effect, host);
+  } catch (error) {
+    thrown.set(effect.id, error);
+    if (host.signal?.aborted && effect.type !== "commit") {
+      return { type: "failed", code: "aborted", message: "aborted by the caller; nothing was changed" };
+    }
+    return failed(error);
+  }
+}
+
+async function awaited(effect: Effect, host: Host): Promise<Answer> {
+  switch (effect.type) {
+    case "summarize": {
+      const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
+        host.summarize?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
+      );
+      const summary = typeof answer === "string" ? { text: answer } : answer;
+      const text = (summary as { text?: unknown } | null | undefined)?.text;
+      if (typeof text !== "string") throw new TypeError("summarize must resolve to a text or to { text }");
+      const usage = (summary as { usage?: unknown }).usage;
+      const given = typeof usage === "object" && usage !== null ? (usage as Usage) : undefined;
+      return { type: "summary", text, usage: given };
+    }
+    case "fetch":
+      return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));
+    case "sleep":
+      await sleep(effect.ms, host.signal);
+      return { type: "done" };
+    case "read":
+      return { type: "values", values: await storeOf(host).read(effect.keys) };
+    case "scan":
+      return { type: "entries", entries: await storeOf(host).scan(effect.prefix, effect.options) };
+    case "commit":
+      await storeOf(host).commit(effect.batch);
+      return { type: "done" };
+    default:
+      throw new TypeError(`unknown effect ${effect.type}`);
+  }
+}
+
+function storeOf(host: Host): Store {
+  if (!host.store) throw new CompactionError("store_unavailable", "there is no store for this operation");
+  return host.store;
+}
+
+/** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
+async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
+  const controller = new AbortController();
+  const stop = () => controller.abort(outer?.reason);
+  outer?.addEventListener("abort", stop, { once: true });
+  const timer = setTimeout(
+    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer`)),
+    Math.min(ms, MAX_TIMER),
+  );
+  try {
+    const stopped = new Promise<never>((_, reject) => {
+      controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
+    });
+    return await Promise.race([work(controller.signal), stopped]);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener("abort", stop);
+  }
+}
+
+/** Timers hold 31 bits. */
+const MAX_TIMER = 2 ** 31 - 1;
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      },
+      Math.min(ms, MAX_TIMER),
+    );
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+async function send(request: HttpRequest, host: Host, signal: AbortSignal): Promise<Answer> {
+  const { method, url, headers, body } = request;
+  if (!host.fetch) {
+    const answer = (await call((engine) => engine.globalFetch(url, headers.flat(), body, signal))) as {
+      status: number;
+      headers: [string, string][];
+      body: string;
+    };
+    return { type: "response", ...answer };
+  }
+  const { fetch } = host;
+  const response = await fetch(url, { method, headers, body, signal });
+  return { type: "response", status: response.status, headers: [...response.headers], body: await response.text() };
+}
+
+function failed(error: unknown): Answer {
+  const { code, status } = Object(error) as { code?: unknown; status?: unknown };
+  return {
+    type: "failed",
+    code: typeof code === "string" ? code : undefined,
+    message: error instanceof Error ? error.message : String(error),
+    status: typeof status === "number" ? status : undefined,
+  };
+}
