@@ -40,7 +40,8 @@ export function App({ run }: { run: RunController }) {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (event.key !== " " || target.closest("button, input, textarea, select, dialog, pre, [tabindex]")) return;
+      if (event.key !== " " || target.closest("button, input, textarea, select, dialog, pre, [tabindex]"))
+        return;
       event.preventDefault();
       if (run.state.playing) run.pause();
       else run.play();
@@ -52,7 +53,9 @@ export function App({ run }: { run: RunController }) {
   const openCompaction = (number: number) => {
     setCompaction(number);
     setTab("compactions");
-    requestAnimationFrame(() => document.getElementById(`compaction-${number}`)?.scrollIntoView({ block: "nearest" }));
+    requestAnimationFrame(() =>
+      document.getElementById(`compaction-${number}`)?.scrollIntoView({ block: "nearest" }),
+    );
   };
   const openOffload = (ref: string) => {
     setOffload(ref);
@@ -61,45 +64,128 @@ export function App({ run }: { run: RunController }) {
   };
   const seek = (x: number) => void run.seek(Math.max(0, x));
 
-  const timeline = <Timeline state={state} at={at} ledger={ledger} onCompaction={openCompaction} onOffload={openOffload} />;
+  const timeline = (
+    <Timeline state={state} at={at} ledger={ledger} onCompaction={openCompaction} onOffload={openOffload} />
+  );
   return (
     <>
-      <Header modelLabel={run.endpoint?.model ?? "Model"} onImport={() => setDialog("import")} onModel={() => setDialog("endpoint")} onStartOver={() => void run.startOver()} />
+      <Header
+        modelLabel={run.endpoint?.model ?? "Model"}
+        onImport={() => setDialog("import")}
+        onModel={() => setDialog("endpoint")}
+        onStartOver={() => void run.startOver()}
+      />
       <main>
-        <Intro state={state} onSource={(name) => void run.startOver(name)} onWindow={(tokens) => void run.startOver(undefined, tokens)} />
+        <Intro
+          state={state}
+          onSource={(name) => void run.startOver(name)}
+          onWindow={(tokens) => void run.startOver(undefined, tokens)}
+        />
         {state.error && (
           <p class="error banner" role="alert">
-            {state.error} <button type="button" class="link" onClick={() => (state.phase === "failed" ? void run.begin("invoicing-run", false) : run.dismissError())}>{state.phase === "failed" ? "Begin a new session" : "Dismiss"}</button>
+            {state.error}{" "}
+            <button
+              type="button"
+              class="link"
+              onClick={() =>
+                state.phase === "failed" ? void run.begin("invoicing-run", false) : run.dismissError()
+              }
+            >
+              {state.phase === "failed" ? "Begin a new session" : "Dismiss"}
+            </button>
           </p>
         )}
         <section class="stage card" aria-label="Context window">
           <Meter state={state} sample={sample} />
           <Chart state={state} at={at} onSeek={seek} onOpen={openCompaction} />
-          <Transport state={state} at={at} fates={fates} onPlay={() => run.play()} onPause={() => run.pause()} onSeek={seek} onSpeed={(speed) => run.setSpeed(speed)} />
+          <Transport
+            state={state}
+            at={at}
+            fates={fates}
+            onPlay={() => run.play()}
+            onPause={() => run.pause()}
+            onSeek={seek}
+            onSpeed={(speed) => run.setSpeed(speed)}
+          />
         </section>
         <Working busy={state.busy} onAbort={() => run.abort()} />
         <div class="columns">
           {wide && (
             <section class="card" aria-labelledby="timeline-title">
-              <h2 id="timeline-title" class="panel-title">Timeline <span>every message, and where it is now</span></h2>
+              <h2 id="timeline-title" class="panel-title">
+                Timeline <span>every message, and where it is now</span>
+              </h2>
               {timeline}
             </section>
           )}
           <section class="card side" aria-label="Details">
-            <Tabs<TabName> label="Details" selected={tab} onSelect={setTab} tabs={[
-              ...(wide ? [] : [{ name: "timeline" as const, title: "Timeline", content: timeline }]),
-              { name: "compactions", title: "Compactions", badge: state.compactions.length, content: <Compactions compactions={state.compactions} selected={compaction} onSelect={setCompaction} onOffload={openOffload} /> },
-              { name: "offloads", title: "Offloads", badge: state.offloads.length, content: <Offloads run={run} state={state} selected={offload} onSelect={setOffload} /> },
-              { name: "chat", title: "Chat", content: <Chat state={state} hasModel={run.endpoint !== undefined} onSend={(text) => void run.send(text)} onModel={() => setDialog("endpoint")} /> },
-            ]} />
+            <Tabs<TabName>
+              label="Details"
+              selected={tab}
+              onSelect={setTab}
+              tabs={[
+                ...(wide ? [] : [{ name: "timeline" as const, title: "Timeline", content: timeline }]),
+                {
+                  name: "compactions",
+                  title: "Compactions",
+                  badge: state.compactions.length,
+                  content: (
+                    <Compactions
+                      compactions={state.compactions}
+                      selected={compaction}
+                      onSelect={setCompaction}
+                      onOffload={openOffload}
+                    />
+                  ),
+                },
+                {
+                  name: "offloads",
+                  title: "Offloads",
+                  badge: state.offloads.length,
+                  content: <Offloads run={run} state={state} selected={offload} onSelect={setOffload} />,
+                },
+                {
+                  name: "chat",
+                  title: "Chat",
+                  content: (
+                    <Chat
+                      state={state}
+                      hasModel={run.endpoint !== undefined}
+                      onSend={(text) => void run.send(text)}
+                      onModel={() => setDialog("endpoint")}
+                    />
+                  ),
+                },
+              ]}
+            />
           </section>
         </div>
       </main>
       <footer class="bottom">
-        <p>Session <code>{state.id}</code> is kept in this browser's IndexedDB: reload, and it is still here. “Start over” deletes it.</p>
+        <p>
+          Session <code>{state.id}</code> is kept in this browser's IndexedDB: reload, and it is still here.
+          “Start over” deletes it.
+        </p>
       </footer>
-      {dialog === "import" && <ImportDialog onClose={() => setDialog(undefined)} onLoad={(messages) => { setDialog(undefined); void run.begin("own", true, messages); }} />}
-      {dialog === "endpoint" && <EndpointDialog endpoint={run.endpoint} onClose={() => setDialog(undefined)} onSave={(endpoint) => { setDialog(undefined); void run.setEndpoint(endpoint); }} />}
+      {dialog === "import" && (
+        <ImportDialog
+          onClose={() => setDialog(undefined)}
+          onLoad={(messages) => {
+            setDialog(undefined);
+            void run.begin("own", true, messages);
+          }}
+        />
+      )}
+      {dialog === "endpoint" && (
+        <EndpointDialog
+          endpoint={run.endpoint}
+          onClose={() => setDialog(undefined)}
+          onSave={(endpoint) => {
+            setDialog(undefined);
+            void run.setEndpoint(endpoint);
+          }}
+        />
+      )}
     </>
   );
 }

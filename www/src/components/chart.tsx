@@ -21,7 +21,8 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
   const length = Math.max(state.log.length + state.source.length - state.cursor, 1);
   const top = contextWindow * 1.28;
   const scaleX = (x: number) => PAD.left + (x / length) * (width - PAD.left - PAD.right);
-  const scaleY = (y: number) => height - PAD.bottom - (Math.min(y, top) / top) * (height - PAD.top - PAD.bottom);
+  const scaleY = (y: number) =>
+    height - PAD.bottom - (Math.min(y, top) / top) * (height - PAD.top - PAD.bottom);
 
   const layers = useMemo(() => {
     const names = [...new Set(samples.flatMap(({ categories }) => categories.map(({ name }) => name)))];
@@ -46,37 +47,77 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
   return (
     <figure class="chart">
       <div class="plot" ref={box}>
-        <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label(state, samples)}
-          onPointerMove={(event) => setHover(locate(event))} onPointerLeave={() => setHover(undefined)}
-          onClick={(event) => onSeek(Math.min(locate(event), state.log.length))}>
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          role="img"
+          aria-label={label(state, samples)}
+          onPointerMove={(event) => setHover(locate(event))}
+          onPointerLeave={() => setHover(undefined)}
+          onClick={(event) => onSeek(Math.min(locate(event), state.log.length))}
+        >
           {ticks(top, 4).map((value) => (
             <g key={value} class="tick">
               <line x1={PAD.left} x2={width - PAD.right} y1={scaleY(value)} y2={scaleY(value)} />
-              <text x={PAD.left - 7} y={scaleY(value) + 3.5} text-anchor="end">{short(value)}</text>
+              <text x={PAD.left - 7} y={scaleY(value) + 3.5} text-anchor="end">
+                {short(value)}
+              </text>
             </g>
           ))}
           {ticks(length, width < 500 ? 3 : 6).map((value) => (
-            <text key={value} class="axis" x={scaleX(value)} y={height - 6} text-anchor="middle">{value === 0 ? "message" : value}</text>
+            <text key={value} class="axis" x={scaleX(value)} y={height - 6} text-anchor="middle">
+              {value === 0 ? "message" : value}
+            </text>
           ))}
-          {layers.map(({ name, path }) => <path key={name} d={path} fill={categoryColor(name)} class="layer" />)}
-  
-          <line class="window" x1={PAD.left} x2={width - PAD.right} y1={scaleY(contextWindow)} y2={scaleY(contextWindow)} />
-          <text class="window" x={PAD.left + 6} y={scaleY(contextWindow) - 5}>window {short(contextWindow)}</text>
-          <line class="trigger" x1={PAD.left} x2={width - PAD.right} y1={scaleY(threshold)} y2={scaleY(threshold)} />
-          <text class="trigger" x={PAD.left + 6} y={scaleY(threshold) - 5}>trigger {short(threshold)}</text>
-  
+          {layers.map(({ name, path }) => (
+            <path key={name} d={path} fill={categoryColor(name)} class="layer" />
+          ))}
+
+          <line
+            class="window"
+            x1={PAD.left}
+            x2={width - PAD.right}
+            y1={scaleY(contextWindow)}
+            y2={scaleY(contextWindow)}
+          />
+          <text class="window" x={PAD.left + 6} y={scaleY(contextWindow) - 5}>
+            window {short(contextWindow)}
+          </text>
+          <line
+            class="trigger"
+            x1={PAD.left}
+            x2={width - PAD.right}
+            y1={scaleY(threshold)}
+            y2={scaleY(threshold)}
+          />
+          <text class="trigger" x={PAD.left + 6} y={scaleY(threshold) - 5}>
+            trigger {short(threshold)}
+          </text>
+
           <path class="bare" d={linePath(bare, scaleX, scaleY)} />
           {overflow && (
             <g class="overflow" transform={`translate(${scaleX(overflow.x)} ${scaleY(contextWindow)})`}>
               <circle r="6.5" />
               <path d="M-2.4 -2.4L2.4 2.4M2.4 -2.4L-2.4 2.4" />
-              <text x={overflow.x > length * 0.7 ? -11 : 11} y="14" text-anchor={overflow.x > length * 0.7 ? "end" : "start"}>{width < 500 ? "over" : "without compaction: over"} at {overflow.x}</text>
+              <text
+                x={overflow.x > length * 0.7 ? -11 : 11}
+                y="14"
+                text-anchor={overflow.x > length * 0.7 ? "end" : "start"}
+              >
+                {width < 500 ? "over" : "without compaction: over"} at {overflow.x}
+              </text>
             </g>
           )}
-  
+
           {compactions.map(({ number, x, kind }) => (
-            <g key={number} class={`marker ${kind}`} transform={`translate(${scaleX(x)} ${height - PAD.bottom})`}
-              onClick={(event) => { event.stopPropagation(); onOpen(number); }}>
+            <g
+              key={number}
+              class={`marker ${kind}`}
+              transform={`translate(${scaleX(x)} ${height - PAD.bottom})`}
+              onClick={(event) => {
+                event.stopPropagation();
+                onOpen(number);
+              }}
+            >
               <title>{`Compaction ${number}, ${kind}`}</title>
               <line y1="0" y2={-(height - PAD.top - PAD.bottom)} />
               <path d="M-4.5 1h9L0 -6z" />

@@ -37,20 +37,51 @@ export function Chat({ state, hasModel, onSend, onModel }: Props) {
             <p>Talk to the session that is playing. It works without a model:</p>
             <ul>
               {COMMANDS.map(({ name, argument, help }) => (
-                <li key={name}><button type="button" class="link" onClick={() => onSend(name)}><code>{name}{argument && ` ${argument}`}</code></button> {help}</li>
+                <li key={name}>
+                  <button type="button" class="link" onClick={() => onSend(name)}>
+                    <code>
+                      {name}
+                      {argument && ` ${argument}`}
+                    </code>
+                  </button>{" "}
+                  {help}
+                </li>
               ))}
             </ul>
-            {!hasModel && <p>Plain text needs <button type="button" class="link" onClick={onModel}>a model of yours</button>.</p>}
+            {!hasModel && (
+              <p>
+                Plain text needs{" "}
+                <button type="button" class="link" onClick={onModel}>
+                  a model of yours
+                </button>
+                .
+              </p>
+            )}
           </div>
         )}
         {state.chat.map(({ from, tone, text: said }, i) => (
-          <div key={i} class={`said ${from} ${tone ?? ""}`}>{from === "note" || from === "command" ? <pre>{said}</pre> : <p>{said}</p>}</div>
+          <div key={i} class={`said ${from} ${tone ?? ""}`}>
+            {from === "note" || from === "command" ? <pre>{said}</pre> : <p>{said}</p>}
+          </div>
         ))}
       </div>
-      <form onSubmit={(event) => { event.preventDefault(); submit(); }}>
-        <textarea rows={1} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown}
-          aria-label="Message or command" placeholder={hasModel ? "Ask the model, or /compact, /context" : "/compact keep the SQL"} />
-        <button type="submit" class="button icon-only" aria-label="Send" disabled={text.trim() === ""}><Icon name="send" /></button>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <textarea
+          rows={1}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+          aria-label="Message or command"
+          placeholder={hasModel ? "Ask the model, or /compact, /context" : "/compact keep the SQL"}
+        />
+        <button type="submit" class="button icon-only" aria-label="Send" disabled={text.trim() === ""}>
+          <Icon name="send" />
+        </button>
       </form>
     </div>
   );

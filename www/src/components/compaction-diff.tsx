@@ -6,14 +6,27 @@ import type { Compaction } from "../run/types.js";
 import { plural } from "./labels.js";
 
 /** What the model saw before and after, as a diff of messages; each opens to its lines. */
-export function CompactionDiff({ compaction, onOffload }: { compaction: Compaction; onOffload(ref: string): void }) {
+export function CompactionDiff({
+  compaction,
+  onOffload,
+}: {
+  compaction: Compaction;
+  onOffload(ref: string): void;
+}) {
   const hunks = useMemo(() => diffContexts(compaction.before, compaction.after), [compaction]);
   return (
     <div class="diff" role="group" aria-label="Context before and after">
       {hunks.map((hunk, i) => {
-        if (hunk.kind === "same") return <p key={i} class="same">{plural(hunk.messages.length, "message")} unchanged</p>;
-        if (hunk.kind === "changed") return <Changed key={i} before={hunk.before} after={hunk.after} onOffload={onOffload} />;
-        if (hunk.kind === "removed") return <Removed key={i} messages={hunk.messages} replaced={hunks[i - 1]?.kind === "added"} />;
+        if (hunk.kind === "same")
+          return (
+            <p key={i} class="same">
+              {plural(hunk.messages.length, "message")} unchanged
+            </p>
+          );
+        if (hunk.kind === "changed")
+          return <Changed key={i} before={hunk.before} after={hunk.after} onOffload={onOffload} />;
+        if (hunk.kind === "removed")
+          return <Removed key={i} messages={hunk.messages} replaced={hunks[i - 1]?.kind === "added"} />;
         return <Whole key={i} kind="added" message={hunk.message} />;
       })}
     </div>
@@ -27,7 +40,10 @@ function Removed({ messages, replaced }: { messages: Message[]; replaced: boolea
       <div class="removed">
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
           <b aria-label="removed">−</b>
-          <span class="run">{plural(messages.length, "message")} {replaced ? "told by it" : "left out"} · {open ? "hide" : "show"}</span>
+          <span class="run">
+            {plural(messages.length, "message")} {replaced ? "told by it" : "left out"} ·{" "}
+            {open ? "hide" : "show"}
+          </span>
         </button>
       </div>
       {open && messages.map((message, i) => <Whole key={i} kind="removed" message={message} />)}
@@ -49,7 +65,15 @@ function Whole({ kind, message }: { kind: "removed" | "added"; message: Message 
   );
 }
 
-function Changed({ before, after, onOffload }: { before: Message; after: Message; onOffload(ref: string): void }) {
+function Changed({
+  before,
+  after,
+  onOffload,
+}: {
+  before: Message;
+  after: Message;
+  onOffload(ref: string): void;
+}) {
   const [open, setOpen] = useState(false);
   const ref = /off_[a-z0-9]{26}/.exec(fullTextOf(after))?.[0];
   return (
@@ -60,11 +84,21 @@ function Changed({ before, after, onOffload }: { before: Message; after: Message
         <span class="line">{previewOf(before)}</span>
       </button>
       <p class="now">
-        {previewOf(after)} {ref && <button type="button" class="link" onClick={() => onOffload(ref)}>read it</button>}
+        {previewOf(after)}{" "}
+        {ref && (
+          <button type="button" class="link" onClick={() => onOffload(ref)}>
+            read it
+          </button>
+        )}
       </p>
       {open && (
         <pre tabIndex={0}>
-          {diffText(before, after).map(({ kind, text }, i) => <span key={i} class={kind}>{text}{"\n"}</span>)}
+          {diffText(before, after).map(({ kind, text }, i) => (
+            <span key={i} class={kind}>
+              {text}
+              {"\n"}
+            </span>
+          ))}
         </pre>
       )}
     </div>

@@ -13,24 +13,48 @@ interface Props {
 /** Every rewrite of the context; one at a time is open as a diff. */
 export function Compactions({ compactions, selected, onSelect, onOffload }: Props) {
   if (compactions.length === 0) {
-    return <p class="empty">No compaction yet. The first one comes when the context reaches the trigger, or with <code>/compact</code> in the chat.</p>;
+    return (
+      <p class="empty">
+        No compaction yet. The first one comes when the context reaches the trigger, or with{" "}
+        <code>/compact</code> in the chat.
+      </p>
+    );
   }
   return (
     <ol class="compactions">
       {[...compactions].reverse().map((compaction) => {
-        const { number, kind, tokensBefore, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } = compaction;
+        const { number, kind, tokensBefore, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
+          compaction;
         const open = number === selected;
-        const moved = edits.filter(({ rung }) => rung === "offload").reduce((sum, { indices }) => sum + indices.length, 0);
+        const moved = edits
+          .filter(({ rung }) => rung === "offload")
+          .reduce((sum, { indices }) => sum + indices.length, 0);
         return (
           <li key={number} class={open ? "open" : ""} id={`compaction-${number}`}>
-            <button type="button" class="head" aria-expanded={open} onClick={() => onSelect(open ? undefined : number)}>
-              <span class={`kind ${kind}`}><Icon name={kind === "summary" ? "summarised" : "offloaded"} /></span>
+            <button
+              type="button"
+              class="head"
+              aria-expanded={open}
+              onClick={() => onSelect(open ? undefined : number)}
+            >
+              <span class={`kind ${kind}`}>
+                <Icon name={kind === "summary" ? "summarised" : "offloaded"} />
+              </span>
               <span class="title">
-                <b>{kind === "summary" ? "Summary" : "Offload"}{manual ? " · /compact" : ""}</b>
-                <span>at message {count(x)}{moved > 0 ? ` · ${plural(moved, "result")} moved out` : ""}{deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}</span>
+                <b>
+                  {kind === "summary" ? "Summary" : "Offload"}
+                  {manual ? " · /compact" : ""}
+                </b>
+                <span>
+                  at message {count(x)}
+                  {moved > 0 ? ` · ${plural(moved, "result")} moved out` : ""}
+                  {deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}
+                </span>
               </span>
               <span class="change number">
-                <b>{count(tokensBefore)} → {count(tokensAfter)}</b>
+                <b>
+                  {count(tokensBefore)} → {count(tokensAfter)}
+                </b>
                 <span>−{percent(tokensBefore === 0 ? 0 : 1 - tokensAfter / tokensBefore)}</span>
               </span>
               <Icon name="chevron" />
@@ -38,8 +62,11 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
             {open && (
               <>
                 <p class="facts">
-                  {count(Math.round(durationMs))} ms · {llmCalls === 0 ? "no model call" : plural(llmCalls, "model call")}
-                  {compaction.problems === 0 ? " · valid for the provider" : ` · ${plural(compaction.problems, "broken rule")}`}
+                  {count(Math.round(durationMs))} ms ·{" "}
+                  {llmCalls === 0 ? "no model call" : plural(llmCalls, "model call")}
+                  {compaction.problems === 0
+                    ? " · valid for the provider"
+                    : ` · ${plural(compaction.problems, "broken rule")}`}
                   {compaction.reason ? ` · ${compaction.reason}` : ""}
                 </p>
                 <CompactionDiff compaction={compaction} onOffload={onOffload} />

@@ -14,15 +14,33 @@ export function Header({ modelLabel, onImport, onModel, onStartOver }: Props) {
       <a class="brand" href="./" aria-label="context-compactor, demo">
         <svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">
           <rect width="24" height="24" rx="5" fill="var(--accent)" />
-          <path d="M6 7.5h12M8.2 12h7.6M10.4 16.5h3.2" stroke="var(--panel)" stroke-width="2.2" stroke-linecap="round" />
+          <path
+            d="M6 7.5h12M8.2 12h7.6M10.4 16.5h3.2"
+            stroke="var(--panel)"
+            stroke-width="2.2"
+            stroke-linecap="round"
+          />
         </svg>
         <span>context-compactor</span>
       </a>
-      <span class="local"><Icon name="lock" /> Runs in this page. No key, no server, nothing leaves it.</span>
+      <span class="local">
+        <Icon name="lock" /> Runs in this page. No key, no server, nothing leaves it.
+      </span>
       <nav class="actions" aria-label="Demo">
-        <button type="button" class="button" onClick={onImport}><Icon name="file" /> <span>Your history</span></button>
-        <button type="button" class="button" onClick={onModel}><Icon name="model" /> <span>{modelLabel}</span></button>
-        <button type="button" class="button" onClick={onStartOver} title="Deletes this session and begins again"><Icon name="restart" /> <span>Start over</span></button>
+        <button type="button" class="button" onClick={onImport}>
+          <Icon name="file" /> <span>Your history</span>
+        </button>
+        <button type="button" class="button" onClick={onModel}>
+          <Icon name="model" /> <span>{modelLabel}</span>
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={onStartOver}
+          title="Deletes this session and begins again"
+        >
+          <Icon name="restart" /> <span>Start over</span>
+        </button>
         <ThemeToggle />
       </nav>
     </header>
@@ -51,7 +69,13 @@ function ThemeToggle() {
     }
   };
   return (
-    <button type="button" class="button icon-only" onClick={toggle} aria-label={`Use the ${other} theme`} title={`Use the ${other} theme`}>
+    <button
+      type="button"
+      class="button icon-only"
+      onClick={toggle}
+      aria-label={`Use the ${other} theme`}
+      title={`Use the ${other} theme`}
+    >
       <Icon name={theme === "dark" ? "sun" : "moon"} />
     </button>
   );

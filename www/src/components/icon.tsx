@@ -27,8 +27,18 @@ export type IconName = keyof typeof PATHS;
 export function Icon({ name }: { name: IconName }) {
   const filled = name === "play" || name === "stop";
   return (
-    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" fill={filled ? "currentColor" : "none"}
-      stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round">
+    <svg
+      class="icon"
+      viewBox="0 0 16 16"
+      width="16"
+      height="16"
+      aria-hidden="true"
+      fill={filled ? "currentColor" : "none"}
+      stroke="currentColor"
+      stroke-width="1.5"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { detectFormat, validateHistory, type Message } from "../engine.js";
 import { parseHistory } from "../logic/import.js";
-import { describe } from "../run/controller.js";
+import { describe } from "../run/describe.js";
 import { Dialog } from "./dialog.js";
 import { count, plural } from "./labels.js";
 
@@ -10,7 +10,11 @@ interface Props {
   onLoad(messages: Message[]): void;
 }
 
-type Found = { messages: Message[]; format: string; problems: { rule: string; index: number; message: string }[] };
+type Found = {
+  messages: Message[];
+  format: string;
+  problems: { rule: string; index: number; message: string }[];
+};
 
 /** Drop, paste or pick a history: a JSON array, `{ "messages": [...] }`, or JSONL. It is checked before it is played. */
 export function ImportDialog({ onClose, onLoad }: Props) {
@@ -39,31 +43,75 @@ export function ImportDialog({ onClose, onLoad }: Props) {
   return (
     <Dialog title="Play your own history" onClose={onClose}>
       <p>
-        OpenAI chat or Anthropic messages, as a JSON array, an object with <code>messages</code>, or JSONL. It stays in this browser: it is read here,
-        kept in this browser's IndexedDB, and deleted by “Start over”.
+        OpenAI chat or Anthropic messages, as a JSON array, an object with <code>messages</code>, or JSONL. It
+        stays in this browser: it is read here, kept in this browser's IndexedDB, and deleted by “Start over”.
       </p>
-      <div class={`drop ${over ? "over" : ""}`}
-        onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-        onDrop={(event) => { event.preventDefault(); setOver(false); void readFile(event.dataTransfer?.files[0]); }}>
-        <textarea rows={7} autofocus spellcheck={false} aria-label="History as JSON or JSONL" onInput={(event) => read(event.currentTarget.value)}
-          placeholder={'[{ "role": "user", "content": "…" }, …]\n\nPaste here, or drop a file.'} />
-        <input ref={picker} type="file" class="hidden" tabIndex={-1} aria-label="History file" accept=".json,.jsonl,.ndjson,.txt,application/json" onChange={(event) => void readFile(event.currentTarget.files?.[0])} />
-        <button type="button" class="button" onClick={() => picker.current?.click()}>Choose a file</button>
+      <div
+        class={`drop ${over ? "over" : ""}`}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          setOver(false);
+          void readFile(event.dataTransfer?.files[0]);
+        }}
+      >
+        <textarea
+          rows={7}
+          autofocus
+          spellcheck={false}
+          aria-label="History as JSON or JSONL"
+          onInput={(event) => read(event.currentTarget.value)}
+          placeholder={'[{ "role": "user", "content": "…" }, …]\n\nPaste here, or drop a file.'}
+        />
+        <input
+          ref={picker}
+          type="file"
+          class="hidden"
+          tabIndex={-1}
+          aria-label="History file"
+          accept=".json,.jsonl,.ndjson,.txt,application/json"
+          onChange={(event) => void readFile(event.currentTarget.files?.[0])}
+        />
+        <button type="button" class="button" onClick={() => picker.current?.click()}>
+          Choose a file
+        </button>
       </div>
-      {error && <p class="error" role="alert">{error}</p>}
+      {error && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
       {found && (
         <div role="status">
-          <p><b>{plural(found.messages.length, "message")}</b>, format <code>{found.format}</code>. {found.problems.length === 0 ? "Valid." : `${plural(found.problems.length, "problem")}:`}</p>
+          <p>
+            <b>{plural(found.messages.length, "message")}</b>, format <code>{found.format}</code>.{" "}
+            {found.problems.length === 0 ? "Valid." : `${plural(found.problems.length, "problem")}:`}
+          </p>
           {found.problems.length > 0 && (
             <ul class="problems">
-              {found.problems.slice(0, 8).map(({ rule, index, message }, i) => <li key={i}><code>{rule}</code> message {count(index)}: {message}</li>)}
+              {found.problems.slice(0, 8).map(({ rule, index, message }, i) => (
+                <li key={i}>
+                  <code>{rule}</code> message {count(index)}: {message}
+                </li>
+              ))}
               {found.problems.length > 8 && <li>and {count(found.problems.length - 8)} more</li>}
             </ul>
           )}
         </div>
       )}
       <footer>
-        <button type="button" class="button primary" disabled={!found} onClick={() => found && onLoad(found.messages)}>Play it</button>
+        <button
+          type="button"
+          class="button primary"
+          disabled={!found}
+          onClick={() => found && onLoad(found.messages)}
+        >
+          Play it
+        </button>
       </footer>
     </Dialog>
   );

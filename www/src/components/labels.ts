@@ -28,4 +28,5 @@ const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumF
 export const count = (value: number): string => numbers.format(value);
 export const percent = (share: number): string => percents.format(share);
 export const short = (value: number): string => compact.format(value);
-export const plural = (value: number, word: string): string => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+export const plural = (value: number, word: string): string =>
+  `${count(value)} ${word}${value === 1 ? "" : "s"}`;

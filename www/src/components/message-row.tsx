@@ -22,14 +22,21 @@ export class MessageRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
     const { entry, message, open, current } = this.props;
     return (
-      next.message !== message || next.open !== open || next.current !== current ||
-      next.entry?.fate !== entry?.fate || next.entry?.ref !== entry?.ref || next.entry?.checkpoint !== entry?.checkpoint
+      next.message !== message ||
+      next.open !== open ||
+      next.current !== current ||
+      next.entry?.fate !== entry?.fate ||
+      next.entry?.ref !== entry?.ref ||
+      next.entry?.checkpoint !== entry?.checkpoint
     );
   }
 
   override render({ index, message, tokens, entry, names, open, current, onToggle, onOffload }: Props) {
     const kind = kindOf(message);
-    const tools = kind === "tool" ? answersOf(message).map((id) => names.get(id) ?? "result") : callsOf(message).map(({ name }) => name);
+    const tools =
+      kind === "tool"
+        ? answersOf(message).map((id) => names.get(id) ?? "result")
+        : callsOf(message).map(({ name }) => name);
     const fate = entry?.fate ?? "verbatim";
     return (
       <li class={`message ${kind} is-${fate} ${current ? "current" : ""}`} id={`message-${index}`}>
@@ -37,7 +44,9 @@ export class MessageRow extends Component<Props> {
           <span class="index number">{index + 1}</span>
           <span class="role">{kind === "tool" ? "result" : kind}</span>
           <span class="what">
-            {[...new Set(tools)].map((tool) => <code key={tool}>{tool}</code>)}
+            {[...new Set(tools)].map((tool) => (
+              <code key={tool}>{tool}</code>
+            ))}
             <span>{previewOf(message)}</span>
           </span>
           <span class="number tokens">{count(tokens)}</span>

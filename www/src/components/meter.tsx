@@ -14,17 +14,32 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
       <div class="reading">
         <span class="label">In context</span>
         <strong>{count(used)}</strong>
-        <span class="of">of {count(max)} tokens · {percent(used / max)}</span>
+        <span class="of">
+          of {count(max)} tokens · {percent(used / max)}
+        </span>
       </div>
 
-      <div class="bar" role="meter" aria-label="Context used" aria-valuemin={0} aria-valuemax={max} aria-valuenow={used}
-        aria-valuetext={`${count(used)} of ${count(max)} tokens, compaction at ${count(threshold)}`}>
+      <div
+        class="bar"
+        role="meter"
+        aria-label="Context used"
+        aria-valuemin={0}
+        aria-valuemax={max}
+        aria-valuenow={used}
+        aria-valuetext={`${count(used)} of ${count(max)} tokens, compaction at ${count(threshold)}`}
+      >
         {categories.map(({ name, tokens }) => (
-          <i key={name} title={`${name}: ${count(tokens)}`} style={{ width: `${(tokens / max) * 100}%`, background: categoryColor(name) }} />
+          <i
+            key={name}
+            title={`${name}: ${count(tokens)}`}
+            style={{ width: `${(tokens / max) * 100}%`, background: categoryColor(name) }}
+          />
         ))}
         <b class="trigger" style={{ left: `${(threshold / max) * 100}%` }} />
       </div>
-      <p class="scale"><span style={{ left: `${(threshold / max) * 100}%` }}>compacts at {count(threshold)}</span></p>
+      <p class="scale">
+        <span style={{ left: `${(threshold / max) * 100}%` }}>compacts at {count(threshold)}</span>
+      </p>
 
       <ul class="categories">
         {categories.map(({ name, tokens }) => (
@@ -42,8 +57,13 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
       </ul>
 
       <div class={`without ${overflowed ? "failed" : ""}`}>
-        <div class="row"><span class="label">Without compaction</span><span class="number">{count(without)}</span></div>
-        <div class="bar thin"><i style={{ width: `${Math.min(100, (without / max) * 100)}%` }} /></div>
+        <div class="row">
+          <span class="label">Without compaction</span>
+          <span class="number">{count(without)}</span>
+        </div>
+        <div class="bar thin">
+          <i style={{ width: `${Math.min(100, (without / max) * 100)}%` }} />
+        </div>
         <p>
           {overflowed
             ? `400 context_length_exceeded: the run would have ended at message ${state.overflowAt ?? sample?.x ?? 0}.`

@@ -9,7 +9,17 @@ export interface Tab<Name extends string> {
 }
 
 /** Tabs with arrow keys, as the ARIA practices describe them. */
-export function Tabs<Name extends string>({ tabs, selected, onSelect, label }: { tabs: Tab<Name>[]; selected: Name; onSelect(name: Name): void; label: string }) {
+export function Tabs<Name extends string>({
+  tabs,
+  selected,
+  onSelect,
+  label,
+}: {
+  tabs: Tab<Name>[];
+  selected: Name;
+  onSelect(name: Name): void;
+  label: string;
+}) {
   const list = useRef<HTMLDivElement>(null);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -24,14 +34,30 @@ export function Tabs<Name extends string>({ tabs, selected, onSelect, label }: {
     <>
       <div class="tabs" role="tablist" aria-label={label} ref={list} onKeyDown={onKeyDown}>
         {tabs.map(({ name, title, badge }) => (
-          <button key={name} type="button" role="tab" id={`tab-${name}`} aria-selected={name === selected}
-            aria-controls={`panel-${name}`} tabIndex={name === selected ? 0 : -1} onClick={() => onSelect(name)}>
-            {title}{badge !== undefined && badge > 0 && <span class="badge number">{badge}</span>}
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            id={`tab-${name}`}
+            aria-selected={name === selected}
+            aria-controls={`panel-${name}`}
+            tabIndex={name === selected ? 0 : -1}
+            onClick={() => onSelect(name)}
+          >
+            {title}
+            {badge !== undefined && badge > 0 && <span class="badge number">{badge}</span>}
           </button>
         ))}
       </div>
       {tabs.map(({ name, content }) => (
-        <div key={name} role="tabpanel" id={`panel-${name}`} class="panel" aria-labelledby={`tab-${name}`} hidden={name !== selected}>
+        <div
+          key={name}
+          role="tabpanel"
+          id={`panel-${name}`}
+          class="panel"
+          aria-labelledby={`tab-${name}`}
+          hidden={name !== selected}
+        >
           {name === selected && content}
         </div>
       ))}

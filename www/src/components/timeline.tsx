@@ -57,15 +57,38 @@ export function Timeline({ state, at, ledger, onCompaction, onOffload }: Props) 
   const found = needle === "" ? undefined : shown.filter(matches).length;
   return (
     <div class="follow">
-      <Find query={query} found={found} inContext={state.context.filter(matches).length} live={state.view === undefined} onQuery={setQuery} />
+      <Find
+        query={query}
+        found={found}
+        inContext={state.context.filter(matches).length}
+        live={state.view === undefined}
+        onQuery={setQuery}
+      />
       <ol class="timeline" ref={list} onScroll={onScroll} aria-label="Messages of the session">
-        {shown.map((message, index) => matches(message) && [
-          <MessageRow key={index} index={index} message={message} tokens={state.weights[index] ?? 0} entry={entries.get(index)} names={names}
-            open={open.has(index)} current={index === at - 1} onToggle={toggle} onOffload={onOffload} />,
-          ...(needle === "" ? (markers.get(index + 1) ?? []) : []).map((compaction) => <Marker key={`c${compaction.number}`} compaction={compaction} onOpen={onCompaction} />),
-        ])}
+        {shown.map(
+          (message, index) =>
+            matches(message) && [
+              <MessageRow
+                key={index}
+                index={index}
+                message={message}
+                tokens={state.weights[index] ?? 0}
+                entry={entries.get(index)}
+                names={names}
+                open={open.has(index)}
+                current={index === at - 1}
+                onToggle={toggle}
+                onOffload={onOffload}
+              />,
+              ...(needle === "" ? (markers.get(index + 1) ?? []) : []).map((compaction) => (
+                <Marker key={`c${compaction.number}`} compaction={compaction} onOpen={onCompaction} />
+              )),
+            ],
+        )}
         {found === 0 && <li class="empty">No message so far says “{query.trim()}”.</li>}
-        {shown.length === 0 && <li class="empty">Press Play: each message of the run appears here with what became of it.</li>}
+        {shown.length === 0 && (
+          <li class="empty">Press Play: each message of the run appears here with what became of it.</li>
+        )}
       </ol>
     </div>
   );
@@ -83,10 +106,23 @@ interface FindProps {
 function Find({ query, found, inContext, live, onQuery }: FindProps) {
   return (
     <div class="find" role="search">
-      <input type="search" value={query} placeholder="Find a fact: FIN-212, integer cents, 0043 …" aria-label="Find a fact in the session" onInput={(event) => onQuery(event.currentTarget.value)} />
+      <input
+        type="search"
+        value={query}
+        placeholder="Find a fact: FIN-212, integer cents, 0043 …"
+        aria-label="Find a fact in the session"
+        onInput={(event) => onQuery(event.currentTarget.value)}
+      />
       <span role="status">
         {found !== undefined && found > 0 && `said in ${plural(found, "message")}`}
-        {found !== undefined && found > 0 && live && (inContext > 0 ? <b class="yes"> · in the context now</b> : <b class="no"> · not in the context now, stored in full</b>)}
+        {found !== undefined &&
+          found > 0 &&
+          live &&
+          (inContext > 0 ? (
+            <b class="yes"> · in the context now</b>
+          ) : (
+            <b class="no"> · not in the context now, stored in full</b>
+          ))}
       </span>
     </div>
   );
@@ -99,8 +135,12 @@ function Marker({ compaction, onOpen }: { compaction: Compaction; onOpen(number:
       <button type="button" onClick={() => onOpen(number)}>
         <Icon name={kind === "summary" ? "summarised" : "offloaded"} />
         <span>{kind === "summary" ? "Summarised" : "Offloaded"}</span>
-        <span class="number">{count(tokensBefore)} → {count(tokensAfter)}</span>
-        <span class="more">what changed <Icon name="chevron" /></span>
+        <span class="number">
+          {count(tokensBefore)} → {count(tokensAfter)}
+        </span>
+        <span class="more">
+          what changed <Icon name="chevron" />
+        </span>
       </button>
     </li>
   );

@@ -9,10 +9,19 @@ export function Working({ busy, onAbort }: { busy: RunState["busy"]; onAbort(): 
   const share = progress && progress.total > 0 ? progress.done / progress.total : undefined;
   return (
     <div class="working" role="status">
-      <span>{label}{progress ? `: ${progress.stage} ${count(progress.done)}/${count(progress.total)}` : "…"}</span>
+      <span>
+        {label}
+        {progress ? `: ${progress.stage} ${count(progress.done)}/${count(progress.total)}` : "…"}
+      </span>
       <progress max={1} {...(share === undefined ? {} : { value: share })} aria-label="Progress" />
-      {progress && <span class="number">{count(progress.tokensBefore)} → {count(progress.tokensNow)}</span>}
-      <button type="button" class="button" onClick={onAbort}><Icon name="stop" /> Abort</button>
+      {progress && (
+        <span class="number">
+          {count(progress.tokensBefore)} → {count(progress.tokensNow)}
+        </span>
+      )}
+      <button type="button" class="button" onClick={onAbort}>
+        <Icon name="stop" /> Abort
+      </button>
     </div>
   );
 }

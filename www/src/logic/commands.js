@@ -54,7 +54,10 @@ export function compactAnswer(result, locale) {
   const number = new Intl.NumberFormat(locale);
   if (!result.success) return failure(result.error ?? new Error(result.reason ?? "the summary was refused"));
   if (result.freedTokens === 0) {
-    return { tone: "idle", text: `Nothing to compact${result.reason ? `: ${result.reason}` : "."}\n${number.format(result.currentTokens)} tokens in context.` };
+    return {
+      tone: "idle",
+      text: `Nothing to compact${result.reason ? `: ${result.reason}` : "."}\n${number.format(result.currentTokens)} tokens in context.`,
+    };
   }
   const deleted = result.deletedFiles.length;
   return {
@@ -97,7 +100,11 @@ export function helpText() {
 
 /** @param {unknown} error @returns {Answer} */
 function failure(error) {
-  const aborted = error instanceof Error && (error.name === "AbortError" || /** @type {{ code?: string }} */ (error).code === "aborted");
-  const why = aborted ? "Stopped." : `Compaction failed: ${error instanceof Error ? error.message : String(error)}`;
+  const aborted =
+    error instanceof Error &&
+    (error.name === "AbortError" || /** @type {{ code?: string }} */ (error).code === "aborted");
+  const why = aborted
+    ? "Stopped."
+    : `Compaction failed: ${error instanceof Error ? error.message : String(error)}`;
   return { tone: "error", text: `${why}\nThe history is unchanged.` };
 }

@@ -22,7 +22,12 @@ export function diffContexts(before, after) {
   for (const part of diffArrays(keysBefore, keysAfter)) {
     const count = part.value.length;
     if (part.added) for (const message of after.slice(a, a + count)) hunks.push({ kind: "added", message });
-    else if (part.removed) hunks.push(...before.slice(b, b + count).map((message) => /** @type {Hunk} */ ({ kind: "removed", messages: [message] })));
+    else if (part.removed)
+      hunks.push(
+        ...before
+          .slice(b, b + count)
+          .map((message) => /** @type {Hunk} */ ({ kind: "removed", messages: [message] })),
+      );
     else hunks.push({ kind: "same", messages: [...after.slice(a, a + count)], from: a });
     if (!part.added) b += count;
     if (!part.removed) a += count;
@@ -68,6 +73,9 @@ function grouped(hunks) {
 /** Line by line within one message. @param {object} before @param {object} after @returns {Line[]} */
 export function diffText(before, after) {
   return diffLines(fullTextOf(before), fullTextOf(after)).flatMap(({ value, added, removed }) =>
-    value.replace(/\n$/, "").split("\n").map((text) => ({ kind: added ? "added" : removed ? "removed" : "same", text })),
+    value
+      .replace(/\n$/, "")
+      .split("\n")
+      .map((text) => ({ kind: added ? "added" : removed ? "removed" : "same", text })),
   );
 }

@@ -15,14 +15,16 @@ export class ImportError extends Error {
 /** @param {string} text @returns {{ messages: object[], source: "array" | "object" | "jsonl" }} */
 export function parseHistory(text) {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
-  if (trimmed === "") throw new ImportError("There is nothing in it. Give a JSON array of messages, or one message a line.");
+  if (trimmed === "")
+    throw new ImportError("There is nothing in it. Give a JSON array of messages, or one message a line.");
   /** @type {unknown} */
   let value;
   try {
     value = JSON.parse(trimmed);
   } catch (error) {
     const lines = trimmed.split(/\r?\n/);
-    if (lines.length < 2 || trimmed.startsWith("[")) throw new ImportError(`This is not valid JSON: ${messageOf(error)}`);
+    if (lines.length < 2 || trimmed.startsWith("["))
+      throw new ImportError(`This is not valid JSON: ${messageOf(error)}`);
     return { messages: checked(lines.flatMap(parseLine)), source: "jsonl" };
   }
   if (Array.isArray(value)) return { messages: checked(value), source: "array" };

@@ -5,7 +5,8 @@
 /** @typedef {"system" | "user" | "assistant" | "tool"} Kind */
 
 /** @param {unknown} value @returns {Record<string, unknown>} */
-const record = (value) => (typeof value === "object" && value !== null ? /** @type {Record<string, unknown>} */ (value) : {});
+const record = (value) =>
+  typeof value === "object" && value !== null ? /** @type {Record<string, unknown>} */ (value) : {};
 /** @param {unknown} value @returns {Record<string, unknown>[]} */
 const blocks = (value) => (Array.isArray(value) ? value.map(record) : []);
 /** @param {unknown} value */
@@ -30,7 +31,11 @@ export function callsOf(message) {
   });
   const anthropic = blocks(content)
     .filter(({ type }) => type === "tool_use")
-    .map(({ id, name, input }) => ({ id: string(id), name: string(name) || "tool", input: JSON.stringify(input ?? {}) }));
+    .map(({ id, name, input }) => ({
+      id: string(id),
+      name: string(name) || "tool",
+      input: JSON.stringify(input ?? {}),
+    }));
   return [...openai, ...anthropic];
 }
 
@@ -38,7 +43,9 @@ export function callsOf(message) {
 export function answersOf(message) {
   const { tool_call_id: id, content } = record(message);
   if (typeof id === "string") return [id];
-  return blocks(content).filter(({ type }) => type === "tool_result").map((block) => string(block.tool_use_id));
+  return blocks(content)
+    .filter(({ type }) => type === "tool_result")
+    .map((block) => string(block.tool_use_id));
 }
 
 /** The readable text of a message, without its calls. @param {object} message @returns {string} */
@@ -69,16 +76,27 @@ export function fullTextOf(message) {
 
 /** One line for a list. @param {object} message @returns {string} */
 export function previewOf(message) {
-  const line = textOf(message).trim().split("\n").find((text) => text.trim() !== "") ?? "";
+  const line =
+    textOf(message)
+      .trim()
+      .split("\n")
+      .find((text) => text.trim() !== "") ?? "";
   if (line !== "") return line.slice(0, 240);
-  return callsOf(message).map(({ input }) => argumentsLine(input)).join(" · ").slice(0, 240);
+  return callsOf(message)
+    .map(({ input }) => argumentsLine(input))
+    .join(" · ")
+    .slice(0, 240);
 }
 
 /** The values of a call's arguments on one line. @param {string} input @returns {string} */
 export function argumentsLine(input) {
   try {
     const values = Object.values(record(JSON.parse(input)));
-    return values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(" ").replace(/\s+/g, " ").slice(0, 160);
+    return values
+      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+      .join(" ")
+      .replace(/\s+/g, " ")
+      .slice(0, 160);
   } catch {
     return input.slice(0, 160);
   }

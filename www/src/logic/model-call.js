@@ -29,19 +29,30 @@ export function buildRequest(endpoint, { system, messages, maxTokens }) {
         ...(system ? { system } : {}),
         messages,
         // A history with tool calls is refused unless the tools are declared.
-        ...(names.length > 0 ? { tools: names.map((name) => ({ name, input_schema: parameters })), tool_choice: { type: "none" } } : {}),
+        ...(names.length > 0
+          ? {
+              tools: names.map((name) => ({ name, input_schema: parameters })),
+              tool_choice: { type: "none" },
+            }
+          : {}),
       },
     };
   }
   return {
     url: endpoint.url,
-    headers: { "content-type": "application/json", ...(endpoint.key ? { authorization: `Bearer ${endpoint.key}` } : {}) },
+    headers: {
+      "content-type": "application/json",
+      ...(endpoint.key ? { authorization: `Bearer ${endpoint.key}` } : {}),
+    },
     body: {
       model: endpoint.model,
       max_tokens: maxTokens,
       messages: system ? [{ role: "system", content: system }, ...messages] : messages,
       ...(names.length > 0
-        ? { tools: names.map((name) => ({ type: "function", function: { name, parameters } })), tool_choice: "none" }
+        ? {
+            tools: names.map((name) => ({ type: "function", function: { name, parameters } })),
+            tool_choice: "none",
+          }
         : {}),
     },
   };
@@ -60,7 +71,12 @@ export function readAnswer(kind, answer) {
 /** @param {Endpoint} endpoint @param {Ask} ask @param {AbortSignal} [signal] @returns {Promise<string>} */
 export async function callModel(endpoint, ask, signal) {
   const { url, headers, body } = buildRequest(endpoint, ask);
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) });
+  const response = await fetch(url, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}: ${text.slice(0, 400)}`);
   return readAnswer(endpoint.kind, JSON.parse(text));

@@ -21,7 +21,9 @@ export function stackedPaths(points, scaleX, scaleY) {
 
 /** @param {readonly { x: number, y: number }[]} points @param {(x: number) => number} scaleX @param {(y: number) => number} scaleY */
 export function linePath(points, scaleX, scaleY) {
-  return points.length > 0 ? `M${points.map(({ x, y }) => `${round(scaleX(x))} ${round(scaleY(y))}`).join("L")}` : "";
+  return points.length > 0
+    ? `M${points.map(({ x, y }) => `${round(scaleX(x))} ${round(scaleY(y))}`).join("L")}`
+    : "";
 }
 
 /** Round tick values from 0 up to `max`. @param {number} max @param {number} count @returns {number[]} */

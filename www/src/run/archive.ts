@@ -30,7 +30,10 @@ function database(): Promise<IDBDatabase> {
   return opening;
 }
 
-async function within<T>(mode: IDBTransactionMode, work: (store: (name: string) => IDBObjectStore) => IDBRequest<T>): Promise<T> {
+async function within<T>(
+  mode: IDBTransactionMode,
+  work: (store: (name: string) => IDBObjectStore) => IDBRequest<T>,
+): Promise<T> {
   const transaction = (await database()).transaction(["runs", "compactions"], mode);
   const request = work((name) => transaction.objectStore(name));
   return new Promise((resolve, reject) => {
@@ -41,7 +44,9 @@ async function within<T>(mode: IDBTransactionMode, work: (store: (name: string) 
 
 const compactionsOf = (id: string) => IDBKeyRange.bound([id], [id, []]);
 
-export async function loadRun(id: string): Promise<{ record: RunRecord; compactions: Compaction[] } | undefined> {
+export async function loadRun(
+  id: string,
+): Promise<{ record: RunRecord; compactions: Compaction[] } | undefined> {
   const record = (await within("readonly", (store) => store("runs").get(id))) as RunRecord | undefined;
   if (!record) return undefined;
   const compactions = await within("readonly", (store) => store("compactions").getAll(compactionsOf(id)));

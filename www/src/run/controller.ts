@@ -6,18 +6,12 @@ import { callModel } from "../logic/model-call.js";
 import { claim, newId, release, remember, rememberedId } from "./address.js";
 import { deleteRun, loadRun, saveCompaction, saveRun, type RunRecord } from "./archive.js";
 import { loadEndpoint, saveEndpoint, summaryOptions, type Endpoint } from "./endpoint.js";
+import { describe } from "./describe.js";
+import { EMPTY } from "./initial.js";
 import { Store } from "./store.js";
 import type { ChatItem, Compaction, LogEntry, Offload, RunState, Sample, SourceName } from "./types.js";
 
-export const WINDOWS = [8_192, 16_384, 32_768, 65_536, 131_072] as const;
-export const SPEEDS = [1, 2, 4, 8, 32] as const;
 const STEP_MS = 1_000;
-
-const EMPTY: RunState = {
-  phase: "opening", error: undefined, id: "", sourceName: "invoicing-run", contextWindow: 32_768, source: [], cursor: 0, log: [], context: [],
-  weights: [], samples: [], compactions: [], offloads: [], ledger: [], usage: undefined, playing: false, speed: 4, view: undefined,
-  busy: undefined, overflowAt: undefined, chat: [], persistent: true,
-};
 
 /** Plays a recorded run into a real session, the way an agent would: append, prepare before each answer, go on. */
 export class RunController extends Store<RunState> {
@@ -43,7 +37,8 @@ export class RunController extends Store<RunState> {
     const id = rememberedId();
     try {
       const known = id === undefined ? undefined : await loadRun(id);
-      if (id === undefined || !known || !(await claim(id))) return await this.begin("invoicing-run", autoplay);
+      if (id === undefined || !known || !(await claim(id)))
+        return await this.begin("invoicing-run", autoplay);
       await this.#restore(id, known.record, known.compactions);
     } catch (error) {
       this.#fail(error);
@@ -51,7 +46,12 @@ export class RunController extends Store<RunState> {
   }
 
   /** A new session on a recorded run, or on the user's own messages. */
-  async begin(sourceName: SourceName, autoplay: boolean, own?: Message[], contextWindow = this.state.contextWindow): Promise<void> {
+  async begin(
+    sourceName: SourceName,
+    autoplay: boolean,
+    own?: Message[],
+    contextWindow = this.state.contextWindow,
+  ): Promise<void> {
     this.pause();
     await this.#exclusive(async () => {
       const id = newId();
@@ -81,11 +81,21 @@ export class RunController extends Store<RunState> {
     const entries = record.entries.slice(0, ledger.length);
     let cursor = entries.filter((entry) => "source" in entry).length;
     while (entries.length < ledger.length && cursor < source.length) entries.push({ source: cursor++ });
-    const log = entries.map((entry) => ("own" in entry ? entry.own : source[entry.source])).filter((message) => message !== undefined);
+    const log = entries
+      .map((entry) => ("own" in entry ? entry.own : source[entry.source]))
+      .filter((message) => message !== undefined);
     this.#entries = entries;
     this.set({
-      log, cursor, ledger, weights: log.map((message) => this.#weigh(message)), samples: record.samples.filter(({ x }) => x <= log.length),
-      compactions: compactions.filter(({ x }) => x <= log.length), offloads: record.offloads.filter(({ x }) => x <= log.length), chat: record.chat, overflowAt: record.overflowAt, usage: session.getContextUsage(),
+      log,
+      cursor,
+      ledger,
+      weights: log.map((message) => this.#weigh(message)),
+      samples: record.samples.filter(({ x }) => x <= log.length),
+      compactions: compactions.filter(({ x }) => x <= log.length),
+      offloads: record.offloads.filter(({ x }) => x <= log.length),
+      chat: record.chat,
+      overflowAt: record.overflowAt,
+      usage: session.getContextUsage(),
     });
     // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
     if (!isExchangeOpen(log)) this.set({ context: (await session.prepare()).messages });
@@ -97,14 +107,21 @@ export class RunController extends Store<RunState> {
   async #open(): Promise<void> {
     const { id, source, contextWindow } = this.state;
     this.#format = detectFormat([...source]);
-    const session = await openSession({ id, contextWindow, format: this.#format, ...summaryOptions(this.endpoint) });
+    const session = await openSession({
+      id,
+      contextWindow,
+      format: this.#format,
+      ...summaryOptions(this.endpoint),
+    });
     session.on("progress", (progress) => {
       if (this.state.busy) this.set({ busy: { ...this.state.busy, progress } });
     });
     session.on("warning", ({ message }) => this.#say({ from: "note", tone: "error", text: message }));
-    session.on("dataloss", ({ reason }) => this.#say({ from: "note", tone: "error", text: `Data was lost: ${reason}` }));
+    session.on("dataloss", ({ reason }) =>
+      this.#say({ from: "note", tone: "error", text: `Data was lost: ${reason}` }),
+    );
     this.#session = session;
-    this.set({ usage: session.getContextUsage(), persistent: typeof indexedDB !== "undefined" });
+    this.set({ usage: session.getContextUsage() });
   }
 
   async #close(): Promise<void> {
@@ -114,14 +131,22 @@ export class RunController extends Store<RunState> {
   }
 
   /** Deletes the session and everything that this page kept about it, then begins again. */
-  async startOver(sourceName = this.state.sourceName, contextWindow = this.state.contextWindow): Promise<void> {
+  async startOver(
+    sourceName = this.state.sourceName,
+    contextWindow = this.state.contextWindow,
+  ): Promise<void> {
     this.pause();
     const { id, source, sourceName: current } = this.state;
     await this.#exclusive(async () => {
       await this.#session?.delete();
       await deleteRun(id);
     }).catch((error: unknown) => this.#fail(error));
-    await this.begin(sourceName, true, sourceName === "own" && current === "own" ? [...source] : undefined, contextWindow);
+    await this.begin(
+      sourceName,
+      true,
+      sourceName === "own" && current === "own" ? [...source] : undefined,
+      contextWindow,
+    );
   }
 
   async setEndpoint(endpoint: Endpoint | undefined): Promise<void> {
@@ -198,7 +223,11 @@ export class RunController extends Store<RunState> {
     this.#entries.push(entry);
     this.#appended = true;
     const { log, context, weights } = this.state;
-    this.set({ log: [...log, message], context: [...context, message], weights: [...weights, this.#weigh(message)] });
+    this.set({
+      log: [...log, message],
+      context: [...context, message],
+      weights: [...weights, this.#weigh(message)],
+    });
     this.#refresh();
     this.#sample();
   }
@@ -213,10 +242,21 @@ export class RunController extends Store<RunState> {
     this.#appended = false;
     this.set({ context: prepared.messages });
     if (prepared.edits.length > 0) {
-      await this.#record({ before, tokensBefore, edits: prepared.edits, result: prepared.result, started, manual: false });
+      await this.#record({
+        before,
+        tokensBefore,
+        edits: prepared.edits,
+        result: prepared.result,
+        started,
+        manual: false,
+      });
     }
     if (prepared.result?.success === false) {
-      this.#say({ from: "note", tone: "error", text: `A summary failed, the history is unchanged: ${prepared.result.error?.message ?? prepared.result.reason ?? ""}` });
+      this.#say({
+        from: "note",
+        tone: "error",
+        text: `A summary failed, the history is unchanged: ${prepared.result.error?.message ?? prepared.result.reason ?? ""}`,
+      });
     }
     return prepared.messages;
   }
@@ -224,7 +264,12 @@ export class RunController extends Store<RunState> {
   // ---- what happened ------------------------------------------------------------------------------------------
 
   async #record(change: {
-    before: Message[]; tokensBefore: number; edits: Edit[]; result: CompactionResult | undefined; started: number; manual: boolean;
+    before: Message[];
+    tokensBefore: number;
+    edits: Edit[];
+    result: CompactionResult | undefined;
+    started: number;
+    manual: boolean;
   }): Promise<void> {
     const session = this.#session;
     if (!session) return;
@@ -233,10 +278,19 @@ export class RunController extends Store<RunState> {
     const { result } = change;
     const summarised = result?.success === true && result.freedTokens > 0;
     const compaction: Compaction = {
-      number: compactions.length + 1, x: log.length, kind: summarised ? "summary" : "offload", manual: change.manual,
-      before: change.before, after: [...context], tokensBefore: change.tokensBefore, tokensAfter: usage?.usedTokens ?? 0,
-      edits: change.edits, deleted: result?.deletedFiles ?? [], llmCalls: result?.llmCalls ?? 0,
-      durationMs: performance.now() - change.started, ledger: [...ledger],
+      number: compactions.length + 1,
+      x: log.length,
+      kind: summarised ? "summary" : "offload",
+      manual: change.manual,
+      before: change.before,
+      after: [...context],
+      tokensBefore: change.tokensBefore,
+      tokensAfter: usage?.usedTokens ?? 0,
+      edits: change.edits,
+      deleted: result?.deletedFiles ?? [],
+      llmCalls: result?.llmCalls ?? 0,
+      durationMs: performance.now() - change.started,
+      ledger: [...ledger],
       problems: validateHistory([...context], this.#format ? { format: this.#format } : {}).problems.length,
       ...(result?.summary === undefined ? {} : { summary: result.summary }),
       ...(result?.reason === undefined ? {} : { reason: result.reason }),
@@ -250,9 +304,12 @@ export class RunController extends Store<RunState> {
   #offloads({ deleted, ledger, x }: Compaction): Offload[] {
     const known = new Map(this.state.offloads.map((offload) => [offload.ref, offload]));
     for (const { ref, index, sha256 } of ledger) {
-      if (ref !== undefined && !known.has(ref)) known.set(ref, { ref, index, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
+      if (ref !== undefined && !known.has(ref))
+        known.set(ref, { ref, index, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
     }
-    return [...known.values()].map((offload) => (deleted.includes(offload.ref) ? { ...offload, retired: true } : offload));
+    return [...known.values()].map((offload) =>
+      deleted.includes(offload.ref) ? { ...offload, retired: true } : offload,
+    );
   }
 
   #refresh(): void {
@@ -264,10 +321,19 @@ export class RunController extends Store<RunState> {
     if (!usage) return;
     const without = weights.reduce((sum, weight) => sum + weight, 0);
     const sample: Sample = {
-      x: log.length, used: usage.usedTokens, without, threshold: usage.threshold, max: usage.maxTokens,
-      categories: usage.categories.filter(({ kind }) => kind === "used").map(({ name, tokens }) => ({ name, tokens })),
+      x: log.length,
+      used: usage.usedTokens,
+      without,
+      threshold: usage.threshold,
+      max: usage.maxTokens,
+      categories: usage.categories
+        .filter(({ kind }) => kind === "used")
+        .map(({ name, tokens }) => ({ name, tokens })),
     };
-    this.set({ samples: [...samples, sample], overflowAt: overflowAt ?? (without > contextWindow ? log.length : undefined) });
+    this.set({
+      samples: [...samples, sample],
+      overflowAt: overflowAt ?? (without > contextWindow ? log.length : undefined),
+    });
   }
 
   /** The text of an offload, read back from the session. */
@@ -313,12 +379,18 @@ export class RunController extends Store<RunState> {
     const format = this.#format;
     if (!endpoint) return this.#say({ from: "info", text: NO_ENDPOINT });
     if ((endpoint.kind === "anthropic") !== (format === "anthropic")) {
-      return this.#say({ from: "info", text: `This conversation is in the ${format} format, the endpoint speaks ${endpoint.kind}. It can write summaries, but not answer here.` });
+      return this.#say({
+        from: "info",
+        text: `This conversation is in the ${format} format, the endpoint speaks ${endpoint.kind}. It can write summaries, but not answer here.`,
+      });
     }
-    while (isExchangeOpen(this.state.log) && this.state.cursor < this.state.source.length) await this.#advance();
+    while (isExchangeOpen(this.state.log) && this.state.cursor < this.state.source.length)
+      await this.#advance();
     await this.#append({ role: "user", content: text }, { own: { role: "user", content: text } });
     const messages = await this.#prepare();
-    const reply = await this.#working("Waiting for the model", (signal) => callModel(endpoint, { messages, maxTokens: 1_024 }, signal));
+    const reply = await this.#working("Waiting for the model", (signal) =>
+      callModel(endpoint, { messages, maxTokens: 1_024 }, signal),
+    );
     const message = { role: "assistant", content: reply };
     await this.#append(message, { own: message });
     this.#say({ from: "model", text: reply });
@@ -360,7 +432,12 @@ export class RunController extends Store<RunState> {
     if (id === "") return;
     this.#saved = performance.now();
     await saveRun(id, {
-      sourceName, contextWindow, entries: [...this.#entries], samples: [...samples], offloads: [...offloads], chat: [...chat],
+      sourceName,
+      contextWindow,
+      entries: [...this.#entries],
+      samples: [...samples],
+      offloads: [...offloads],
+      chat: [...chat],
       ...(sourceName === "own" ? { messages: [...source] } : {}),
       ...(overflowAt === undefined ? {} : { overflowAt }),
     });
@@ -385,15 +462,10 @@ const NO_ENDPOINT =
   "There is no model behind this page. The recorded run plays without one, and the commands work: try /context or /compact.\n" +
   "To chat, add your own endpoint under “Model”. The key stays in this tab and is forgotten when you close it.";
 
-/** Every fact that an error carries: code, message index and field. */
-export function describe(error: unknown): string {
-  if (!CompactionError.isInstance(error)) return error instanceof Error ? error.message : String(error);
-  const place = [error.index === undefined ? "" : `message ${error.index}`, error.field ? `field ${error.field}` : ""].filter((part) => part !== "");
-  return `${error.message}${place.length > 0 ? ` (${place.join(", ")})` : ""} [${error.code}]`;
-}
-
 async function recorded(name: SourceName): Promise<Message[]> {
-  const response = await fetch(`${import.meta.env.BASE_URL}transcripts/${name === "own" ? "invoicing-run" : name}.json`);
+  const response = await fetch(
+    `${import.meta.env.BASE_URL}transcripts/${name === "own" ? "invoicing-run" : name}.json`,
+  );
   if (!response.ok) throw new Error(`The recorded run could not be loaded (${response.status}).`);
   return (await response.json()) as Message[];
 }

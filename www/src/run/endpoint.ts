@@ -30,6 +30,7 @@ export function summaryOptions(endpoint: Endpoint | undefined): CompactOptions {
   return {
     fallback: "extractive",
     retryCount: 2,
-    summarize: ({ system, messages, maxTokens }, { signal }) => callModel(endpoint, { system, messages, maxTokens }, signal),
+    summarize: ({ system, messages, maxTokens }, { signal }) =>
+      callModel(endpoint, { system, messages, maxTokens }, signal),
   };
 }

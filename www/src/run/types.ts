@@ -82,5 +82,4 @@ export interface RunState {
   /** `x` at which the history without compaction passed the window. */
   overflowAt: number | undefined;
   chat: readonly ChatItem[];
-  persistent: boolean;
 }

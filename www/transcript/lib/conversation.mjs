@@ -8,7 +8,12 @@ export function createConversation(random) {
     say: (content) => void messages.push({ role: "assistant", content }),
     /** One assistant step: `calls` are `[tool name, arguments, result]`. */
     step(content, ...calls) {
-      const withIds = calls.map(([name, args, result]) => ({ id: `call_${random.id(24)}`, name, args, result }));
+      const withIds = calls.map(([name, args, result]) => ({
+        id: `call_${random.id(24)}`,
+        name,
+        args,
+        result,
+      }));
       messages.push({
         role: "assistant",
         content: content || null,
@@ -18,7 +23,8 @@ export function createConversation(random) {
           function: { name, arguments: JSON.stringify(args) },
         })),
       });
-      for (const { id, result } of withIds) messages.push({ role: "tool", tool_call_id: id, content: result });
+      for (const { id, result } of withIds)
+        messages.push({ role: "tool", tool_call_id: id, content: result });
     },
   };
 }

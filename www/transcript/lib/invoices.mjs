@@ -64,18 +64,33 @@ const CATALOGUE = [
   ["SHP-0002", "Express shipping", 1_475, 1900],
   ["EBK-0118", "E-book: tax-free device loans", 1_999, 700],
 ];
-const CUSTOMERS = ["Northgate Dental", "Lumen Orthodontics", "Praxis am Kanal", "Studio Kaakzorg", "Harbour Street Clinic",
-  "Dental Lab Weststad", "Greenhill Surgery", "Zahnwerk Mitte", "Three Rivers Practice", "Oosterpoort Tandartsen"];
+const CUSTOMERS = [
+  "Northgate Dental",
+  "Lumen Orthodontics",
+  "Praxis am Kanal",
+  "Studio Kaakzorg",
+  "Harbour Street Clinic",
+  "Dental Lab Weststad",
+  "Greenhill Surgery",
+  "Zahnwerk Mitte",
+  "Three Rivers Practice",
+  "Oosterpoort Tandartsen",
+];
 
 /** Invoices of one month. About one in twelve has totals that differ between paper and ledger. */
 export function createInvoices(random, count) {
   return Array.from({ length: count }, (_, i) => {
     const lines = Array.from({ length: random.int(2, 6) }, () => {
       const [sku, description, unitPrice, taxRate] = random.pick(CATALOGUE);
-      const quantity = sku.startsWith("TRN") || sku.startsWith("WAX") ? random.int(1, 12) * 250 : random.int(1, 9) * 1000;
+      const quantity =
+        sku.startsWith("TRN") || sku.startsWith("WAX") ? random.int(1, 12) * 250 : random.int(1, 9) * 1000;
       return { sku, description, quantity, unitPrice, taxRate };
     });
-    const draft = { lines, discountRate: random.pick([0, 0, 250, 500, 750, 1250, 1750]), reverseCharge: random.int(1, 9) === 1 };
+    const draft = {
+      lines,
+      discountRate: random.pick([0, 0, 250, 500, 750, 1250, 1750]),
+      reverseCharge: random.int(1, 9) === 1,
+    };
     return {
       id: 884_211 + i * 3,
       number: `INV-2025-${String(4_380 + i).padStart(6, "0")}`,

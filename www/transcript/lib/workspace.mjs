@@ -34,8 +34,12 @@ export function createWorkspace(folder) {
     },
     edit(path, before, after) {
       const text = read(path);
-      if (text.split(before).length !== 2) throw new Error(`the scenario's edit of ${path} does not match once`);
-      files.set(path, text.replace(before, () => after));
+      if (text.split(before).length !== 2)
+        throw new Error(`the scenario's edit of ${path} does not match once`);
+      files.set(
+        path,
+        text.replace(before, () => after),
+      );
       const line = text.slice(0, text.indexOf(before)).split("\n").length;
       return `Edited ${path}: replaced ${before.split("\n").length} line(s) at line ${line} with ${after.split("\n").length}.`;
     },
@@ -45,7 +49,9 @@ export function createWorkspace(folder) {
       const found = [];
       for (const [path, text] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
         if (!path.startsWith(under)) continue;
-        text.split("\n").forEach((line, i) => expression.test(line) && found.push(`${path}:${i + 1}:${line}`));
+        text
+          .split("\n")
+          .forEach((line, i) => expression.test(line) && found.push(`${path}:${i + 1}:${line}`));
       }
       return found.length > 0 ? found.join("\n") : "(no matches)";
     },
@@ -54,7 +60,15 @@ export function createWorkspace(folder) {
       const wanted = paths ?? this.changed();
       return wanted
         .map((path) => {
-          const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, committed.get(path) ?? "", read(path), "", "", { context: 3 });
+          const patch = createTwoFilesPatch(
+            `a/${path}`,
+            `b/${path}`,
+            committed.get(path) ?? "",
+            read(path),
+            "",
+            "",
+            { context: 3 },
+          );
           return `diff --git a/${path} b/${path}\n${patch.replace(/^=+\n/, "").replace(/\t(?=\n)/g, "")}`;
         })
         .join("");

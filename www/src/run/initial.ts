@@ -1,0 +1,28 @@
+import type { RunState } from "./types.js";
+
+export const WINDOWS = [8_192, 16_384, 32_768, 65_536, 131_072] as const;
+export const SPEEDS = [1, 2, 4, 8, 32] as const;
+/** Before a session is open. */
+export const EMPTY: RunState = {
+  phase: "opening",
+  error: undefined,
+  id: "",
+  sourceName: "invoicing-run",
+  contextWindow: 32_768,
+  source: [],
+  cursor: 0,
+  log: [],
+  context: [],
+  weights: [],
+  samples: [],
+  compactions: [],
+  offloads: [],
+  ledger: [],
+  usage: undefined,
+  playing: false,
+  speed: 4,
+  view: undefined,
+  busy: undefined,
+  overflowAt: undefined,
+  chat: [],
+};
