@@ -12,10 +12,10 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
   return (
     <div class="meter">
       <div class="reading">
-        <span class="label">In context</span>
+        <span class="label">Tokens in context</span>
         <strong>{count(used)}</strong>
         <span class="of">
-          of {count(max)} tokens · {percent(used / max)}
+          of {count(max)} · {percent(used / max)}
         </span>
       </div>
 
