@@ -3,6 +3,22 @@
 import { call } from "./engine.js";
 
 export * from "./errors.js";
+export {
+  buildSummaryPrompt,
+  compact,
+  detectFormat,
+  estimateTokens,
+  extractiveSummary,
+  optionsFromEnv,
+  planCompaction,
+  repairHistory,
+  splitMessages,
+  validateHistory,
+} from "./history.js";
+export { openSession } from "./session.js";
+export { storeConformance, type ConformanceCase } from "./store/conformance.js";
+export { indexedDbStore } from "./store/indexeddb.js";
+export { memoryStore } from "./store/memory.js";
 export type * from "./types.js";
 
 /** Version of this package, as in `0.1.0`. */

@@ -1,7 +1,11 @@
 /** Public types of context-compactor. Token counts are tokens, times are milliseconds, unless a name says otherwise. */
 
+import type { CompactionError } from "./errors.js";
+
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
+/** A message that a compaction adds: a summary or an acknowledgement. The same shape in every format so far. */
+export type NewMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 /** Wire formats; detected from the messages when `format` is not given. */
 export type Format = "openai-chat" | "anthropic";
 /** Presets; the default is `offload`. */
@@ -162,7 +166,7 @@ export interface LedgerEntry {
 export interface CompactionResult<M = Message> {
   messages: M[];
   success: boolean;
-  error?: Error & { code: string };
+  error?: CompactionError;
   trigger: "auto" | "manual" | "overflow" | "none";
   previousTokens: number;
   currentTokens: number;
@@ -212,13 +216,13 @@ export interface ContextUsage {
 
 export interface Prepared<M = Message> {
   /** What to send now. */
-  messages: M[];
+  messages: (M | NewMessage)[];
   /** The system prompt, when the session has one of its own. */
   system?: string;
   usage: ContextUsage;
   edits: Edit[];
   /** Present when a summary was attempted. */
-  result?: CompactionResult<M>;
+  result?: CompactionResult<M | NewMessage>;
 }
 
 export interface Split<M = Message> {
@@ -322,7 +326,7 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The messages to send now, made to fit as the preset says. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
-  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M>>;
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessage>>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */

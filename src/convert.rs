@@ -46,7 +46,9 @@ fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
 }
 
 fn get(object: &JsValue, name: &str) -> Option<JsValue> {
-    Reflect::get(object, &JsValue::from_str(name)).ok().filter(|value| !value.is_undefined() && !value.is_null())
+    Reflect::get(object, &JsValue::from_str(name))
+        .ok()
+        .filter(|value| !value.is_undefined() && !value.is_null())
 }
 
 fn text(object: &JsValue, name: &str) -> Option<String> {
@@ -166,12 +168,13 @@ pub(crate) fn event(object: &JsValue) -> Event {
         Some("done") => Some(Event::Done),
         Some("number") => number(object, "value").map(Event::Number),
         Some("text") => text(object, "value").map(Event::Text),
-        Some("summary") => {
-            text(object, "text").map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) })
-        }
+        Some("summary") => text(object, "text")
+            .map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) }),
         Some("response") => response(object),
         Some("values") => get(object, "values").and_then(|values| values_of(&values)).map(Event::Values),
-        Some("entries") => get(object, "entries").and_then(|entries| entries_of(&entries)).map(Event::Entries),
+        Some("entries") => {
+            get(object, "entries").and_then(|entries| entries_of(&entries)).map(Event::Entries)
+        }
         Some("failed") => Some(Event::Failed(Failure {
             code: text(object, "code").as_deref().and_then(Code::parse),
             message: text(object, "message").unwrap_or_default(),

@@ -8,13 +8,16 @@ use context_compactor_core::step::{Effect, Event, Machine};
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
+/// Steps a machine of whatever operation.
+type StepFn = dyn FnMut(Option<(u32, Event)>) -> Stepped;
+
 /// What a step led to, before conversion.
 type Stepped = (Vec<(u32, Effect)>, Option<Result<JsValue, JsValue>>);
 
 /// An operation under way.
 #[wasm_bindgen]
 pub struct Operation {
-    step: Box<dyn FnMut(Option<(u32, Event)>) -> Stepped>,
+    step: Box<StepFn>,
 }
 
 impl Operation {

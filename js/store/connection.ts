@@ -25,8 +25,9 @@ export class Connection {
 
   /** The open database; opens it when there is none. Rejects with `store_unavailable`, `schema_too_new` or `closed`. */
   open(): Promise<IDBDatabase> {
-    if (this.#closed)
+    if (this.#closed) {
       return Promise.reject(new CompactionError("closed", "The store was closed: make a new one"));
+    }
     if (this.#opening) return this.#opening;
     const opening = this.#openCompatible();
     this.#opening = opening;

@@ -66,15 +66,23 @@ mod tests {
         let parts = ids
             .iter()
             .map(|id| {
-                Part::ToolCall(ToolCall { id: id.to_string().into(), name: "t".into(), arguments: "{}".into() })
+                Part::ToolCall(ToolCall {
+                    id: id.to_string().into(),
+                    name: "t".into(),
+                    arguments: "{}".into(),
+                })
             })
             .collect();
         Message { role: Role::Assistant, parts }
     }
 
     fn result(id: &str) -> Message<'static> {
-        let result =
-            ToolResult { call_id: id.to_string().into(), text: "r".into(), is_error: false, media: Vec::new() };
+        let result = ToolResult {
+            call_id: id.to_string().into(),
+            text: "r".into(),
+            is_error: false,
+            media: Vec::new(),
+        };
         Message { role: Role::Tool, parts: vec![Part::ToolResult(result)] }
     }
 

@@ -98,7 +98,11 @@ pub fn validate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<Problem>> {
     let options = StandaloneOptions::read(options)?;
     let values = parse(bodies)?;
     if values.is_empty() && options.format.is_none() {
-        return Err(Error::message(0, "", "an empty history is refused by every provider; pass `format` to check it"));
+        return Err(Error::message(
+            0,
+            "",
+            "an empty history is refused by every provider; pass `format` to check it",
+        ));
     }
     let format = format(&values, options.format)?;
     for (index, value) in values.iter().enumerate() {

@@ -449,8 +449,13 @@ fn failure(what: &str, event: Event) -> Failure {
 
 fn answer_error(field: &str, event: &Event) -> Error {
     match event {
-        Event::Failed(failure) => Error::option(field, format!("it threw: {}", failure.message)).caused_by(failure.effect),
-        other => Error::option(field, format!("it must return a finite, non-negative number or a text, not {}", name(other))),
+        Event::Failed(failure) => {
+            Error::option(field, format!("it threw: {}", failure.message)).caused_by(failure.effect)
+        }
+        other => Error::option(
+            field,
+            format!("it must return a finite, non-negative number or a text, not {}", name(other)),
+        ),
     }
 }
 

@@ -15,7 +15,9 @@ fn provider(kind: Kind) -> Provider {
 
 fn ask(provider: &Provider) -> (HttpRequest, Value) {
     let prompt =
-        Prompt { system: "Summarise.".to_owned(), messages: vec!["안녕 \"x\"".to_owned()], max_tokens: 900 };
+        Prompt {
+            system: "Summarise.".to_owned(), messages: vec!["안녕 \"x\"".to_owned()], max_tokens: 900
+        };
     let request = request(provider, &prompt);
     let body = serde_json::from_str(&request.body).unwrap();
     (request, body)
@@ -32,7 +34,10 @@ fn failure(kind: Kind, status: u16, body: &Value) -> Failure {
 #[test]
 fn s1_7_openai_request() {
     let (request, body) = ask(&provider(Kind::Openai));
-    assert_eq!((request.method, request.url.as_str()), ("POST", "https://api.openai.com/v1/chat/completions"));
+    assert_eq!(
+        (request.method, request.url.as_str()),
+        ("POST", "https://api.openai.com/v1/chat/completions")
+    );
     assert_eq!(
         body,
         json!({ "model": "m", "max_completion_tokens": 900, "messages": [
@@ -83,6 +88,7 @@ fn the_callers_headers_win_whatever_their_case() {
 #[test]
 fn keys_are_never_printed() {
     assert!(!format!("{:?}", provider(Kind::Openai)).contains(KEY));
+    assert!(!format!("{:?}", ask(&provider(Kind::Openai)).0).contains(KEY));
     let echo = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}."), "code": "invalid_api_key" } });
     for kind in [Kind::Openai, Kind::Anthropic] {
         let failure = failure(kind, 401, &echo);
@@ -105,7 +111,10 @@ fn a_good_answer_with_its_usage() {
         "usage": { "input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 60,
             "cache_creation_input_tokens": 30 } });
     let usage = Usage { input: 100, output: 20, cache_read: 60, cache_write: 30, reasoning: 0 };
-    assert_eq!(answer(Kind::Anthropic, 200, &body), Ok(Answer { text: "Sum.".to_owned(), usage: Some(usage) }));
+    assert_eq!(
+        answer(Kind::Anthropic, 200, &body),
+        Ok(Answer { text: "Sum.".to_owned(), usage: Some(usage) })
+    );
 }
 
 fn openai(finish: &str, message: Value) -> Value {
@@ -168,7 +177,10 @@ fn refusals_calls_and_silence_are_failures() {
 fn errors_inside_a_good_status_are_errors() {
     let body = json!({ "error": { "code": 502, "message": "Upstream died" }, "choices": [] });
     let failure = failure(Kind::Openai, 200, &body);
-    assert_eq!((failure.message.as_str(), failure.retryable), ("the provider answered 502: Upstream died", true));
+    assert_eq!(
+        (failure.message.as_str(), failure.retryable),
+        ("the provider answered 502: Upstream died", true)
+    );
 }
 
 #[test]
@@ -220,18 +232,34 @@ fn retry_after_in_every_form() {
 fn overflow_is_recognised_by_code_status_and_message() {
     for (status, code, message) in [
         (400, "context_length_exceeded", ""),
-        (400, "", "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000."),
+        (
+            400,
+            "",
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000.",
+        ),
         (400, "", "Your input exceeds the context window of this model."),
         (400, "invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum"),
         (400, "", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
         (413, "request_too_large", "Request exceeds the maximum size"),
-        (400, "INVALID_ARGUMENT", "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."),
-        (400, "", "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
+        (
+            400,
+            "INVALID_ARGUMENT",
+            "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+        ),
+        (
+            400,
+            "",
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        ),
         (400, "", "Please reduce the length of the messages or completion."),
         (400, "", "the request exceeds the available context size, try increasing it"),
         (400, "", "prompt too long; exceeded max context length by 12 tokens"),
         (400, "", "The number of tokens to keep from the initial prompt is greater than the context length"),
-        (400, "", "This endpoint's maximum context length is 131072 tokens. However, you requested about 200000."),
+        (
+            400,
+            "",
+            "This endpoint's maximum context length is 131072 tokens. However, you requested about 200000.",
+        ),
         (400, "ValidationException", "Input is too long for requested model."),
         (400, "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
         (400, "", "prompt token count of 130000 exceeds the limit of 128000"),
@@ -242,8 +270,16 @@ fn overflow_is_recognised_by_code_status_and_message() {
         assert!(is_context_overflow(status, code, message), "{status} {code} {message}");
     }
     for (status, code, message) in [
-        (429, "rate_limit_exceeded", "Rate limit reached: too many tokens per min (TPM), the size limit is 30000"),
-        (400, "invalid_request_error", "max_tokens: 300000 > 64000, which is the maximum allowed number of output tokens"),
+        (
+            429,
+            "rate_limit_exceeded",
+            "Rate limit reached: too many tokens per min (TPM), the size limit is 30000",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "max_tokens: 300000 > 64000, which is the maximum allowed number of output tokens",
+        ),
         (400, "", "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after"),
         (500, "api_error", "Internal server error"),
         (401, "", "Incorrect API key provided"),

@@ -1,6 +1,7 @@
 //! Recorded traffic: what real providers accepted is read without error and breaks no rule of ours.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use context_compactor_core::wire::provider::{Kind, Provider, response};
 use context_compactor_core::wire::{self, Format, Problem};
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
@@ -81,4 +82,47 @@ fn anthropic_requests_are_valid() {
 #[test]
 fn openai_requests_are_valid() {
     assert_clean("wire/pydantic_openai-chat.jsonl.gz", Format::OpenaiChat, "request", &[]);
+}
+
+/// Recorded answers: what ended on its own with prose is an answer, with the provider's own counts.
+fn check_answers(name: &str, kind: Kind, stop: &str, ended: &str, prompt_tokens: &[&str]) {
+    let Some(lines) = lines(name) else { return };
+    let provider = Provider { kind, model: String::new(), url: None, headers: Default::default() };
+    let mut answers = 0;
+    for line in &lines {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let body = &record["response"];
+        let answer = response(&provider, 200, |_| None, &body.to_string(), 0);
+        if body.pointer(stop).and_then(|reason| reason.as_str()) != Some(ended) {
+            assert!(
+                answer.is_err() || body.pointer(stop).is_none_or(|reason| reason.is_null()),
+                "{}",
+                record["id"]
+            );
+        } else if let Ok(answer) = answer {
+            let usage = answer.usage.unwrap();
+            let prompt: u64 = prompt_tokens.iter().filter_map(|path| body.pointer(path)?.as_u64()).sum();
+            assert_eq!((usage.input, usage.cache_read <= usage.input), (prompt, true), "{}", record["id"]);
+            answers += 1;
+        }
+    }
+    assert!(answers > lines.len() / 4, "{answers} answers of {}", lines.len());
+}
+
+#[test]
+fn recorded_answers_are_read() {
+    check_answers(
+        "wire/pydantic_openai-chat.jsonl.gz",
+        Kind::Openai,
+        "/choices/0/finish_reason",
+        "stop",
+        &["/usage/prompt_tokens"],
+    );
+    check_answers(
+        "wire/pydantic_anthropic-messages.jsonl.gz",
+        Kind::Anthropic,
+        "/stop_reason",
+        "end_turn",
+        &["/usage/input_tokens", "/usage/cache_read_input_tokens", "/usage/cache_creation_input_tokens"],
+    );
 }

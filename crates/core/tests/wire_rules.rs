@@ -277,6 +277,8 @@ mod anthropic {
         let mended = repaired(FORMAT, &history);
         assert_eq!(mended.as_array().unwrap().len(), 3, "nothing is lost");
         assert_eq!(mended[0]["role"], "user");
+        let nothing = json!([says(json!([thinking("s")])), user("go")]);
+        assert_eq!(repaired(FORMAT, &nothing), json!([user("go")]), "what goes needs no opening");
         let history = json!([{ "role": "system", "content": "Be brief." }, user("go")]);
         assert_eq!(broken(FORMAT, &history), [("AN1", 0)]);
         assert_eq!(repaired(FORMAT, &history), json!([user("Be brief."), user("go")]));
@@ -366,6 +368,8 @@ mod anthropic {
             user("thanks")
         ]);
         assert_eq!(broken(FORMAT, &paused), []);
+        let paused = json!([user("go"), says(json!([text("I search."), server_call("w")]))]);
+        assert_eq!(broken_strictly(FORMAT, &paused), []);
         let unknown = json!([user("go"), says(json!([{ "type": "hologram", "data": "?" }])), user("nice")]);
         assert_eq!(broken(FORMAT, &unknown), []);
     }

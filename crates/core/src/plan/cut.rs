@@ -73,7 +73,11 @@ fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usiz
 }
 
 /// What a summary would replace now, or why there is nothing to.
-pub(crate) fn propose(context: &Context, settings: &Settings, format: Format) -> Result<Result<Proposal, String>> {
+pub(crate) fn propose(
+    context: &Context,
+    settings: &Settings,
+    format: Format,
+) -> Result<Result<Proposal, String>> {
     let items = context.items();
     let head = context.head();
     let history = items.get(head..).unwrap_or_default();

@@ -72,7 +72,9 @@ pub fn options_from_env<'e>(lookup: impl Fn(&str) -> Option<&'e str>) -> Result<
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse::<u32>() {
             Ok(number) if digits && number >= min => Ok(Some(number)),
-            _ if min == 0 => Err(Error::option(name, format!("must be 0 or a positive whole number, not {text:?}"))),
+            _ if min == 0 => {
+                Err(Error::option(name, format!("must be 0 or a positive whole number, not {text:?}")))
+            }
             _ => Err(Error::option(name, format!("must be a positive whole number, not {text:?}"))),
         }
     };

@@ -79,7 +79,8 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
 /// What a climb would do: the same climb, on a copy.
 pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
-    let (tokens, limit, hard_limit) = (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
+    let (tokens, limit, hard_limit) =
+        (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
     let floor = floor(&copy.state())?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
@@ -115,7 +116,10 @@ struct Floor {
 impl std::fmt::Display for Floor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Floor { fixed, mandatory, total } = self;
-        write!(f, "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}")
+        write!(
+            f,
+            "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}"
+        )
     }
 }
 

@@ -10,7 +10,7 @@ mod reader;
 mod result;
 mod summarise;
 
-pub use env::{EnvOffload, EnvOptions, ENVIRONMENT, options_from_env};
+pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use options::{Fallback, Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{Numbers, OFFLOAD, PRESETS, Preset, Rung};
 pub use result::{CompactionResult, Edit, Plan, RungPlan, Trigger};

@@ -113,7 +113,8 @@ impl Settings {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
         let options = Reader::new(options)?;
-        let presets: Vec<(&str, &'static Preset)> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
+        let presets: Vec<(&str, &'static Preset)> =
+            PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
         let preset = options.choice("preset", &presets)?.unwrap_or(&OFFLOAD);
         let window = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW);
         let output = options
@@ -150,7 +151,9 @@ impl Settings {
             summariser,
             fallback,
             keep: keep(&options, numbers.preserve_count)?,
-            timeout_ms: options.integer("timeoutMs", 1, 86_400_000)?.map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
+            timeout_ms: options
+                .integer("timeoutMs", 1, 86_400_000)?
+                .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
             instructions: options.text("instructions")?.map(str::to_string),
         })
     }

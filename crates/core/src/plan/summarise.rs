@@ -177,7 +177,9 @@ async fn write(
                 }
                 Err(error) => failed = Some(error),
             },
-            Err(error) if error.code == Code::Aborted || settings.fallback == Fallback::None => return Err(error),
+            Err(error) if error.code == Code::Aborted || settings.fallback == Fallback::None => {
+                return Err(error);
+            }
             Err(error) => failed = Some(error),
         }
     }
@@ -329,7 +331,8 @@ impl Attempt {
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
-        let error = Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
+        let error =
+            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
         Attempt {
             aborted: code == Some(Code::Aborted),
             overflow,

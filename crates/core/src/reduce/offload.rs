@@ -71,7 +71,8 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
     for blob in &planned.blobs {
         let value = wire::parse(place.index, &body)?;
         let text = reference_text(&blob.offload.reference);
-        let json = state.format().wire().with_result_text(&value, blob.offload.nth, &text).ok_or_else(broken)?;
+        let json =
+            state.format().wire().with_result_text(&value, blob.offload.nth, &text).ok_or_else(broken)?;
         body = Rc::from(json);
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
@@ -86,7 +87,13 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> 
     let moves = propose(&held.state())?;
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, tokens_now| {
-        io.tell(Effect::Progress(Progress { stage: Stage::Offload, done, total, tokens_before: before, tokens_now }));
+        io.tell(Effect::Progress(Progress {
+            stage: Stage::Offload,
+            done,
+            total,
+            tokens_before: before,
+            tokens_now,
+        }));
     };
     let mut edit = Edit { rung: Rung::Offload.as_str(), indices: Vec::new(), tokens_freed: 0, detail: None };
     if moves.is_empty() {
@@ -97,7 +104,8 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> 
     match store(io, held, &moves, trigger).await {
         Ok(()) => {
             count = total;
-            edit.indices = moves.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index).collect();
+            edit.indices =
+                moves.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index).collect();
         }
         Err(error) if concerns_one_item(&error) && total > 1 => {
             // Blob by blob: whatever the store takes is moved.
@@ -143,7 +151,8 @@ fn concerns_one_item(error: &Error) -> bool {
 
 fn warn(io: &Io, planned: &Move, error: Error) {
     let index = planned.item.origin.place().map_or(0, |place| place.index);
-    let message = format!("a result of message {index} could not be stored and stays in the context: {error}");
+    let message =
+        format!("a result of message {index} could not be stored and stays in the context: {error}");
     io.log(Level::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
@@ -184,4 +193,3 @@ pub(crate) fn restored(state: &State, item: &Item, texts: &[String]) -> Result<R
     }
     Ok(body)
 }
-

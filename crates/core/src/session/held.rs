@@ -22,7 +22,11 @@ struct Shared {
 
 impl Slot {
     pub(crate) fn new(state: State) -> Self {
-        Slot(Rc::new(Shared { state: RefCell::new(state), taken: Cell::new(false), closed: Cell::new(false) }))
+        Slot(Rc::new(Shared {
+            state: RefCell::new(state),
+            taken: Cell::new(false),
+            closed: Cell::new(false),
+        }))
     }
 
     /// Takes the state for an operation.
@@ -36,7 +40,10 @@ impl Slot {
     fn lift(&self) -> Result<()> {
         self.check_open()?;
         if self.0.taken.replace(true) {
-            return Err(Error::new(Code::Conflict, "another call on this session is under way; await it first"));
+            return Err(Error::new(
+                Code::Conflict,
+                "another call on this session is under way; await it first",
+            ));
         }
         Ok(())
     }
@@ -125,7 +132,10 @@ impl Held {
         if self.state().row.generation == self.released_at {
             Ok(())
         } else {
-            Err(Error::new(Code::Conflict, "the context was changed elsewhere while the summary was written; try again"))
+            Err(Error::new(
+                Code::Conflict,
+                "the context was changed elsewhere while the summary was written; try again",
+            ))
         }
     }
 }

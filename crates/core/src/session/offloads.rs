@@ -57,7 +57,8 @@ pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> 
     }
     let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     let head: BlobHead = record::decode(&head.ok_or_else(not_found)?, "offload")?;
-    let corrupt = || Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"));
+    let corrupt =
+        || Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"));
     let mut bytes = Vec::with_capacity(head.bytes);
     let mut part = 1;
     while part <= head.parts {

@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Messages of one batch. A call with more is written in several, each of which is whole.
+const BATCH: usize = 4_000;
+
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -108,11 +111,8 @@ impl Session {
             let now = io.now().await?;
             let mut state = State::new(sid, id, secret, settings, now);
             state.load(&io).await?;
-            let opened = Opened {
-                id: state.row.id.clone(),
-                format: state.row.format,
-                messages: state.row.messages,
-            };
+            let opened =
+                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
             Ok((Session { slot: Slot::new(state) }, opened))
         })
     }
@@ -165,7 +165,8 @@ impl Session {
             let held = slot.take()?;
             let stored = held.state().row.messages;
             let given = known + bodies.len();
-            let diverged = if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
+            let diverged =
+                if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
             if let Some(index) = diverged {
                 return Ok(Synced {
                     appended: 0,
@@ -282,9 +283,9 @@ impl Session {
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
     let done = plan::climb(io, held, climb).await?;
-    let result = done
-        .result
-        .ok_or_else(|| Error::new(Code::InvalidOption, "this preset has no rung that summarises the history"))?;
+    let result = done.result.ok_or_else(|| {
+        Error::new(Code::InvalidOption, "this preset has no rung that summarises the history")
+    })?;
     Ok(Compacted { items: out(held.context().items()), result })
 }
 
@@ -315,8 +316,12 @@ async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Res
         }
         measured.push((body, size));
     }
-    let batch = io.new_id().await?;
-    held.append(io, &measured, &batch).await
+    let mut seqs = Vec::with_capacity(measured.len());
+    for batch in measured.chunks(BATCH) {
+        let batch_id = io.new_id().await?;
+        seqs.extend(held.append(io, batch, &batch_id).await?);
+    }
+    Ok(seqs)
 }
 
 /// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
@@ -395,7 +400,10 @@ fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
     }
     let (repaired, changes) = wire.repair(&values);
     for change in &changes {
-        let message = format!("message {} of the context is not sent as it is ({}): {}", change.index, change.rule, change.message);
+        let message = format!(
+            "message {} of the context is not sent as it is ({}): {}",
+            change.index, change.rule, change.message
+        );
         io.log(Level::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
     }

@@ -215,8 +215,9 @@ pub(crate) enum StoredItem {
 /// The stored form of items; neighbouring messages become runs.
 pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
     let raw = |body: &Rc<str>| {
-        RawValue::from_string(body.to_string())
-            .map_err(|error| Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}")))
+        RawValue::from_string(body.to_string()).map_err(|error| {
+            Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}"))
+        })
     };
     let mut stored: Vec<StoredItem> = Vec::new();
     for item in items {
@@ -258,9 +259,10 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
     for item in stored {
         match item {
             StoredItem::Messages(seq, index, count) => {
-                items.extend((0..count).map(|n| {
-                    (Origin::Message(Place { seq: seq + n as u64, index: index + n }), None)
-                }));
+                items.extend(
+                    (0..count)
+                        .map(|n| (Origin::Message(Place { seq: seq + n as u64, index: index + n }), None)),
+                );
             }
             StoredItem::Offloaded { seq, index, body, offloads } => {
                 items.push((Origin::Offloaded { place: Place { seq, index }, offloads }, Some(text(&body))));
@@ -319,7 +321,10 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
-            format!("a {what} was written by schema {v}, this release reads up to {}99: update the library", SCHEMA / 100),
+            format!(
+                "a {what} was written by schema {v}, this release reads up to {}99: update the library",
+                SCHEMA / 100
+            ),
         ));
     }
     serde_json::from_slice(bytes).map_err(corrupt)

@@ -141,7 +141,14 @@ impl State {
     }
 
     /// Serialises a log row and moves `row` behind it.
-    fn log_row(&self, row: &mut SessionRow, id: String, kind: Kind, at: u64, body: &str) -> Result<(Key, Vec<u8>)> {
+    fn log_row(
+        &self,
+        row: &mut SessionRow,
+        id: String,
+        kind: Kind,
+        at: u64,
+        body: &str,
+    ) -> Result<(Key, Vec<u8>)> {
         let body: &RawValue = serde_json::from_str(body)
             .map_err(|error| Error::new(Code::Poisoned, format!("a record's body is not JSON: {error}")))?;
         let (bytes, hash) = record::write_row(&LogRow {

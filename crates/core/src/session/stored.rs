@@ -55,7 +55,8 @@ impl Held {
         };
         let moved = row.generation != copy.row.generation;
         // Steps are counted in memory between commits; nobody else counts them down.
-        let (steps, attempted_at) = (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
+        let (steps, attempted_at) =
+            (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         if moved {
             copy.load(io).await?;
         } else {
@@ -72,14 +73,20 @@ impl Held {
     }
 
     /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their log positions.
-    pub(crate) async fn append(&self, io: &Io, bodies: &[(Rc<str>, Size)], batch_id: &str) -> Result<Vec<u64>> {
+    pub(crate) async fn append(
+        &self,
+        io: &Io,
+        bodies: &[(Rc<str>, Size)],
+        batch_id: &str,
+    ) -> Result<Vec<u64>> {
         for race in 0..=RACES {
             let now = io.now().await?;
             let (batch, row, items) = self.state().append_batch(bodies, batch_id, now)?;
             let durable = self.state().durable;
             match if durable { io.commit(batch).await } else { Ok(()) } {
                 Ok(()) => {
-                    let seqs = items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                    let seqs =
+                        items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
                     let mut state = self.state_mut();
                     state.row = row;
                     for item in items {
@@ -207,7 +214,8 @@ async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> 
     let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
     let mut context: Vec<Unread> = Vec::new();
     for bytes in rows {
-        let bytes = bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
         let view: ViewRow = record::decode(&bytes, "view")?;
         if let Some(whole) = view.whole {
             context = record::load_items(whole);
@@ -267,7 +275,9 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
                 missing.push((items.len(), place.seq));
                 items.push((origin, Rc::from("")));
             }
-            (None, None) => return Err(Error::new(Code::StoreCorrupt, "a view holds an item without a body")),
+            (None, None) => {
+                return Err(Error::new(Code::StoreCorrupt, "a view holds an item without a body"));
+            }
         }
     }
     for page in missing.chunks(256) {

@@ -20,7 +20,7 @@ pub fn detect(messages: &[Value<'_>]) -> Result<Format> {
     match (with(Evidence::Certain).as_slice(), with(Evidence::Possible).as_slice()) {
         ([format], _) => Ok(*format),
         ([], [format, ..]) => Ok(*format),
-        ([], []) => unknown("no known format has messages of this shape"),
+        ([], []) => unknown("no known format has messages of this shape, or they mix the fields of several"),
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|format| format.as_str()).collect();
             unknown(&format!("the messages carry fields of {}", names.join(" and ")))

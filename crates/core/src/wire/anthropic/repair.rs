@@ -26,9 +26,10 @@ fn mend(repair: &mut Repair<'_>) {
         |values| {
             let mut findings = rules::find(values);
             findings.retain(|found| !(opened.get() && found.fix == Fix::OpenWithUser));
-            // Moving results needs the positions that every other mend may change: it waits for its own round.
-            if findings.iter().any(|found| !matches!(found.fix, Fix::ResultsFirst(_))) {
-                findings.retain(|found| !matches!(found.fix, Fix::ResultsFirst(_)));
+            // What other mends may make needless, or whose positions they may change, waits for its own round.
+            let waits = |fix: &Fix| matches!(fix, Fix::ResultsFirst(_) | Fix::OpenWithUser);
+            if findings.iter().any(|found| !waits(&found.fix)) {
+                findings.retain(|found| !waits(&found.fix));
             }
             findings
         },

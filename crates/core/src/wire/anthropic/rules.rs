@@ -257,29 +257,28 @@ fn answers<'a>(turn: &Turn<'a>, open: &mut HashMap<Cow<'a, str>, bool>, findings
 /// AN3. A turn that also calls the app's tools, or the last one, may be paused before its server tools answered:
 /// their results then open the next turn.
 fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
-    let mut open: Vec<(Cow<'_, str>, &Block<'_>)> = Vec::new();
+    let mut open: HashMap<Cow<'_, str>, Vec<&Block<'_>>> = HashMap::new();
     let assistants = turns.iter().enumerate().filter(|(_, turn)| turn.side == Side::Assistant);
     for (at, turn) in assistants {
         for block in &turn.blocks {
             if is_server_call(&block.kind) {
-                open.push((block.field("id").unwrap_or_default(), block));
+                open.entry(block.field("id").unwrap_or_default()).or_default().push(block);
             } else if is_server_result(&block.kind) {
                 let id = block.field("tool_use_id").unwrap_or_default();
-                match open.iter().rposition(|(call, _)| *call == id) {
-                    Some(call) => drop(open.remove(call)),
-                    None => {
-                        let what =
-                            format!("answers the server tool call `{id}`, which does not stand before it");
-                        findings.block(block, "AN3", what);
-                    }
+                if open.get_mut(&id).and_then(Vec::pop).is_none() {
+                    let what = format!(
+                        "answers the server tool call `{id}`, which does not stand before it; remove it"
+                    );
+                    findings.block(block, "AN3", what);
                 }
             }
         }
         let paused = at + 1 == turns.len() || turn.blocks.iter().any(|block| block.kind == "tool_use");
         if !paused {
-            for (id, block) in open.drain(..) {
-                let what = format!("the server tool call `{id}` has no result in its message; remove it");
-                findings.block(block, "AN3", what);
+            let mut unanswered: Vec<&Block<'_>> = open.drain().flat_map(|(_, calls)| calls).collect();
+            unanswered.sort_by_key(|block| (block.position, block.nth));
+            for block in unanswered {
+                findings.block(block, "AN3", "the server tool call has no result in its message; remove it");
             }
         }
     }
@@ -324,10 +323,12 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
             }
         }
     }
-    if let Some(Turn { side: Side::Assistant, positions, .. }) = turns.last() {
-        for &index in positions.iter().rev().take(1) {
-            report("AN5", index, "newer models refuse a final message of the assistant (prefill); remove it");
-        }
+    // A turn that a server tool paused is sent back as it is.
+    if let Some(Turn { side: Side::Assistant, blocks, .. }) = turns.last()
+        && let Some(block) = blocks.last().filter(|block| !is_server_call(&block.kind))
+    {
+        let what = "newer models refuse a final message of the assistant (prefill); remove it";
+        report("AN5", block.position, what);
     }
     let last = turns.iter().rfind(|turn| turn.side == Side::Assistant);
     if let Some(Turn { positions, blocks, .. }) = last

@@ -1,0 +1,168 @@
+/** What needs no session: counting, cutting, prompting, checking, and compacting once. */
+
+import { decode, pack } from "./codec.js";
+import { drive, driveSync, run } from "./driver.js";
+import { CompactionError } from "./errors.js";
+import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import { estimateText } from "./text.js";
+import type {
+  CompactionResult,
+  CompactOptions,
+  Estimator,
+  Format,
+  Keep,
+  Message,
+  NewMessage,
+  Plan,
+  Preset,
+  Problem,
+  Split,
+  SummaryRequest,
+} from "./types.js";
+
+/** Estimated tokens of a text, a message or a history. */
+export function estimateTokens(
+  input: string | Message | readonly Message[],
+  options: { estimator?: Estimator; format?: Format; model?: string } = {},
+): number {
+  if (typeof input === "string") return estimateText(input, options.estimator);
+  const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options);
+  return tokens.reduce((sum, tokens) => sum + tokens, 0);
+}
+
+function estimate(messages: readonly Message[], options: { estimator?: Estimator; format?: Format }): Uint32Array {
+  const { bytes, ends } = packed(messages);
+  const { estimator, format } = options;
+  return run((engine) => engine.estimateMessages(bytes, ends, { estimator, format }));
+}
+
+function packed(messages: readonly unknown[]): ReturnType<typeof pack> {
+  if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
+  return pack(messages);
+}
+
+/** Where to cut a history so that `keep` (default: the last 5 messages) stays. No tool call is parted from its result
+ *  (`S1.5`); a `pinned` message stays wherever it stands, with its exchange. */
+export function splitMessages<M extends Message>(
+  messages: readonly M[],
+  options: { keep?: Keep; format?: Format; pinned?: (message: M, index: number) => boolean } = {},
+): Split<M> {
+  const { bytes, ends } = packed(messages);
+  const { keep, format, pinned } = options;
+  const stay = pinned ? messages.flatMap((message, index) => (pinned(message, index) ? [index] : [])) : [];
+  const cut = run((engine) => engine.splitMessages(bytes, ends, Uint32Array.from(stay), { keep, format })) as {
+    boundary: number;
+    requested: number;
+    pinned: number[];
+  };
+  const staying = new Set(cut.pinned);
+  const split: Split<M> = {
+    toCompress: messages.filter((_, index) => index < cut.boundary && !staying.has(index)),
+    toPreserve: messages.filter((_, index) => index >= cut.boundary || staying.has(index)),
+    boundary: cut.boundary,
+    requested: cut.requested,
+  };
+  if (cut.boundary !== cut.requested) {
+    split.reason = `moved from ${cut.requested} to ${cut.boundary} so that no tool call is parted from its result`;
+  }
+  return split;
+}
+
+/** What to ask a summariser (`S1.7`): the conversation is fenced as data, and the whole fits `maxInputTokens`. */
+export function buildSummaryPrompt(
+  messages: readonly Message[],
+  options: {
+    preset?: Preset;
+    format?: Format;
+    instructions?: string;
+    previousSummary?: string;
+    targetTokens?: number;
+    maxInputTokens?: number;
+  } = {},
+): SummaryRequest {
+  const { bytes, ends } = packed(messages);
+  return run((engine) => engine.buildSummaryPrompt(bytes, ends, { ...options })) as SummaryRequest;
+}
+
+/** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
+export function extractiveSummary(
+  messages: readonly Message[],
+  options: { targetTokens?: number; format?: Format } = {},
+): string {
+  const { bytes, ends } = packed(messages);
+  return run((engine) => engine.extractiveSummary(bytes, ends, { ...options }));
+}
+
+/** The format of a history. Plain roles and texts read as `openai-chat`; an empty history is an error. */
+export function detectFormat(messages: readonly Message[]): Format {
+  const { bytes, ends } = packed(messages);
+  return run((engine) => engine.detectFormat(bytes, ends)) as Format;
+}
+
+/** The provider's rules that a history breaks; `strict` adds those that only some servers enforce. */
+export function validateHistory(
+  messages: readonly Message[],
+  options: { format?: Format; strict?: boolean } = {},
+): { valid: boolean; problems: Problem[] } {
+  const { bytes, ends } = packed(messages);
+  const problems = run((engine) => engine.validateHistory(bytes, ends, { ...options })) as Problem[];
+  return { valid: problems.length === 0, problems };
+}
+
+/** The smallest change that makes a history acceptable (`S1.15`); untouched messages are the same objects. */
+export function repairHistory<M extends Message>(
+  messages: readonly M[],
+  options: { format?: Format } = {},
+): { messages: (M | NewMessage)[]; changes: Problem[] } {
+  const { bytes, ends } = packed(messages);
+  const repaired = run((engine) => engine.repairHistory(bytes, ends, { ...options })) as {
+    parts: ({ keep: number } | { body: string })[];
+    changes: Problem[];
+  };
+  const parts = repaired.parts.map((part) =>
+    "keep" in part ? (messages[part.keep] as M) : (decode(part.body) as NewMessage),
+  );
+  return { messages: parts, changes: repaired.changes };
+}
+
+/** Options from an environment record such as `process.env` or a Worker's `env` (`S1.12`). */
+export function optionsFromEnv(environment: Record<string, unknown>): CompactOptions {
+  return run((engine) => engine.optionsFromEnv(environment)) as CompactOptions;
+}
+
+/**
+ * Compacts a history once, whatever its size, storing nothing. Kept messages are the same objects. When no summary
+ * could be had the result says so and its messages are those that were given.
+ */
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  options: CompactOptions = {},
+): Promise<CompactionResult<M | NewMessage>> {
+  const { bytes, ends } = packed(messages);
+  const given = engineOptions(options);
+  options.signal?.throwIfAborted();
+  const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
+  const operation = run((engine) => engine.compactOnce(bytes, ends, given));
+  let thrown = new Map<number, unknown>();
+  const { items, result } = await drive<{ items: Item[]; result: EngineResult }>(operation, host, (_, causes) => {
+    thrown = causes;
+  });
+  const kept = items.map((item) =>
+    item.seq === undefined ? (decode(item.body ?? "null") as NewMessage) : (messages[item.seq] as M),
+  );
+  return toResult(result, kept, thrown);
+}
+
+/** What a session with these messages would do at its next `prepare`. No model is called. */
+export function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Plan {
+  const { bytes, ends } = packed(messages);
+  const given = engineOptions(options);
+  const host = hostOf(options, (whose, at, body) =>
+    whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
+  );
+  return driveSync<Plan>(
+    run((engine) => engine.planOnce(bytes, ends, given)),
+    host,
+  );
+}
+

@@ -1,0 +1,370 @@
+/** Sessions: the engine's handle, the app's own objects, and the order of calls. */
+
+import { decode, encode, pack } from "./codec.js";
+import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
+import { call } from "./engine.js";
+import { CompactionError } from "./errors.js";
+import { Mutex } from "./mutex.js";
+import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import { indexedDbStore } from "./store/indexeddb.js";
+import { memoryStore } from "./store/memory.js";
+import type {
+  CompactionResult,
+  ContextUsage,
+  Edit,
+  Format,
+  LedgerEntry,
+  Message,
+  NewMessage,
+  Plan,
+  Prepared,
+  Session,
+  SessionEvents,
+  SessionOptions,
+  Store,
+} from "./types.js";
+import type { Operation, Session as Handle } from "./wasm/core.js";
+
+interface Opened {
+  id: string;
+  format?: Format;
+  messages: number;
+  handle: Handle;
+}
+
+interface Placed {
+  seqs: number[];
+  format?: Format;
+}
+
+/**
+ * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB where there is one, else in
+ * memory.
+ */
+export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
+  const given = engineOptions(options);
+  const { id, systemPrompt } = options;
+  if (id !== undefined && (typeof id !== "string" || id === "")) {
+    throw new CompactionError("invalid_option", "id: must be a text that is not empty", { field: "id" });
+  }
+  checkSystemPrompt(systemPrompt);
+  const session = new LiveSession<M>(options, chooseStore(options.store));
+  await session.open(given, id);
+  return session;
+}
+
+function checkSystemPrompt(systemPrompt: unknown): void {
+  if (systemPrompt !== undefined && typeof systemPrompt !== "string" && typeof systemPrompt !== "function") {
+    throw new CompactionError("invalid_option", "systemPrompt: must be a text or a function that returns one", {
+      field: "systemPrompt",
+    });
+  }
+}
+
+function chooseStore(store: SessionOptions["store"]): Store {
+  if (store === "memory") return memoryStore();
+  if (store === "indexeddb") return indexedDbStore();
+  if (store === undefined) return typeof indexedDB === "undefined" ? memoryStore() : indexedDbStore();
+  if (typeof store === "object" && typeof store.commit === "function") return store;
+  throw new CompactionError("invalid_option", 'store: must be a Store, "memory" or "indexeddb"', { field: "store" });
+}
+
+class LiveSession<M extends Message> implements Session<M> {
+  readonly #options: SessionOptions;
+  readonly #store: Store;
+  readonly #host: Host;
+  /** Whole calls that change the context, one after the other. */
+  readonly #turn = new Mutex();
+  /** The engine's state. Given away while a summariser works, so that appends need not wait for it. */
+  readonly #state = new Mutex();
+  /** The app's own objects by log position. */
+  readonly #held = new Map<number, M>();
+  /** The same by index, to recognise a history that is handed over again. */
+  #known: (M | undefined)[] = [];
+  /** Messages of the operation under way that have no log position yet. */
+  #incoming: readonly M[] = [];
+  /** Messages of ours by their text: handed out again as the same objects. */
+  #ours = new Map<string, Message>();
+  readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
+  #handle!: Handle;
+  #id = "";
+  #format: Format | undefined;
+  #closed = false;
+
+  constructor(options: SessionOptions, store: Store) {
+    this.#options = options;
+    this.#store = store;
+    this.#host = {
+      ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
+      store,
+      notify: (notice) => this.#notify(notice),
+    };
+    const { onProgress } = options;
+    this.#host.onProgress = (progress) => {
+      onProgress?.(progress);
+      this.#emit("progress", progress);
+    };
+  }
+
+  async open(options: object, id: string | undefined): Promise<void> {
+    const opened = await drive<Opened>(
+      run((engine) => engine.Session.open(options, id)),
+      this.#host,
+    );
+    this.#handle = opened.handle;
+    this.#id = opened.id;
+    this.#format = opened.format;
+    this.#known = new Array<M | undefined>(opened.messages).fill(undefined);
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get format(): Format | undefined {
+    return this.#format;
+  }
+
+  append(...messages: M[]): Promise<void> {
+    return this.#queued(this.#state, async () => {
+      const { bytes, ends } = pack(messages);
+      this.#incoming = messages;
+      this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
+    });
+  }
+
+  sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
+    return this.#queued(this.#state, async () => {
+      if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
+      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known === messages[at]);
+      const known = same ? this.#known.length : 0;
+      const { bytes, ends } = pack(messages.slice(known));
+      this.#incoming = messages.slice(this.#known.length);
+      const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
+        (handle) => handle.sync(known, bytes, ends),
+      );
+      if (diverged !== undefined) return { appended, diverged };
+      // What was read from the store is held as the app's own objects from now on.
+      if (!same) this.#known = messages.slice(0, this.#known.length);
+      this.#place(this.#incoming as readonly M[], placed);
+      return { appended };
+    });
+  }
+
+  prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
+    return this.#exclusive(options.signal, async (host) => {
+      const { trigger = "auto", tools } = options;
+      if (trigger !== "auto" && trigger !== "overflow") {
+        throw new CompactionError("invalid_option", 'trigger: must be "auto" or "overflow"', { field: "trigger" });
+      }
+      const system = this.#systemPrompt();
+      const fixed = [system ?? "", tools === undefined ? "" : encode(tools, 0)];
+      let thrown = new Map<number, unknown>();
+      const { items, usage, edits, result } = await this.#drive<{
+        items: Item[];
+        usage: ContextUsage;
+        edits: Edit[];
+        result?: EngineResult;
+      }>((handle) => handle.prepare(trigger === "overflow", fixed), host, (causes) => (thrown = causes));
+      const messages = this.#messages(items);
+      return {
+        messages,
+        usage,
+        edits,
+        ...(system === undefined ? {} : { system }),
+        ...(result ? { result: toResult(result, messages, thrown) } : {}),
+      };
+    });
+  }
+
+  compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessage>> {
+    return this.#exclusive(options.signal, async (host) => {
+      let thrown = new Map<number, unknown>();
+      const { items, result } = await this.#drive<{ items: Item[]; result: EngineResult }>(
+        (handle) => handle.compact(options.instructions?.trim() || undefined),
+        host,
+        (causes) => (thrown = causes),
+      );
+      return toResult(result, this.#messages(items), thrown);
+    });
+  }
+
+  plan(): Plan {
+    this.#checkOpen();
+    return driveSync(
+      run(() => this.#handle.plan()),
+      this.#host,
+    );
+  }
+
+  getContextUsage(): ContextUsage {
+    this.#checkOpen();
+    return run(() => this.#handle.usage()) as ContextUsage;
+  }
+
+  explain(): LedgerEntry[] {
+    this.#checkOpen();
+    return run(() => this.#handle.explain()) as LedgerEntry[];
+  }
+
+  read(ref: string, range: { offset?: number; limit?: number } = {}): Promise<string> {
+    return this.#queued(this.#state, () => {
+      const { offset = 0, limit } = range;
+      for (const [name, value] of Object.entries({ offset, limit })) {
+        if (value !== undefined && !(Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) {
+          throw new CompactionError("invalid_option", `${name}: must be a whole number from 0`, { field: name });
+        }
+      }
+      return this.#drive<string>((handle) => handle.read(String(ref), offset, limit));
+    });
+  }
+
+  on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
+    const listeners = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, listeners.add(listener));
+    return () => void listeners.delete(listener);
+  }
+
+  close(): Promise<void> {
+    return this.#ended(async () => {});
+  }
+
+  delete(): Promise<void> {
+    return this.#ended(() => this.#drive<void>((handle) => handle.delete()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Ends the session after `last`, once everything under way has ended. */
+  async #ended(last: () => Promise<void>): Promise<void> {
+    const turn = await this.#turn.acquire();
+    const state = await this.#state.acquire();
+    try {
+      if (this.#closed) return;
+      await last();
+      this.#closed = true;
+      call(() => {
+        this.#handle.close();
+        this.#handle.free();
+      });
+      // A store that was made for this session alone is closed with it.
+      if (this.#options.store === undefined || typeof this.#options.store === "string") await this.#store.close?.();
+    } finally {
+      state();
+      turn();
+    }
+  }
+
+  async #queued<T>(queue: Mutex, work: () => Promise<T>): Promise<T> {
+    const release = await queue.acquire();
+    try {
+      this.#checkOpen();
+      return await work();
+    } finally {
+      this.#incoming = [];
+      release();
+    }
+  }
+
+  /** A call that changes the context. It holds the engine's state except while a summariser works. */
+  async #exclusive<T>(signal: AbortSignal | undefined, work: (host: Host) => Promise<T>): Promise<T> {
+    const turn = await this.#turn.acquire();
+    let state = await this.#state.acquire();
+    try {
+      this.#checkOpen();
+      return await work({
+        ...this.#host,
+        signal: signal && this.#host.signal ? AbortSignal.any([signal, this.#host.signal]) : signal ?? this.#host.signal,
+        park: async (wait) => {
+          state();
+          try {
+            return await wait();
+          } finally {
+            state = await this.#state.acquire();
+          }
+        },
+      });
+    } finally {
+      state();
+      turn();
+    }
+  }
+
+  #drive<T>(begin: (handle: Handle) => Operation, host = this.#host, seal?: (thrown: Map<number, unknown>) => void) {
+    return drive<T>(
+      run(() => begin(this.#handle)),
+      host,
+      (_, thrown) => seal?.(thrown),
+    );
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new CompactionError("closed", "the session was closed or deleted; open it again");
+  }
+
+  #place(messages: readonly M[], placed: Placed): void {
+    this.#format = placed.format ?? this.#format;
+    placed.seqs.forEach((seq, nth) => {
+      const message = messages[nth];
+      if (message) this.#held.set(seq, message);
+    });
+    this.#known.push(...messages);
+  }
+
+  /** The objects to hand out: the app's own where the process holds them. */
+  #messages(items: Item[]): (M | NewMessage)[] {
+    const ours = new Map<string, Message>();
+    const messages = items.map(({ seq, body }) => {
+      if (seq !== undefined) return this.#message(seq);
+      const text = body ?? "null";
+      const message = this.#ours.get(text) ?? (decode(text) as Message);
+      ours.set(text, message);
+      return message;
+    });
+    this.#ours = ours;
+    return messages as (M | NewMessage)[];
+  }
+
+  #message(seq: number): M {
+    const held = this.#held.get(seq);
+    if (held) return held;
+    const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
+    this.#held.set(seq, message);
+    return message;
+  }
+
+  #counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
+    const held = whose === "new" ? this.#incoming[at] : whose === "logged" ? this.#held.get(at) : undefined;
+    return held ?? (decode(body) as Message);
+  }
+
+  #systemPrompt(): string | undefined {
+    const { systemPrompt } = this.#options;
+    const text = typeof systemPrompt === "function" ? systemPrompt() : systemPrompt;
+    if (text !== undefined && typeof text !== "string") {
+      throw new CompactionError("invalid_option", "systemPrompt: the function must return a text", {
+        field: "systemPrompt",
+      });
+    }
+    return text;
+  }
+
+  #notify({ event, ...data }: Notice): void {
+    this.#emit(event, data as never);
+  }
+
+  #emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
+    for (const listener of [...(this.#listeners.get(event) ?? [])]) {
+      try {
+        (listener as (data: SessionEvents[E]) => void)(data);
+      } catch (error) {
+        // What a listener throws is not the operation's business, but it is not hidden either.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+}

@@ -1,0 +1,211 @@
+/** What `tests/browser/store.test.mjs` runs inside the page: every entry of `globalThis.stores` is one step. */
+
+import { CompactionError } from "../../js/errors.ts";
+import { storeConformance } from "../../js/store/conformance.ts";
+import { indexedDbStore } from "../../js/store/indexeddb.ts";
+
+const opened = new Map();
+const COUNTER = ["sessions", "counter"];
+let suites = 0;
+
+function open(name) {
+  if (!opened.has(name)) opened.set(name, indexedDbStore({ name }));
+  return opened.get(name);
+}
+
+const prefix = `suite-${Math.random()}-`;
+const cases = storeConformance(async () => indexedDbStore({ name: `${prefix}${suites++}` }));
+
+function number(bytes) {
+  return bytes ? new DataView(bytes.buffer).getUint32(0) : 0;
+}
+
+function bytes(number, length = 4) {
+  const made = new Uint8Array(length);
+  new DataView(made.buffer).setUint32(0, number);
+  return made;
+}
+
+async function code(action) {
+  try {
+    await action();
+    return "ok";
+  } catch (error) {
+    return CompactionError.isInstance(error) ? error.code : String(error);
+  }
+}
+
+/** Settles with the name of the event that ended an open or delete request. */
+function ended(request) {
+  return new Promise((resolve) => {
+    for (const event of ["success", "error"]) request.addEventListener(event, () => resolve(event));
+  });
+}
+
+globalThis.stores = {
+  code,
+  cases: () => cases.length,
+
+  async runCase(i) {
+    const started = performance.now();
+    const error = await cases[i].run().then(
+      () => undefined,
+      (error) => String(error?.stack ?? error),
+    );
+    return { name: cases[i].name, error, ms: Math.round(performance.now() - started) };
+  },
+
+  /** Names and errors of the cases that fail in a module worker. */
+  runAllInWorker(script) {
+    const source = `
+      import ${JSON.stringify(new URL(script, location.href).href)};
+      const failed = [];
+      for (let i = 0; i < stores.cases(); i++) {
+        const { name, error } = await stores.runCase(i);
+        if (error) failed.push(name + ": " + error);
+      }
+      postMessage(failed);`;
+    const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), {
+      type: "module",
+    });
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = (event) => reject(new Error(event.message));
+    });
+  },
+
+  async count(name) {
+    return number((await open(name).read([COUNTER]))[0]);
+  },
+
+  /** Adds 1, `times` times, each by compare-and-set; returns the number of tries. */
+  async increment(name, times) {
+    const store = open(name);
+    let tries = 0;
+    for (let done = 0; done < times;) {
+      tries++;
+      const count = number((await store.read([COUNTER]))[0]);
+      const expect = [{ key: COUNTER, version: count || null }];
+      const puts = [[COUNTER, bytes(count + 1)]];
+      const outcome = await code(() => store.commit({ expect, puts, deletes: [], durability: "relaxed" }));
+      if (outcome === "ok") done++;
+      else if (outcome !== "conflict") throw new Error(outcome);
+    }
+    return tries;
+  },
+
+  async upgrade(name, version) {
+    const request = indexedDB.open(name, version);
+    const result = await ended(request);
+    request.result?.close();
+    return result;
+  },
+
+  /** Opens a connection that never gives way. */
+  hold(name, version) {
+    const request = indexedDB.open(name, version);
+    globalThis.held = request;
+    return ended(request);
+  },
+
+  remove: (name) => ended(indexedDB.deleteDatabase(name)),
+
+  async afterClose() {
+    const store = indexedDbStore({ name: "closed" });
+    await store.read([COUNTER]);
+    await store.close();
+    return code(() => store.read([COUNTER]));
+  },
+
+  /** Stores rows of `size` bytes until one is refused; then reads the rows back, deletes them and writes again. */
+  async fill(name, size, limit) {
+    const store = open(name);
+    const key = (i) => ["blobs", "s", "b", i];
+    const put = (i) =>
+      store.commit({ expect: [], puts: [[key(i), noise(i, size)]], deletes: [], durability: "strict" });
+    let stored = 0;
+    let outcome = "ok";
+    while (stored < limit && (outcome = await code(() => put(stored))) === "ok") stored++;
+    const keys = Array.from({ length: stored }, (_, i) => key(i));
+    const values = await store.read(keys);
+    const intact = values.every(
+      (value, i) => value && noise(i, size).every((byte, at) => byte === value[at]),
+    );
+    const unwritten = (await store.read([key(stored)]))[0] === undefined;
+    await store.commit({ expect: [], puts: [], deletes: keys, durability: "strict" });
+    // Engines free space a little later.
+    let again = "none";
+    for (let i = 0; i < 20 && again !== "ok"; i++) {
+      again = await code(() => put(0));
+      if (again !== "ok") await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    return { stored, code: outcome, intact: intact && unwritten, again: again === "ok" };
+  },
+
+  /** Starts `count` commits at once; returns how many settled and how. */
+  async settleMany(name, count) {
+    const store = open(name);
+    const commits = Array.from({ length: count }, (_, i) => {
+      const puts = [[["log", "s", i], bytes(i, 1_000)]];
+      return code(() => store.commit({ expect: [], puts, deletes: [], durability: "strict" }));
+    });
+    const outcomes = await Promise.all(commits);
+    return { settled: outcomes.length, codes: [...new Set(outcomes)] };
+  },
+
+  /** Appends records for ever: counter, log row and blob in one strict batch. Reports each once it is acknowledged. */
+  async appendForEver(name) {
+    const store = open(name);
+    for (let count = number((await store.read([COUNTER]))[0]); ; count++) {
+      await store.commit({
+        expect: [{ key: COUNTER, version: count || null }],
+        puts: [
+          [COUNTER, bytes(count + 1)],
+          [["log", "s", count], bytes(count, 100)],
+          [["blobs", "s", "b", count], noise(count, 20_000)],
+        ],
+        deletes: [],
+        durability: "strict",
+      });
+      await fetch("/ack", { method: "POST", body: `${count + 1}` });
+    }
+  },
+
+  /** The counter, and the first way in which log or blobs do not match it. */
+  async verifyLog(name) {
+    const store = open(name);
+    const head = number((await store.read([COUNTER]))[0]);
+    for (const prefix of [
+      ["log", "s"],
+      ["blobs", "s", "b"],
+    ]) {
+      let seen = 0;
+      let after;
+      for (;;) {
+        const page = await store.scan(prefix, { limit: 1_000, maxBytes: 4 << 20, ...(after && { after }) });
+        if (page.length === 0) break;
+        for (const [key, value] of page) {
+          const wanted = prefix[0] === "log" ? bytes(seen, 100) : noise(seen, 20_000);
+          if (key.at(-1) !== seen)
+            return { head, problem: `${prefix[0]} has ${key.at(-1)} in place of ${seen}` };
+          if (!wanted.every((byte, i) => byte === value[i]))
+            return { head, problem: `${prefix[0]} ${seen} differs` };
+          seen++;
+        }
+        after = page.at(-1)[0];
+      }
+      if (seen !== head) return { head, problem: `${seen} rows in ${prefix[0]}, the counter says ${head}` };
+    }
+    return { head };
+  },
+};
+
+/** Bytes that do not compress, the same for the same seed. */
+function noise(seed, size) {
+  const made = new Uint8Array(size);
+  for (let i = 0, state = seed + 1; i < size; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    made[i] = state >>> 24;
+  }
+  return made;
+}
