@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { detectFormat, validateHistory, type Message } from "../engine.js";
+import { CompactionError, detectFormat, validateHistory, type Format, type Message } from "../engine.js";
 import { parseHistory } from "../logic/import.js";
 import { describe } from "../run/describe.js";
 import { Dialog } from "./dialog.js";
@@ -29,7 +29,7 @@ export function ImportDialog({ onClose, onLoad }: Props) {
     if (text.trim() === "") return;
     try {
       const { messages } = parseHistory(text);
-      const format = detectFormat(messages);
+      const format = formatOf(messages);
       const { problems } = validateHistory(messages, { format });
       setFound({ messages, format, problems });
     } catch (reason) {
@@ -115,4 +115,16 @@ export function ImportDialog({ onClose, onLoad }: Props) {
       </footer>
     </Dialog>
   );
+}
+
+/** Where no format fits, reading the messages as one of them says which message and field is at fault. */
+function formatOf(messages: Message[]): Format {
+  try {
+    return detectFormat(messages);
+  } catch (error) {
+    if (CompactionError.isInstance(error) && error.code === "unknown_format") {
+      validateHistory(messages, { format: "openai-chat" });
+    }
+    throw error;
+  }
 }

@@ -34,7 +34,7 @@ export function Timeline({ state, at, ledger, onCompaction, onOffload }: Props) 
     }
     const row = box.querySelector<HTMLElement>(`#message-${Math.max(0, at - 1)}`);
     if (row) box.scrollTop = row.offsetTop - box.offsetTop - box.clientHeight / 2;
-  }, [state.log.length, state.compactions.length, at, state.view]);
+  }, [state.log.length, state.compactions.length, at, state.view, query === ""]);
 
   const toggle = (index: number) => {
     const next = new Set(open);
