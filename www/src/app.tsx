@@ -13,6 +13,7 @@ import { Timeline } from "./components/timeline.js";
 import { Transport } from "./components/transport.js";
 import { Working } from "./components/working.js";
 import type { RunController } from "./run/controller.js";
+import { WINDOW_OF } from "./run/initial.js";
 import { useStore } from "./run/store.js";
 import type { Fate, RunState } from "./run/types.js";
 
@@ -78,7 +79,7 @@ export function App({ run }: { run: RunController }) {
       <main>
         <Intro
           state={state}
-          onSource={(name) => void run.startOver(name)}
+          onSource={(name) => void run.startOver(name, WINDOW_OF[name])}
           onWindow={(tokens) => void run.startOver(undefined, tokens)}
         />
         {state.error && (

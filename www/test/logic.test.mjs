@@ -109,4 +109,6 @@ test("series: layers stack, ticks are round", () => {
   assert.deepEqual(stackedPaths(points, same, same), ["M0 1L1 3L1 0L0 0Z", "M0 3L1 7L1 3L0 1Z"]);
   assert.equal(linePath([], same, same), "");
   assert.deepEqual(ticks(32_768, 4), [0, 10_000, 20_000, 30_000]);
+  assert.deepEqual(ticks(15, 6), [0, 5, 10, 15]);
+  assert.deepEqual(ticks(3, 6), [0, 1, 2, 3]);
 });

@@ -26,12 +26,14 @@ export function linePath(points, scaleX, scaleY) {
     : "";
 }
 
-/** Round tick values from 0 up to `max`. @param {number} max @param {number} count @returns {number[]} */
+/** Round tick values from 0 up to `max`, whole numbers only. @param {number} max @param {number} count @returns {number[]} */
 export function ticks(max, count) {
   if (max <= 0) return [0];
-  const raw = max / count;
+  const raw = Math.max(1, max / count);
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw) ?? 10) * power;
+  const step =
+    ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw && Number.isInteger(factor * power)) ?? 10) *
+    power;
   return Array.from({ length: Math.floor(max / step) + 1 }, (_, i) => i * step);
 }
 
