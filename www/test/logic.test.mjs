@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diffContexts, diffText } from "../src/logic/context-diff.js";
 import { ImportError, parseHistory } from "../src/logic/import.js";
-import { callsOf, isExchangeOpen, kindOf, previewOf, textOf } from "../src/logic/messages.js";
+import { callsOf, isExchangeOpen, kindOf, previewOf, referencesOf, textOf } from "../src/logic/messages.js";
 import { buildRequest, readAnswer } from "../src/logic/model-call.js";
 import { linePath, stackedPaths, ticks } from "../src/logic/series.js";
 
@@ -57,6 +57,21 @@ test("messages: both formats read alike", () => {
   assert.equal(isExchangeOpen([use, answer]), false);
   assert.equal(isExchangeOpen([call]), true);
   assert.equal(isExchangeOpen([call, tool]), false);
+});
+
+test("messages: references are read from tool results only, several from one message", () => {
+  const [a, b] = ["a", "b"].map((letter) => `off_${letter.repeat(26)}`);
+  const result = (id, ref) => ({
+    type: "tool_result",
+    tool_use_id: id,
+    content: `Tool result is at: ${ref}`,
+  });
+  assert.deepEqual(referencesOf({ role: "user", content: [result("t1", a), result("t2", b)] }), [
+    { ref: a, callId: "t1" },
+    { ref: b, callId: "t2" },
+  ]);
+  assert.deepEqual(referencesOf({ ...tool, content: `Tool result is at: ${a}` }), [{ ref: a, callId: "c1" }]);
+  assert.deepEqual(referencesOf({ role: "user", content: `Tool result is at: ${a}` }), []);
 });
 
 test("diff: a replaced result is one change, kept messages are counted", () => {

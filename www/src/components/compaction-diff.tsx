@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Message } from "../engine.js";
 import { diffContexts, diffText } from "../logic/context-diff.js";
-import { callsOf, fullTextOf, kindOf, previewOf } from "../logic/messages.js";
+import { callsOf, fullTextOf, kindOf, previewOf, referencesOf } from "../logic/messages.js";
 import type { Compaction } from "../run/types.js";
 import { plural } from "./labels.js";
 
@@ -75,7 +75,6 @@ function Changed({
   onOffload(ref: string): void;
 }) {
   const [open, setOpen] = useState(false);
-  const ref = /off_[a-z0-9]{26}/.exec(fullTextOf(after))?.[0];
   return (
     <div class="changed">
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -83,14 +82,14 @@ function Changed({
         <span class="role">{role(before)}</span>
         <span class="line">{previewOf(before)}</span>
       </button>
-      <p class="now">
-        {previewOf(after)}{" "}
-        {ref && (
+      {referencesOf(after).map(({ ref }) => (
+        <p key={ref} class="now">
+          Tool result is at: {ref}{" "}
           <button type="button" class="link" onClick={() => onOffload(ref)}>
             read it
           </button>
-        )}
-      </p>
+        </p>
+      ))}
       {open && (
         <pre tabIndex={0}>
           {diffText(before, after).map(({ kind, text }, i) => (

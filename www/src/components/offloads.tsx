@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { argumentsLine, answersOf, callsOf } from "../logic/messages.js";
+import { argumentsLine, callsOf } from "../logic/messages.js";
 import type { RunController } from "../run/controller.js";
 import type { Offload, RunState } from "../run/types.js";
 import { describe } from "../run/describe.js";
@@ -98,13 +98,10 @@ function Content({ run, offload }: { run: RunController; offload: Offload }) {
 }
 
 /** The call that the result answers. */
-function title({ log }: RunState, { index }: Offload): string {
-  const message = log[index];
-  const id = message ? answersOf(message)[0] : undefined;
-  for (let i = index - 1; i >= 0 && id !== undefined; i -= 1) {
-    const asked = log[i];
-    const call = asked ? callsOf(asked).find((candidate) => candidate.id === id) : undefined;
-    if (call) return `${call.name} ${argumentsLine(call.input)}`;
-  }
-  return `message ${index + 1}`;
+function title({ log }: RunState, { index, callId }: Offload): string {
+  const call = log
+    .slice(0, index)
+    .flatMap(callsOf)
+    .find(({ id }) => id === callId);
+  return call ? `${call.name} ${argumentsLine(call.input)}` : `message ${index + 1}`;
 }

@@ -48,6 +48,22 @@ export function answersOf(message) {
     .map((block) => string(block.tool_use_id));
 }
 
+/** References that stand in place of results (`S1.1`), with the call that each result answers. One message of the
+ *  Anthropic format can hold several. @param {object} message @returns {{ ref: string, callId: string }[]} */
+export function referencesOf(message) {
+  const { role, tool_call_id: id, content } = record(message);
+  const results =
+    role === "tool"
+      ? [{ callId: string(id), text: contentText(content) }]
+      : blocks(content)
+          .filter(({ type }) => type === "tool_result")
+          .map((block) => ({ callId: string(block.tool_use_id), text: contentText(block.content) }));
+  return results.flatMap(({ callId, text }) => {
+    const ref = /^Tool result is at: (off_[a-z0-9]{26})$/.exec(text)?.[1];
+    return ref === undefined ? [] : [{ ref, callId }];
+  });
+}
+
 /** The readable text of a message, without its calls. @param {object} message @returns {string} */
 export function textOf(message) {
   return contentText(record(message).content);

@@ -1,7 +1,7 @@
 import { CompactionError, detectFormat, estimateTokens, openSession, validateHistory } from "../engine.js";
 import type { CompactionResult, Edit, Format, Message, Session } from "../engine.js";
 import { parseCommand, runCommand } from "../logic/commands.js";
-import { isExchangeOpen, kindOf } from "../logic/messages.js";
+import { answersOf, isExchangeOpen, kindOf, referencesOf } from "../logic/messages.js";
 import { callModel } from "../logic/model-call.js";
 import { claim, newId, release, remember, rememberedId } from "./address.js";
 import { deleteRun, loadRun, saveCompaction, saveRun, type RunRecord } from "./archive.js";
@@ -301,11 +301,22 @@ export class RunController extends Store<RunState> {
     await this.#save();
   }
 
-  #offloads({ deleted, ledger, x }: Compaction): Offload[] {
-    const known = new Map(this.state.offloads.map((offload) => [offload.ref, offload]));
-    for (const { ref, index, sha256 } of ledger) {
-      if (ref !== undefined && !known.has(ref))
-        known.set(ref, { ref, index, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
+  /** References stand in the messages, several in one perhaps; what was summarised since is named by the ledger. */
+  #offloads({ after, deleted, ledger, x }: Compaction): Offload[] {
+    const { log, offloads } = this.state;
+    const known = new Map(offloads.map((offload) => [offload.ref, offload]));
+    const answers = new Map(
+      log.flatMap((message, index) => answersOf(message).map((id) => [id, index] as const)),
+    );
+    const named = ledger.flatMap(({ ref, index }) =>
+      ref ? [{ ref, callId: answersOf(log[index] ?? {})[0] ?? "" }] : [],
+    );
+    const hashes = new Map(ledger.map(({ ref, sha256 }) => [ref, sha256]));
+    for (const { ref, callId } of [...after.flatMap(referencesOf), ...named]) {
+      const index = answers.get(callId);
+      if (index === undefined || known.has(ref)) continue;
+      const sha256 = hashes.get(ref);
+      known.set(ref, { ref, index, callId, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
     }
     return [...known.values()].map((offload) =>
       deleted.includes(offload.ref) ? { ...offload, retired: true } : offload,

@@ -40,6 +40,8 @@ export interface Offload {
   ref: string;
   /** Index of the message whose result it holds. */
   index: number;
+  /** The call that the result answers. */
+  callId: string;
   sha256?: string;
   /** `x` at which it was stored. */
   x: number;
