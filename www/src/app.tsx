@@ -72,6 +72,7 @@ export function App({ run }: { run: RunController }) {
     <>
       <Header
         modelLabel={run.endpoint?.model ?? "Model"}
+        hasModel={run.endpoint !== undefined}
         onImport={() => setDialog("import")}
         onModel={() => setDialog("endpoint")}
         onStartOver={() => void run.startOver()}

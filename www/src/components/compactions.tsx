@@ -47,7 +47,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
                 </b>
                 <span>
                   at message {count(x)}
-                  {moved > 0 ? ` · ${plural(moved, "result")} moved out` : ""}
+                  {moved > 0 ? ` · results of ${plural(moved, "message")} moved out` : ""}
                   {deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}
                 </span>
               </span>

@@ -3,12 +3,13 @@ import { Icon } from "./icon.js";
 
 interface Props {
   modelLabel: string;
+  hasModel: boolean;
   onImport(): void;
   onModel(): void;
   onStartOver(): void;
 }
 
-export function Header({ modelLabel, onImport, onModel, onStartOver }: Props) {
+export function Header({ modelLabel, hasModel, onImport, onModel, onStartOver }: Props) {
   return (
     <header class="top">
       <a class="brand" href="./" aria-label="context-compactor, demo">
@@ -24,18 +25,22 @@ export function Header({ modelLabel, onImport, onModel, onStartOver }: Props) {
         <span>context-compactor</span>
       </a>
       <span class="local">
-        <Icon name="lock" /> Runs in this page. No key, no server, nothing leaves it.
+        <Icon name="lock" />{" "}
+        {hasModel
+          ? "Runs in this page. Your model's endpoint is all that it calls."
+          : "Runs in this page. No key, no server, nothing leaves it."}
       </span>
       <nav class="actions" aria-label="Demo">
-        <button type="button" class="button" onClick={onImport}>
+        <button type="button" class="button" aria-label="Your history" onClick={onImport}>
           <Icon name="file" /> <span>Your history</span>
         </button>
-        <button type="button" class="button" onClick={onModel}>
+        <button type="button" class="button" aria-label={modelLabel} onClick={onModel}>
           <Icon name="model" /> <span>{modelLabel}</span>
         </button>
         <button
           type="button"
           class="button"
+          aria-label="Start over"
           onClick={onStartOver}
           title="Deletes this session and begins again"
         >
