@@ -1,6 +1,6 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::presets::{Numbers, OFFLOAD, PRESETS, Preset};
+use super::presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset};
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::tokens::{Estimator, budget};
@@ -18,15 +18,6 @@ const DEFAULT_OUTPUT: usize = 16_384;
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
-
-/// What happens when every attempt at a summary failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallback {
-    /// The history stays as it is.
-    None,
-    /// The built-in summariser writes it.
-    Extractive,
-}
 
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,9 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
 use super::cut::Proposal;
-use super::ladder::Climb;
-use super::options::{Fallback, Settings, Summariser};
-use super::presets::Rung;
-use super::result::{CompactionResult, Edit, RungPlan};
+use super::options::{Settings, Summariser};
+use super::presets::{Fallback, Rung};
+use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::offload;
@@ -75,7 +74,8 @@ struct Spent {
 pub(crate) async fn run(
     io: &Io,
     held: &mut Held,
-    climb: Climb<'_>,
+    trigger: Trigger,
+    instructions: Option<&str>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
@@ -83,7 +83,7 @@ pub(crate) async fn run(
     let mut result = CompactionResult {
         success: true,
         error: None,
-        trigger: climb.trigger,
+        trigger,
         previous_tokens,
         current_tokens: previous_tokens,
         freed_tokens: 0,
@@ -105,12 +105,12 @@ pub(crate) async fn run(
                 state.row.attempted_at = Some(state.row.steps);
             }
             let mut spent = Spent::default();
-            match write(io, held, &proposal, climb, &mut spent).await {
+            match write(io, held, &proposal, instructions, &mut spent).await {
                 Ok((written, item)) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
                     result.reason = written.reason.clone();
-                    let edit = commit(io, held, &proposal, climb, item, &written).await?;
+                    let edit = commit(io, held, &proposal, trigger, item, &written).await?;
                     result.applied_edits.push(edit);
                     result.summary = Some(written.text);
                 }
@@ -146,7 +146,7 @@ async fn write(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<(Written, Item)> {
     let settings = held.settings();
@@ -166,7 +166,7 @@ async fn write(
     if settings.summariser != Summariser::Extractive {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, climb, spent).await {
+        match ask(io, held, &messages, proposal, instructions, spent).await {
             Ok(text) => match candidate(io, held, proposal, &text).await {
                 Ok(item) => {
                     let model = match &settings.summariser {
@@ -237,7 +237,7 @@ async fn ask(
     held: &mut Held,
     messages: &[Message<'_>],
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<String> {
     let settings = held.settings();
@@ -245,7 +245,7 @@ async fn ask(
     let mut limit = input_limit(&settings);
     let mut rejected: Option<String> = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    let instructions = [settings.instructions.as_deref(), climb.instructions];
+    let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     for attempt in 1..=numbers.retry_count {
@@ -405,7 +405,7 @@ async fn commit(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
+    trigger: Trigger,
     item: Item,
     written: &Written,
 ) -> Result<Edit> {
@@ -430,7 +430,7 @@ async fn commit(
     }));
     let cause = Cause {
         rung: Rung::Summarise.as_str().into(),
-        trigger: climb.trigger.as_str().into(),
+        trigger: trigger.as_str().into(),
         tokens_before: before,
         tokens_after: before.saturating_sub(freed),
         preset: held.settings().preset.name.into(),

@@ -19,5 +19,6 @@ pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
+pub(crate) use offloads::NewBlob;
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, NewBlob, State, measure};
+pub(crate) use state::{Change, State, measure};
