@@ -264,6 +264,11 @@ impl Session {
         self.slot.look(usage)
     }
 
+    /// Looks at the state for [`super::audit`].
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
+        self.slot.look(look)
+    }
+
     /// The fate of every message.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
         self.slot.look(|state| ledger(state.context.items()))

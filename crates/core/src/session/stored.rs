@@ -217,18 +217,7 @@ async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> 
         let bytes =
             bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
         let view: ViewRow = record::decode(&bytes, "view")?;
-        if let Some(whole) = view.whole {
-            context = record::load_items(whole);
-            continue;
-        }
-        for (seq, index, count) in view.appended {
-            context.extend(record::load_items(vec![record::StoredItem::Messages(seq, index, count)]));
-        }
-        for splice in view.splices.into_iter().rev() {
-            let start = splice.at.min(context.len());
-            let end = splice.at.saturating_add(splice.remove).min(context.len());
-            context.splice(start..end, record::load_items(splice.insert));
-        }
+        context = record::replay(context, view);
     }
     Ok(context)
 }
