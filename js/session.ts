@@ -139,14 +139,15 @@ class LiveSession<M extends Message> implements Session<M> {
       const same = this.#known.length <= messages.length && this.#known.every((known, at) => known === messages[at]);
       const known = same ? this.#known.length : 0;
       const { bytes, ends } = pack(messages.slice(known));
-      this.#incoming = messages.slice(this.#known.length);
+      this.#incoming = messages.slice(known);
       const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
         (handle) => handle.sync(known, bytes, ends),
       );
       if (diverged !== undefined) return { appended, diverged };
       // What was read from the store is held as the app's own objects from now on.
-      if (!same) this.#known = messages.slice(0, this.#known.length);
-      this.#place(this.#incoming as readonly M[], placed);
+      const fresh = messages.length - placed.seqs.length;
+      this.#known = messages.slice(0, fresh);
+      this.#place(messages.slice(fresh), placed);
       return { appended };
     });
   }

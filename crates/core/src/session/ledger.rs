@@ -92,9 +92,14 @@ fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload>
 ///
 /// Errors: [`Code::Poisoned`] naming the message; it means a fault of the engine, and nothing was written.
 pub fn conserve(items: &[Item], messages: usize) -> Result<()> {
-    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(items.len());
-    for item in items {
-        match &item.origin {
+    conserve_origins(items.iter().map(|item| &item.origin), messages)
+}
+
+/// The same for items whose bodies were not read.
+pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, messages: usize) -> Result<()> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for origin in origins {
+        match origin {
             Origin::Message(place) | Origin::Offloaded { place, .. } => {
                 ranges.push((place.index, place.index + 1));
             }

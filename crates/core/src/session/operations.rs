@@ -2,11 +2,12 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin};
+use super::context::{Item, Origin, Size};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
-use super::state::{State, measure, size_of};
+use super::state::{Settled, State, measure, size_of};
+use super::stored::{Attempt, RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
@@ -54,10 +55,10 @@ pub struct Appended {
 pub struct Synced {
     /// Messages that were new.
     pub appended: usize,
-    /// Index of the first message that differs from what the session knows; nothing was appended then.
+    /// Index of the first message that differs from what the session knows; what follows it was not appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverged: Option<usize>,
-    /// Log positions of the new messages, in order.
+    /// Log positions of the last of the given messages, as many as this call wrote in one go.
     pub seqs: Vec<u64>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +143,7 @@ impl Session {
         state.durable = false;
         let session = Session { slot: Slot::new(state) };
         let held = session.slot.take()?;
-        append(io, &held, bodies, 0).await?;
+        append(io, &held, &bodies, Given::default()).await?;
         drop(held);
         Ok(session)
     }
@@ -152,7 +153,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let seqs = append(&io, &held, bodies, 0).await?;
+            let (seqs, _) = append(&io, &held, &bodies, Given::default()).await?;
             Ok(Appended { seqs, format: held.state().row.format })
         })
     }
@@ -163,21 +164,28 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let stored = held.state().row.messages;
-            let given = known + bodies.len();
-            let diverged =
-                if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
-            if let Some(index) = diverged {
-                return Ok(Synced {
-                    appended: 0,
-                    diverged: Some(index),
-                    seqs: Vec::new(),
-                    format: held.state().row.format,
-                });
+            let mut appended = 0;
+            for _ in 0..=RACES {
+                let stored = held.state().row.messages;
+                let skip = stored.checked_sub(known).ok_or_else(|| {
+                    Error::option("known", format!("the session has {stored} messages, not {known}"))
+                })?;
+                let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
+                let format = held.state().row.format;
+                if diverged.is_some() {
+                    return Ok(Synced { appended, diverged, seqs: Vec::new(), format });
+                }
+                // What someone else writes meanwhile may be of this very history: it is looked at again.
+                let given = Given { first: stored, nth: skip, guarded: true };
+                let new = bodies.get(skip..).unwrap_or_default();
+                let (seqs, raced) = append(&io, &held, new, given).await?;
+                appended += seqs.len();
+                if !raced {
+                    let format = held.state().row.format;
+                    return Ok(Synced { appended, diverged: None, seqs, format });
+                }
             }
-            let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
-            let seqs = append(&io, &held, new, stored).await?;
-            Ok(Synced { appended: given - stored, diverged: None, seqs, format: held.state().row.format })
+            Err(conflict())
         })
     }
 
@@ -214,6 +222,9 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
+            // The prepare that it speaks of is a step of its own.
+            let fixed_tokens = copy.state().fixed_tokens;
+            begin_step(&mut copy.state_mut(), fixed_tokens);
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -264,6 +275,11 @@ impl Session {
         self.slot.look(usage)
     }
 
+    /// Looks at the state for [`super::audit`].
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
+        self.slot.look(look)
+    }
+
     /// The fate of every message.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
         self.slot.look(|state| ledger(state.context.items()))
@@ -298,58 +314,97 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
     }
 }
 
-/// Appends messages after all of them were read and measured. `first` is the index of the first for errors.
-async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<u64>> {
+/// Where messages on their way into the log stand in what the app handed over.
+#[derive(Debug, Clone, Copy, Default)]
+struct Given {
+    /// Index of the first in the app's array, for errors.
+    first: usize,
+    /// Index of the first among the bodies of this operation.
+    nth: usize,
+    /// Nothing more is written once someone else wrote first.
+    guarded: bool,
+}
+
+/// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
+/// because someone else wrote first.
+async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Result<(Vec<u64>, bool)> {
+    let mut seqs = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
-        return Ok(Vec::new());
+        return Ok((seqs, false));
     }
+    let mut settled = settle_format(io, held, bodies, given.first).await?;
+    let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
+    let mut races = 0;
+    let mut written = 0;
+    while written < bodies.len() {
+        let batch_id = io.new_id().await?;
+        loop {
+            let batch = measured.iter().skip(written).take(BATCH).cloned().collect::<Vec<_>>();
+            match held.append(io, &mut settled, &batch, &batch_id).await? {
+                Attempt::Written(more) => {
+                    written += more.len();
+                    seqs.extend(more);
+                    break;
+                }
+                Attempt::Raced if given.guarded => return Ok((seqs, true)),
+                Attempt::Raced if races == RACES => return Err(conflict()),
+                Attempt::Raced => races += 1,
+            }
+            let format = settled.format;
+            settled = settle_format(io, held, bodies, given.first).await?;
+            if settled.format != format {
+                measured = measure_all(io, held, settled.format, bodies, given).await?;
+            }
+        }
+    }
+    Ok((seqs, false))
+}
+
+async fn measure_all(
+    io: &Io,
+    held: &Held,
+    format: Format,
+    bodies: &[Rc<str>],
+    given: Given,
+) -> Result<Vec<(Rc<str>, Size)>> {
     let settings = held.settings();
-    let format = settle_format(io, held, &bodies, first).await?;
     let mut measured = Vec::with_capacity(bodies.len());
-    for (nth, body) in bodies.into_iter().enumerate() {
+    for (nth, body) in bodies.iter().enumerate() {
         let mut size = {
-            let value = wire::parse(first + nth, &body)?;
-            size_of(&settings, &format.wire().read(first + nth, &value)?)
+            let value = wire::parse(given.first + nth, body)?;
+            size_of(&settings, &format.wire().read(given.first + nth, &value)?)
         };
         if settings.app_counts {
-            size.tokens = io.count(Whose::New(nth), &body).await?;
+            size.tokens = io.count(Whose::New(given.nth + nth), body).await?;
         }
-        measured.push((body, size));
+        measured.push((Rc::clone(body), size));
     }
-    let mut seqs = Vec::with_capacity(measured.len());
-    for batch in measured.chunks(BATCH) {
-        let batch_id = io.new_id().await?;
-        seqs.extend(held.append(io, batch, &batch_id).await?);
-    }
-    Ok(seqs)
+    Ok(measured)
 }
 
 /// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
-async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Format> {
+async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
     if let Some(format) = held.state().row.format {
-        return Ok(format);
+        return Ok(Settled { format, sure: true, context: None });
     }
     let before: Vec<Item> = held.context().items().to_vec();
-    let format = {
+    let (format, sure) = {
         let known = before.iter().map(|item| wire::parse(0, &item.body));
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = known.chain(new).collect::<Result<Vec<_>>>()?;
         let format = wire::detect(&values)?;
-        if format.wire().evidence(&values) != Evidence::Certain {
-            return Ok(format);
-        }
-        format
+        (format, format.wire().evidence(&values) == Evidence::Certain)
     };
-    if format != held.format() {
-        let mut context = Vec::with_capacity(before.len());
+    let mut context = None;
+    if sure && format != held.format() {
+        let mut items = Vec::with_capacity(before.len());
         for item in before {
             let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
-            context.push(Item { size, ..item });
+            items.push(Item { size, ..item });
         }
-        held.state_mut().context = context.into_iter().collect();
+        context = Some(items.into_iter().collect());
     }
-    held.state_mut().row.format = Some(format);
-    Ok(format)
+    Ok(Settled { format, sure, context })
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.

@@ -32,6 +32,16 @@ pub(crate) struct State {
     pub(crate) fixed_tokens: usize,
 }
 
+/// The format that messages on their way into the log settle. It is the session's once they are written.
+pub(crate) struct Settled {
+    /// The format.
+    pub(crate) format: Format,
+    /// Some message says it.
+    pub(crate) sure: bool,
+    /// The context measured in it, where the session was read in another one so far.
+    pub(crate) context: Option<Context>,
+}
+
 /// A change of the context on its way into the store.
 pub(crate) struct Change {
     /// What changes.
@@ -107,11 +117,15 @@ impl State {
     /// The batch that appends messages (T1), with the row and the items after it.
     pub(crate) fn append_batch(
         &self,
+        settled: &Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow, Vec<Item>)> {
         let mut row = self.next_row(now);
+        if settled.sure {
+            row.format = Some(settled.format);
+        }
         row.pending_step = true;
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());

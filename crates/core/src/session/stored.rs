@@ -5,16 +5,24 @@ use super::context::{Item, Origin, Place, Size};
 use super::held::Held;
 use super::ledger;
 use super::record::{self, Kind, SessionRow, Unread, ViewRow};
-use super::state::{Change, State, measure, record_id};
+use super::state::{Change, Settled, State, measure, record_id};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Commits that lose a race are tried again this often.
-const RACES: usize = 8;
+pub(crate) const RACES: usize = 8;
 /// Bytes that one read of the store may return.
 const PAGE: usize = 4 << 20;
+
+/// How an attempt to append ended.
+pub(crate) enum Attempt {
+    /// Written: the log positions.
+    Written(Vec<u64>),
+    /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
+    Raced,
+}
 
 impl State {
     /// Reads the session from the store; false when it is not there.
@@ -28,11 +36,17 @@ impl State {
         }
         let mut unread = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
-        self.row = row;
+        self.adopt(row);
         self.context = self.items(io, unread).await?.into_iter().collect();
         ledger::conserve(self.context.items(), self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
         Ok(true)
+    }
+
+    /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
+    fn adopt(&mut self, row: SessionRow) {
+        self.row = row;
+        self.row.format = self.row.format.or(self.settings.format);
     }
 
     /// Items with their bodies and sizes.
@@ -57,11 +71,12 @@ impl Held {
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
-        if moved {
+        // What was measured in another format is measured again.
+        if moved || row.format.is_some_and(|format| format != copy.format()) {
             copy.load(io).await?;
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
-            copy.row = row;
+            copy.adopt(row);
             for item in copy.items(io, unread).await? {
                 copy.context.push(item);
             }
@@ -72,39 +87,44 @@ impl Held {
         Ok(moved)
     }
 
-    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their log positions.
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context.
     pub(crate) async fn append(
         &self,
         io: &Io,
+        settled: &mut Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
-    ) -> Result<Vec<u64>> {
-        for race in 0..=RACES {
-            let now = io.now().await?;
-            let (batch, row, items) = self.state().append_batch(bodies, batch_id, now)?;
-            let durable = self.state().durable;
-            match if durable { io.commit(batch).await } else { Ok(()) } {
-                Ok(()) => {
-                    let seqs =
-                        items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
-                    let mut state = self.state_mut();
-                    state.row = row;
-                    for item in items {
-                        state.context.push(item);
-                    }
-                    return Ok(seqs);
+    ) -> Result<Attempt> {
+        let now = io.now().await?;
+        let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let durable = self.state().durable;
+        match if durable { io.commit(batch).await } else { Ok(()) } {
+            Ok(()) => {
+                let seqs =
+                    items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                let mut state = self.state_mut();
+                state.row = row;
+                if let Some(context) = settled.context.take() {
+                    state.context = context;
                 }
-                Err(error) if retryable(&error) && race < RACES => {
-                    let before = self.state().row.next_seq;
-                    self.refresh(io).await?;
-                    if let Some(seqs) = self.written(io, before, bodies.len(), batch_id).await? {
-                        return Ok(seqs);
-                    }
+                for item in items {
+                    state.context.push(item);
                 }
-                Err(error) => return Err(error),
+                Ok(Attempt::Written(seqs))
             }
+            Err(error) if retryable(&error) => {
+                let before = self.state().row.next_seq;
+                let written = match self.refresh(io).await {
+                    Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
+                    Err(error) => Err(error),
+                };
+                match written.map_err(|second| first_unless_conflict(error, second))? {
+                    Some(seqs) => Ok(Attempt::Written(seqs)),
+                    None => Ok(Attempt::Raced),
+                }
+            }
+            Err(error) => Err(error),
         }
-        Err(conflict())
     }
 
     /// Log positions of a batch that was written although its answer said otherwise.
@@ -147,10 +167,13 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if retryable(&error) && race < RACES => {
-                    if self.refresh(io).await? {
-                        let ours = self.is_row(io, &row).await?;
-                        return if ours { Ok(()) } else { Err(conflict()) };
-                    }
+                    let ours = match self.refresh(io).await {
+                        Ok(false) => continue,
+                        Ok(true) => self.is_row(io, &row).await,
+                        Err(error) => Err(error),
+                    };
+                    let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
+                    return if ours { Ok(()) } else { Err(conflict()) };
                 }
                 Err(error) => return Err(error),
             }
@@ -217,18 +240,7 @@ async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> 
         let bytes =
             bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
         let view: ViewRow = record::decode(&bytes, "view")?;
-        if let Some(whole) = view.whole {
-            context = record::load_items(whole);
-            continue;
-        }
-        for (seq, index, count) in view.appended {
-            context.extend(record::load_items(vec![record::StoredItem::Messages(seq, index, count)]));
-        }
-        for splice in view.splices.into_iter().rev() {
-            let start = splice.at.min(context.len());
-            let end = splice.at.saturating_add(splice.remove).min(context.len());
-            context.splice(start..end, record::load_items(splice.insert));
-        }
+        context = record::replay(context, view);
     }
     Ok(context)
 }
@@ -297,12 +309,17 @@ fn missing_row(seq: u64) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
 }
 
-fn conflict() -> Error {
+pub(crate) fn conflict() -> Error {
     Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
 }
 
 fn deleted() -> Error {
     Error::new(Code::Closed, "the session was deleted elsewhere")
+}
+
+/// Whether a batch was written stays unknown when the store cannot be asked.
+fn first_unless_conflict(first: Error, second: Error) -> Error {
+    if first.code == Code::Indeterminate { first } else { second }
 }
 
 fn retryable(error: &Error) -> bool {
