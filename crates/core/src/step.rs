@@ -239,6 +239,8 @@ pub struct Failure {
     pub message: String,
     /// HTTP status, when the thrown error carried one.
     pub status: Option<u16>,
+    /// The host found that the error says that the prompt was too long.
+    pub overflow: bool,
     /// The effect, so that the host can attach the original as the cause. Set by the machine.
     pub effect: u32,
 }
@@ -442,6 +444,7 @@ fn failure(what: &str, event: Event) -> Failure {
             code: None,
             message: format!("{what} was answered with {}", name(&other)),
             status: None,
+            overflow: false,
             effect: 0,
         },
     }
