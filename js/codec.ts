@@ -32,9 +32,10 @@ export function decode(text: string): unknown {
   return text.includes(`"${TAG}"`) ? untagged(value) : value;
 }
 
-/** JSON texts of messages in one buffer. */
-export function pack(messages: readonly unknown[]): Packed {
-  const texts = messages.map((message, index) => {
+/** JSON texts of messages in one buffer. `first` is the index of the first for errors. */
+export function pack(messages: readonly unknown[], first = 0): Packed {
+  const texts = messages.map((message, nth) => {
+    const index = first + nth;
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
       throw new CompactionError("invalid_message", `message ${index}: a message must be an object with a role`, {
         index,

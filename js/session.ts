@@ -155,7 +155,7 @@ class LiveSession<M extends Message> implements Session<M> {
       if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
       const same = this.#known.length <= messages.length && this.#known.every((known, at) => known === messages[at]);
       const known = same ? this.#known.length : 0;
-      const { bytes, ends } = pack(messages.slice(known));
+      const { bytes, ends } = pack(messages.slice(known), known);
       this.#incoming = messages.slice(this.#known.length);
       const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
         (handle) => handle.sync(known, bytes, ends),

@@ -337,7 +337,10 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
         let known = before.iter().map(|item| wire::parse(0, &item.body));
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = known.chain(new).collect::<Result<Vec<_>>>()?;
-        let format = wire::detect(&values)?;
+        let format = wire::detect(&values).map_err(|error| {
+            // The caller counts from the first of its own messages.
+            Error { index: error.index.map(|index| index.saturating_sub(before.len()) + first), ..error }
+        })?;
         if format.wire().evidence(&values) != Evidence::Certain {
             return Ok(format);
         }
