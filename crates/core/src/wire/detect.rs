@@ -4,14 +4,19 @@ use super::{Evidence, Format};
 use crate::error::{Code, Error, Result};
 use serde_json_borrow::Value;
 
-/// What is wrong with the first message that no format can read: told in the format of those before it, or of the
-/// first that there is.
+/// What is wrong with the first message that no format can read. Where others can be read it is the message's fault,
+/// told in the format of those before it; else the format's.
 fn malformed(messages: &[Value<'_>]) -> Option<Error> {
-    let unreadable =
-        |message: &Value<'_>| Format::ALL.iter().all(|format| format.wire().read(0, message).is_err());
-    let index = messages.iter().position(unreadable)?;
+    let readable =
+        |message: &Value<'_>| Format::ALL.iter().any(|format| format.wire().read(0, message).is_ok());
+    let index = messages.iter().position(|message| !readable(message))?;
     let format = detect(messages.get(..index)?).unwrap_or(Format::OpenaiChat);
-    format.wire().read(index, messages.get(index)?).err()
+    let error = format.wire().read(index, messages.get(index)?).err()?;
+    if messages.iter().any(readable) {
+        return Some(error);
+    }
+    let message = format!("no known format has such messages ({}); pass `format`", error.message);
+    Some(Error { code: Code::UnknownFormat, message, ..error })
 }
 
 /// The format of a history. A history that more than one format could have written as it stands (plain roles and
