@@ -18,8 +18,8 @@ const PAGE: usize = 4 << 20;
 
 /// How an attempt to append ended.
 pub(crate) enum Attempt {
-    /// Written: the log positions.
-    Written(Vec<u64>),
+    /// Written: where the messages are.
+    Written(Vec<Place>),
     /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
     Raced,
 }
@@ -100,8 +100,7 @@ impl Held {
         let durable = self.state().durable;
         match if durable { io.commit(batch).await } else { Ok(()) } {
             Ok(()) => {
-                let seqs =
-                    items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.row = row;
                 if let Some(context) = settled.context.take() {
@@ -110,7 +109,7 @@ impl Held {
                 for item in items {
                     state.context.push(item);
                 }
-                Ok(Attempt::Written(seqs))
+                Ok(Attempt::Written(places))
             }
             Err(error) if retryable(&error) => {
                 let before = self.state().row.next_seq;
@@ -119,7 +118,7 @@ impl Held {
                     Err(error) => Err(error),
                 };
                 match written.map_err(|second| first_unless_conflict(error, second))? {
-                    Some(seqs) => Ok(Attempt::Written(seqs)),
+                    Some(places) => Ok(Attempt::Written(places)),
                     None => Ok(Attempt::Raced),
                 }
             }
@@ -127,16 +126,17 @@ impl Held {
         }
     }
 
-    /// Log positions of a batch that was written although its answer said otherwise.
-    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<u64>>> {
+    /// Places of a batch that was written although its answer said otherwise.
+    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
         let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
         let first = record_id(batch_id, 0);
         let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
         for (seq, bytes) in (from..to).zip(rows) {
-            if let Some(bytes) = bytes
-                && record::read_row(&bytes)?.0.id == first
-            {
-                return Ok(Some((seq..seq + count as u64).collect()));
+            let Some(bytes) = bytes else { continue };
+            let (row, _) = record::read_row(&bytes)?;
+            if row.id == first {
+                let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
+                return Ok(Some((0..count).map(place).collect()));
             }
         }
         Ok(None)

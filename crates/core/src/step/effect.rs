@@ -229,6 +229,8 @@ pub struct Failure {
     pub message: String,
     /// HTTP status, when the thrown error carried one.
     pub status: Option<u16>,
+    /// The host found that the error says that the prompt was too long.
+    pub overflow: bool,
     /// The effect, so that the host can attach the original as the cause. Set by the machine.
     pub effect: u32,
 }

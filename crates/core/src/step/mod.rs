@@ -171,6 +171,7 @@ fn failure(what: &str, event: Event) -> Failure {
             code: None,
             message: format!("{what} was answered with {}", name(&other)),
             status: None,
+            overflow: false,
             effect: 0,
         },
     }
