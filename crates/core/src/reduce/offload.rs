@@ -1,6 +1,7 @@
 //! Tool results out to the store, references in (`S1.1` to `S1.3`).
 
 use crate::error::{Code, Error, Result};
+use crate::order;
 use crate::plan::{Edit, Rung, Trigger};
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
@@ -77,7 +78,7 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|blob| blob.offload.clone()));
-    offloads.sort_by_key(|offload| offload.nth);
+    let offloads = order::by_key(offloads, |offload| offload.nth as u64);
     Ok(Item { body, size: planned.item.size, origin: Origin::Offloaded { place, offloads } })
 }
 

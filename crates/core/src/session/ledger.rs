@@ -2,6 +2,7 @@
 
 use super::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
+use crate::order;
 use serde::Serialize;
 
 /// What became of one message.
@@ -73,8 +74,7 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
             Origin::Acknowledgement => {}
         }
     }
-    entries.sort_by_key(|entry| entry.index);
-    entries
+    order::by_key(entries, |entry| entry.index as u64)
 }
 
 /// Refuses a context in which a message of the first `messages` has no fate, or two.
@@ -93,9 +93,8 @@ pub fn conserve(items: &[Item], messages: usize) -> Result<()> {
             Origin::Acknowledgement => {}
         }
     }
-    ranges.sort_unstable();
     let mut next = 0;
-    for (from, to) in ranges {
+    for (from, to) in order::by_key(ranges, |range| range.0 as u64) {
         if from != next {
             let what = if from < next { "has two fates" } else { "has no fate" };
             return Err(broken(from.min(next), what));
