@@ -177,9 +177,11 @@ async fn write(
                 }
                 Err(error) => failed = Some(error),
             },
-            Err(error) if error.code == Code::Aborted || settings.fallback == Fallback::None => {
+            // A context that changed under the proposal, or a closed session, is nothing that another summary helps.
+            Err(error) if matches!(error.code, Code::Aborted | Code::Conflict | Code::Closed) => {
                 return Err(error);
             }
+            Err(error) if settings.fallback == Fallback::None => return Err(error),
             Err(error) => failed = Some(error),
         }
     }

@@ -11,8 +11,11 @@ use crate::step::{Io, Scan};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Commits that lose a race are tried again this often.
-const RACES: usize = 8;
+/// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
+/// someone who writes without a pause wins every time. The waits make about four seconds.
+const RACES: u32 = 12;
+/// Races that are run again without a wait.
+const QUICK_RACES: u32 = 3;
 /// Bytes that one read of the store may return.
 const PAGE: usize = 4 << 20;
 
@@ -95,6 +98,7 @@ impl Held {
                     return Ok(seqs);
                 }
                 Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
                     let before = self.state().row.next_seq;
                     self.refresh(io).await?;
                     if let Some(seqs) = self.written(io, before, bodies.len(), batch_id).await? {
@@ -147,6 +151,7 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
                     if self.refresh(io).await? {
                         let ours = self.is_row(io, &row).await?;
                         return if ours { Ok(()) } else { Err(conflict()) };
@@ -291,6 +296,14 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
         }
     }
     Ok(items)
+}
+
+/// Waits before a commit that lost `race` is tried again.
+async fn pause(io: &Io, race: u32) -> Result<()> {
+    if race < QUICK_RACES {
+        return Ok(());
+    }
+    io.sleep(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
 }
 
 fn missing_row(seq: u64) -> Error {
