@@ -79,7 +79,7 @@ for (const name of browsers) {
       const tabs = [await pages.openPage(session), await pages.openPage(session)];
       for (const tab of tabs) await call(tab, "open", "shared", "at once");
       const said = [texts("left", 30), texts("right", 30)];
-      await Promise.all(tabs.map((tab, at) => call(tab, "say", "shared", said[at])));
+      await Promise.all(tabs.map((tab, at) => call(tab, "say", "shared", said[at], 10)));
       const { messages, ledger } = await call(tabs[0], "view", "shared");
       const found = messages.map(({ content }) => content);
       assert.deepEqual(found.filter((text) => text.startsWith("left")), said[0]);
@@ -90,36 +90,37 @@ for (const name of browsers) {
       for (const tab of tabs) await tab.close();
     });
 
-    for (const fallback of ["none", "extractive"]) {
-      test(`two tabs compact one session, fallback ${fallback}: the first wins, the other is told`, async () => {
-        const id = `contested ${fallback}`;
+    for (const [fallback, meanwhile] of [
+      ["none", []],
+      // What the second tab writes before it has its summary tells it of the first one's compaction.
+      ["none", ["meanwhile"]],
+      ["extractive", ["meanwhile"]],
+    ]) {
+      const how = `fallback ${fallback}, ${meanwhile.length} appended meanwhile`;
+      test(`two tabs compact one session, ${how}: the first wins, the other is told`, async () => {
+        const id = `contested, ${how}`;
         const [first, second] = [await pages.openPage(session), await pages.openPage(session)];
-        await call(first, "open", id, `first ${fallback}`);
+        await call(first, "open", id, "first");
         await call(first, "say", id, texts("before", 12).map((text) => `${text} ${RESULT}`));
-        await call(second, "open", id, `second ${fallback}`, { fallback });
+        await call(second, "open", id, "second", { fallback });
         const compactions = [first, second].map((tab) => call(tab, "compact", id));
-        const [releaseFirst, releaseSecond] = [await release(`first ${fallback}`), await release(`second ${fallback}`)];
+        const [releaseFirst, releaseSecond] = [await release("first"), await release("second")];
         releaseFirst();
         const won = await compactions[0];
         assert.equal(won.success, true);
-        // What the second tab writes meanwhile tells it of the other's compaction.
-        await call(second, "say", id, ["meanwhile"]);
+        await call(second, "say", id, meanwhile);
         releaseSecond();
         const lost = await compactions[1];
         assert.deepEqual([lost.success, lost.code], [false, "conflict"]);
 
-        const wanted = [...won.messages, { role: "user", content: "meanwhile" }];
-        const { messages, ledger } = await call(first, "view", id);
-        assert.deepEqual(messages, wanted);
-        assert.deepEqual(ledger.map(({ index }) => index), [...Array(13).keys()]);
-        // And the session goes on in both tabs.
+        // The session holds the first one's context, and goes on in both tabs.
         await call(first, "say", id, ["first goes on"]);
         await call(second, "say", id, ["second goes on"]);
-        const after = await call(second, "view", id);
-        assert.deepEqual(
-          after.messages.slice(wanted.length).map(({ content }) => content),
-          ["first goes on", "second goes on"],
-        );
+        const said = [...meanwhile, "first goes on", "second goes on"];
+        const { messages, ledger } = await call(second, "view", id);
+        assert.deepEqual(messages, [...won.messages, ...said.map((content) => ({ role: "user", content }))]);
+        assert.deepEqual(ledger.map(({ index }) => index), [...Array(12 + said.length).keys()]);
+        assert.deepEqual((await call(second, "seen", id)).messages, messages);
         for (const tab of [first, second]) await tab.close();
       });
     }

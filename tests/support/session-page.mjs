@@ -77,9 +77,12 @@ const steps = {
   seen: (name) => seen(open.get(name)),
   delete: (name) => open.get(name).delete(),
 
-  /** Texts of the user, each in a commit of its own. */
-  async say(name, texts) {
-    for (const content of texts) await open.get(name).append({ role: "user", content });
+  /** Texts of the user, each in a commit of its own and up to `ms` after the one before. */
+  async say(name, texts, ms = 0) {
+    for (const content of texts) {
+      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * ms));
+      await open.get(name).append({ role: "user", content });
+    }
   },
 
   /** How a compaction ended. */
@@ -137,8 +140,9 @@ const steps = {
         return answer;
       },
     });
-    const said = exchange(`r${round}`, `result ${round} of the tool: ${"数据 data 😀 ".repeat(700)}`);
-    for (const message of said) {
+    const result = `result of round ${round}: ${"数据 data 😀 ".repeat(700)}`;
+    const said = ["a", "b"].map((nth) => exchange(`call_${round}${nth}`, `${nth}, ${result}`));
+    for (const message of said.flat()) {
       await session.append(message);
       await tell("/acknowledged", [message]);
     }
@@ -151,10 +155,11 @@ const steps = {
   },
 };
 
-/** Ends the page: by itself, or by the test, which kills the browser. */
-function end({ kill }) {
+/** Ends the page: by itself, or by the test, which kills the browser. Lets it do nothing more for `block` ms. */
+function end({ kill, block = 0 }) {
   if (kill) void tell("/kill");
   else location.reload();
+  for (const until = performance.now() + block; performance.now() < until; );
 }
 
 function endless(action) {
