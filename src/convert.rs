@@ -109,7 +109,8 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "timeoutMs", *timeout_ms as f64);
             "fetch"
         }
-        Effect::Sleep(ms) => {
+        // What differs is `parks`, which is set above.
+        Effect::Sleep(ms) | Effect::Pause(ms) => {
             set(&object, "ms", *ms as f64);
             "sleep"
         }

@@ -320,7 +320,7 @@ impl World {
         let fails = match effect {
             Effect::Now | Effect::NewId => None,
             _ if !bad => None,
-            Effect::Sleep(_) => Some(Code::Aborted),
+            Effect::Sleep(_) | Effect::Pause(_) => Some(Code::Aborted),
             _ if is_commit && how == 0 => Some(Code::QuotaExceeded),
             _ if how <= 1 => Some(Code::StoreUnavailable),
             _ if !is_commit && how == 2 => Some(Code::Aborted),

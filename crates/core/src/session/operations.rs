@@ -7,7 +7,7 @@ use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
 use super::state::{Settled, State, measure, size_of};
-use super::stored::{Attempt, RACES, conflict};
+use super::stored::{Attempt, RACES, conflict, pause};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
@@ -353,6 +353,7 @@ async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Resul
                 Attempt::Raced if races == RACES => return Err(conflict()),
                 Attempt::Raced => races += 1,
             }
+            pause(io, races).await?;
             let format = settled.format;
             settled = settle_format(io, held, bodies, given.first).await?;
             if settled.format != format {

@@ -11,8 +11,11 @@ use crate::step::{Io, Scan};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Commits that lose a race are tried again this often.
-pub(crate) const RACES: usize = 8;
+/// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
+/// someone who writes without a pause wins every time. The waits make about four seconds.
+pub(crate) const RACES: usize = 12;
+/// Races that are run again without a wait.
+const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
 const PAGE: usize = 4 << 20;
 
@@ -167,6 +170,7 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
                     let ours = match self.refresh(io).await {
                         Ok(false) => continue,
                         Ok(true) => self.is_row(io, &row).await,
@@ -303,6 +307,14 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
         }
     }
     Ok(items)
+}
+
+/// Waits before a commit that lost `race` is tried again.
+pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
+    if race < QUICK_RACES {
+        return Ok(());
+    }
+    io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
 }
 
 fn missing_row(seq: u64) -> Error {

@@ -51,8 +51,10 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
-    /// Wait: [`Event::Done`].
+    /// Wait this many ms: [`Event::Done`].
     Sleep(u64),
+    /// The same, while the operation keeps its hold on the state: [`Event::Done`].
+    Pause(u64),
     /// Read values: [`Event::Values`].
     Read(Vec<Key>),
     /// Read a range of keys: [`Event::Entries`].

@@ -134,6 +134,14 @@ impl Io {
         }
     }
 
+    /// Waits without letting go of the state.
+    pub async fn pause(&self, ms: u64) -> Result<(), Failure> {
+        match self.ask(Effect::Pause(ms)).await {
+            Event::Done => Ok(()),
+            other => Err(failure("pause", other)),
+        }
+    }
+
     /// Reads values from the store.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted = keys.len();
