@@ -249,7 +249,8 @@ impl World {
         self.said += 1;
         let tag = self.said;
         let words = |rng: &mut Rng, most: usize| {
-            "the parser keeps its state in memory 字 👩‍👩‍👧 ".repeat(rng.usize(1..most))
+            // No white space at the end: a provider refuses it in a final answer.
+            "the parser keeps its state in memory 字 👩‍👩‍👧. ".repeat(rng.usize(1..most)).trim_end().to_string()
         };
         let mut bodies = vec![say::user(&format!("question {tag}: {}", words(&mut self.rng, 5)))];
         let tools = self.rng.usize(..3);
