@@ -1,7 +1,7 @@
 //! Tool results out to the store, references in (`S1.1` to `S1.3`).
 
 use crate::error::{Code, Error, Result};
-use crate::plan::{Edit, Rung, Trigger};
+use crate::plan::{Climb, Edit, Rung, Trigger};
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -82,11 +82,16 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
 }
 
 /// Moves results to the store. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
-pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> {
+/// A rehearsal tells nobody: nothing happened.
+pub(crate) async fn run(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Edit> {
+    let trigger = climb.trigger;
     let before = held.tokens();
     let moves = propose(&held.state())?;
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, tokens_now| {
+        if climb.rehearse {
+            return;
+        }
         io.tell(Effect::Progress(Progress {
             stage: Stage::Offload,
             done,
@@ -135,6 +140,8 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> 
     progress(count, held.tokens());
     if count > 0 {
         edit.detail = Some(format!("{count} results"));
+    }
+    if count > 0 && !climb.rehearse {
         io.log(Level::Info, format!("Offloaded {count} tool results, {} tokens freed", edit.tokens_freed));
         io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));
     }
