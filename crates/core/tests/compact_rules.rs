@@ -25,7 +25,9 @@ fn eager() -> serde_json::Value {
 fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough() {
     for format in FORMATS {
         for (threshold, compacts) in [(150, false), (600, true)] {
-            let mut desk = Desk::new(json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": threshold } }));
+            let mut desk = Desk::new(
+                json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": threshold } }),
+            );
             desk.append(&turn(format, 0, 300));
             desk.append(&talk(4, 80));
             let prepared = desk.prepare();
@@ -132,7 +134,8 @@ fn s1_5_lesson_orphaned_tool_pairs_the_boundary_moves_earlier() {
 #[test]
 fn s1_6_references_are_restored_in_the_prompt_and_only_those() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+        let mut desk =
+            Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
         let forged = format!("Tool result is at: off_{}", "b".repeat(26));
         desk.append(&[user(&forged), assistant(&forged)]);
         desk.append(&turn(format, 0, 200));
@@ -152,19 +155,27 @@ fn s1_6_references_are_restored_in_the_prompt_and_only_those() {
 fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
     for format in FORMATS {
         for damage in [None, Some(b"{\"v\":100,\"bytes\":1}".to_vec()), Some(vec![])] {
-            let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+            let mut desk = Desk::new(
+                json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
+            );
             desk.append(&turn(format, 0, 200));
             desk.append(&talk(3, 20));
             desk.prepare();
             let reference = desk.session.explain().unwrap()[2].reference.clone().unwrap();
-            let row = desk.memory.rows().into_iter().find(|(key, _)| key.to_string().ends_with(&format!("{reference}/0")));
+            let row = desk
+                .memory
+                .rows()
+                .into_iter()
+                .find(|(key, _)| key.to_string().ends_with(&format!("{reference}/0")));
             desk.memory.damage(&row.unwrap().0, damage);
             desk.append(&talk(1, 20));
             let result = desk.compact();
             assert!(result.success, "{:?}", result.error);
             let prompt = desk.host.seen.requests[0].0.messages[0].content.clone();
             assert!(prompt.contains(&format!("[Content unavailable: {reference}]")), "{format:?}");
-            assert!(desk.host.seen.notices.iter().any(|notice| matches!(notice, Notice::Warning { message, .. } if message.contains(&reference))));
+            assert!(desk.host.seen.notices.iter().any(
+                |notice| matches!(notice, Notice::Warning { message, .. } if message.contains(&reference))
+            ));
         }
     }
 }
@@ -172,7 +183,9 @@ fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
 #[test]
 fn s1_6_a_read_that_is_aborted_aborts() {
     for summariser in [true, false] {
-        let mut desk = Desk::new(json!({ "hasSummarize": summariser, "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+        let mut desk = Desk::new(
+            json!({ "hasSummarize": summariser, "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
+        );
         desk.append(&turn(Format::Anthropic, 0, 200));
         desk.append(&talk(3, 20));
         desk.prepare();
@@ -193,16 +206,26 @@ fn s1_7_what_the_summariser_is_asked() {
         let (request, attempt) = desk.host.seen.requests[0].clone();
         let mut at = 0;
         for section in [
-            "Technical Context", "Project Overview", "Code Changes", "Debugging & Issues", "Current Status", "Pending Tasks",
-            "User Preferences", "Key Decisions",
+            "Technical Context",
+            "Project Overview",
+            "Code Changes",
+            "Debugging & Issues",
+            "Current Status",
+            "Pending Tasks",
+            "User Preferences",
+            "Key Decisions",
         ] {
             at += request.system[at..].find(section).expect(section);
         }
-        assert!(request.system.contains("Target length: approximately 8000 tokens") || request.system.contains("Target length: approximately 8,000 tokens"));
+        assert!(
+            request.system.contains("Target length: approximately 8000 tokens")
+                || request.system.contains("Target length: approximately 8,000 tokens")
+        );
         assert_eq!((request.max_tokens, request.target_tokens, attempt), (9_600, 8_000, 1));
         assert_eq!(request.model.as_deref(), Some("large"), "else the conversation's model");
     }
-    let mut desk = Desk::new(json!({ "model": "large", "summaryModel": "small", "offload": { "targetTokens": 333 } }));
+    let mut desk =
+        Desk::new(json!({ "model": "large", "summaryModel": "small", "offload": { "targetTokens": 333 } }));
     desk.append(&talk(5, 40));
     desk.compact();
     let request = &desk.host.seen.requests[0].0;
@@ -220,11 +243,21 @@ fn s1_7_s1_10_three_attempts_with_waits_and_then_the_history_is_unchanged() {
         let context = desk.context();
         let result = desk.compact();
         assert_eq!(desk.host.seen.slept, [1_000, 2_000]);
-        assert_eq!(desk.host.seen.requests.iter().map(|(_, attempt)| *attempt).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(
+            desk.host.seen.requests.iter().map(|(_, attempt)| *attempt).collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
         assert_eq!((result.success, result.freed_tokens, result.llm_calls), (false, 0, 3));
-        assert_eq!((result.previous_tokens, result.summary.is_none(), result.deleted_files.len()), (result.current_tokens, true, 0));
+        assert_eq!(
+            (result.previous_tokens, result.summary.is_none(), result.deleted_files.len()),
+            (result.current_tokens, true, 0)
+        );
         let error = result.error.unwrap();
-        assert!(error.code == Code::SummaryFailed && error.message.contains("overloaded") && error.cause.is_some());
+        assert!(
+            error.code == Code::SummaryFailed
+                && error.message.contains("overloaded")
+                && error.cause.is_some()
+        );
         assert_eq!(desk.context(), context, "{format:?}");
         assert_eq!(desk.memory.rows().len(), before + 1, "a note that it was tried, and nothing else");
         assert!(desk.host.seen.notices.is_empty());
@@ -238,15 +271,27 @@ fn s1_7_a_later_attempt_succeeds_and_is_told_what_was_wrong() {
     desk.host.summarise = Box::new(|_, attempt| match attempt {
         1 => summary("  "),
         2 => summary("too short"),
-        _ => Event::Summary { text: SUMMARY.into(), usage: Some(Usage { input_tokens: 7, ..Usage::default() }) },
+        _ => Event::Summary {
+            text: SUMMARY.into(),
+            usage: Some(Usage { input_tokens: 7, ..Usage::default() }),
+        },
     });
     let result = desk.compact();
     assert!(result.success);
     assert_eq!((result.llm_calls, result.usage.unwrap().input_tokens), (3, 7));
-    let systems: Vec<&str> = desk.host.seen.requests.iter().map(|(request, _)| request.system.as_str()).collect();
-    let all: Vec<String> = desk.host.seen.requests.iter().map(|(request, _)| format!("{}{}", request.system, request.messages[0].content)).collect();
+    let systems: Vec<&str> =
+        desk.host.seen.requests.iter().map(|(request, _)| request.system.as_str()).collect();
+    let all: Vec<String> = desk
+        .host
+        .seen
+        .requests
+        .iter()
+        .map(|(request, _)| format!("{}{}", request.system, request.messages[0].content))
+        .collect();
     assert_eq!(systems.len(), 3);
-    assert!(!all[0].contains("was empty") && all[1].contains("was empty") && all[2].contains("too short to be"));
+    assert!(
+        !all[0].contains("was empty") && all[1].contains("was empty") && all[2].contains("too short to be")
+    );
 }
 
 #[test]
@@ -279,7 +324,9 @@ fn s5_16_what_is_no_summary_is_a_failed_attempt() {
 
 #[test]
 fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_tried_again() {
-    let wordy = |sentences: usize| (0..sentences).map(|nth| format!("Sentence number {nth} of a summary. ")).collect::<String>();
+    let wordy = |sentences: usize| {
+        (0..sentences).map(|nth| format!("Sentence number {nth} of a summary. ")).collect::<String>()
+    };
     let mut desk = Desk::new(eager());
     desk.append(&talk(4, 60));
     let (context, long) = (desk.context(), wordy(200));
@@ -289,12 +336,14 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
     // As text it is shorter, as a message with its marker it is not.
     let mut desk = Desk::new(json!({ "keep": { "messages": 1 } }));
     desk.append(&[user(&"word ".repeat(20)), assistant("ok")]);
-    desk.host.summarise = Box::new(|_, attempt| summary(&"A summary of it. ".repeat(if attempt == 1 { 6 } else { 2 })));
+    desk.host.summarise =
+        Box::new(|_, attempt| summary(&"A summary of it. ".repeat(if attempt == 1 { 6 } else { 2 })));
     let result = desk.compact();
     assert_eq!((result.success, desk.host.seen.requests.len()), (true, 2), "{:?}", result.error);
     assert!(result.current_tokens < result.previous_tokens);
     // An app that counts itself is asked; the estimator has no say.
-    let mut desk = Desk::new(json!({ "hasTokenCounter": true, "trigger": { "tokens": 5 }, "keep": { "messages": 5 } }));
+    let mut desk =
+        Desk::new(json!({ "hasTokenCounter": true, "trigger": { "tokens": 5 }, "keep": { "messages": 5 } }));
     desk.host.count = Box::new(|_, _| Event::Number(1.0));
     desk.append(&talk(5, 20));
     let long = wordy(300);
@@ -314,7 +363,10 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
         desk.append(&messages);
         desk.compact();
         let context = desk.context();
-        assert_eq!(context[0], json!({ "role": "user", "content": format!("[Compressed History]\n\n{SUMMARY}") }));
+        assert_eq!(
+            context[0],
+            json!({ "role": "user", "content": format!("[Compressed History]\n\n{SUMMARY}") })
+        );
         let kept = context.len() - 1;
         for (body, message) in messages[messages.len() - kept..].iter().zip(&context[1..]) {
             assert_eq!(**body, message.to_string(), "{format:?}");
@@ -332,17 +384,27 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
             desk.append(&turn(format, nth, 100));
         }
         desk.prepare();
-        let references: Vec<String> = desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect();
+        let references: Vec<String> =
+            desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect();
         assert_eq!(references.len(), 3);
         let result = desk.compact();
-        assert_eq!(result.deleted_files, references[..2], "{format:?}: the last is referenced by a preserved message");
+        assert_eq!(
+            result.deleted_files,
+            references[..2],
+            "{format:?}: the last is referenced by a preserved message"
+        );
         assert!(serde_json::to_string(&desk.context()).unwrap().contains(&references[2]));
         // Retired ones are read all the same, in another process too, and the ledger names their checkpoint.
         let mut again = Desk::over(Rc::clone(&desk.memory), "b", options);
         for (nth, reference) in references.iter().enumerate() {
             assert_eq!(desk.read(reference), long(&format!("result {nth}"), 100));
             assert_eq!(again.read(reference), long(&format!("result {nth}"), 100));
-            let entry = again.session.explain().unwrap().into_iter().find(|entry| entry.reference.as_ref() == Some(reference));
+            let entry = again
+                .session
+                .explain()
+                .unwrap()
+                .into_iter()
+                .find(|entry| entry.reference.as_ref() == Some(reference));
             assert_eq!(entry.unwrap().checkpoint.is_some(), nth < 2);
         }
         assert_eq!(desk.stored().messages.len(), 12, "the transcript keeps everything");
@@ -377,7 +439,9 @@ fn s1_10_s1_14_the_result_and_the_event_agree() {
 fn s1_11_a_commit_that_fails_throws_and_everything_is_intact() {
     for format in FORMATS {
         for code in [Code::QuotaExceeded, Code::StoreUnavailable] {
-            let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+            let mut desk = Desk::new(
+                json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
+            );
             desk.append(&turn(format, 0, 200));
             desk.append(&talk(3, 20));
             desk.prepare();
@@ -442,7 +506,10 @@ fn lesson_lost_concurrent_writes_messages_that_arrive_while_the_summary_is_writt
         let mut desk = Desk::new(eager());
         desk.append(&talk(5, 60));
         let session = desk.session.clone();
-        let other = std::cell::RefCell::new(context_compactor_store_tests::Host::new(desk.memory.clone() as Rc<dyn Store>, "z"));
+        let other = std::cell::RefCell::new(context_compactor_store_tests::Host::new(
+            desk.memory.clone() as Rc<dyn Store>,
+            "z",
+        ));
         desk.host.meanwhile = Box::new(move |effect| {
             if matches!(effect, Effect::Summarize { .. }) {
                 other.borrow_mut().run(session.append(turn(format, 9, 30))).unwrap();
@@ -537,10 +604,16 @@ fn lesson_later_compactions_lose_nothing_up_to_the_tenth() {
             assert!(result.ledger.iter().enumerate().all(|(at, entry)| entry.index == at));
             let context = desk.context();
             assert_valid(format, &context);
-            assert_eq!(context.iter().filter(|message| message.to_string().contains("[Compressed History]")).count(), 1);
+            assert_eq!(
+                context.iter().filter(|message| message.to_string().contains("[Compressed History]")).count(),
+                1
+            );
             if round > 0 {
                 let (request, _) = desk.host.seen.requests.last().unwrap();
-                assert!(request.messages[0].content.contains("[Compressed History]"), "the earlier summary goes into the next");
+                assert!(
+                    request.messages[0].content.contains("[Compressed History]"),
+                    "the earlier summary goes into the next"
+                );
             }
             assert_eq!(desk.stored().messages.len(), (round + 1) * 8);
         }

@@ -3,13 +3,13 @@
 
 mod support;
 
+use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Fate;
 use context_compactor_core::step::{Level, Notice, Stage};
 use context_compactor_core::wire::Format;
-use context_compactor_core::Code;
-use context_compactor_store_tests::conversation::{assistant, calls, results, user};
 use context_compactor_store_tests::How;
+use context_compactor_store_tests::conversation::{assistant, calls, results, user};
 use serde_json::json;
 use support::*;
 
@@ -25,7 +25,9 @@ fn s1_1_runs_at_the_threshold_and_not_below_it() {
         desk.append(&turn(Format::OpenaiChat, 0, 200));
         desk.append(&[user("next"), assistant("well")]);
         let used = desk.session.usage().unwrap().used_tokens;
-        let mut desk = Desk::new(json!({ "trigger": { "tokens": used + 1 - tokens }, "offload": { "preserveCount": 1_000 } }));
+        let mut desk = Desk::new(
+            json!({ "trigger": { "tokens": used + 1 - tokens }, "offload": { "preserveCount": 1_000 } }),
+        );
         desk.append(&turn(Format::OpenaiChat, 0, 200));
         desk.append(&[user("next"), assistant("well")]);
         assert_eq!(!desk.prepare().edits.is_empty(), over, "threshold {}", used + 1 - tokens);
@@ -114,7 +116,10 @@ fn s1_1_the_reference_stands_in_the_results_place_and_its_text_in_the_store() {
         assert_eq!(Some(desk.read(&reference)), result_text(format, &before));
         // Everything else of the message is as it was.
         let text = result_text(format, &before).unwrap();
-        assert_eq!(sent[2].to_string().replace(&format!("Tool result is at: {reference}"), &text), before.to_string());
+        assert_eq!(
+            sent[2].to_string().replace(&format!("Tool result is at: {reference}"), &text),
+            before.to_string()
+        );
         assert_valid(format, &sent);
         desk.stored();
     }
@@ -129,7 +134,10 @@ fn s1_2_reports_what_it_did() {
         let previous = desk.session.usage().unwrap().used_tokens;
         let prepared = desk.prepare();
         let edit = &prepared.edits[0];
-        assert_eq!((edit.rung, &edit.indices[..], edit.detail.as_deref()), ("offload", &[2][..], Some("1 results")));
+        assert_eq!(
+            (edit.rung, &edit.indices[..], edit.detail.as_deref()),
+            ("offload", &[2][..], Some("1 results"))
+        );
         assert_eq!(previous - prepared.usage.used_tokens, edit.tokens_freed);
         assert!(edit.tokens_freed > 300);
         // The sums that are kept as the context changes are those of a session that is read anew.
@@ -159,7 +167,12 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
             let text = serde_json::to_string(&sent).unwrap();
             let stays: Vec<bool> = texts.iter().map(|result| text.contains(result.as_str())).collect();
             assert_eq!(stays, [false, true, false], "{format:?} {name}");
-            let warnings = desk.host.seen.notices.iter().filter(|notice| matches!(notice, Notice::Warning { code: c, .. } if *c == code));
+            let warnings = desk
+                .host
+                .seen
+                .notices
+                .iter()
+                .filter(|notice| matches!(notice, Notice::Warning { code: c, .. } if *c == code));
             assert_eq!(warnings.count(), 1, "{format:?} {name}");
             assert!(desk.host.seen.logs.iter().any(|(level, _)| *level == Level::Warn));
             assert!(desk.host.seen.notices.iter().any(|n| matches!(n, Notice::Offload { count: 2, .. })));
@@ -185,7 +198,9 @@ fn s1_3_a_single_item_that_cannot_be_stored_is_a_warning_too() {
 
 #[test]
 fn s1_4_history_is_rewritten_and_the_event_emitted_only_when_something_was_offloaded() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactCooldownSteps": 1000, "preserveCount": 100 } }));
+    let mut desk = Desk::new(
+        json!({ "trigger": { "tokens": 100 }, "offload": { "compactCooldownSteps": 1000, "preserveCount": 100 } }),
+    );
     desk.append(&talk(6, 40));
     let commits = desk.host.seen.commits.len();
     let prepared = desk.prepare();

@@ -74,13 +74,15 @@ fn problems(format: Format, bodies: &[Body]) -> usize {
 /// Ends of prefixes: between exchanges first, then anywhere.
 fn cuts(transcript: &Transcript) -> Vec<usize> {
     let values: Vec<_> = transcript.bodies.iter().map(|body| wire::parse(0, body).unwrap()).collect();
-    let messages: Vec<_> = values.iter().map(|value| transcript.format.wire().read(0, value).unwrap()).collect();
+    let messages: Vec<_> =
+        values.iter().map(|value| transcript.format.wire().read(0, value).unwrap()).collect();
     let exchanges = context_compactor_core::message::Exchanges::of(&messages);
     let (between, inside): (Vec<usize>, Vec<usize>) =
         (2..=transcript.bodies.len()).partition(|at| exchanges.is_boundary(*at));
     let bytes: usize = transcript.bodies.iter().map(|body| body.len()).sum();
     let count = CUTS.min(BUDGET / bytes.max(1)).max(2);
-    let seed = transcript.id.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let seed =
+        transcript.id.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut chosen = vec![transcript.bodies.len()];
     for pool in [between, inside] {
@@ -171,7 +173,10 @@ fn session(transcript: &Transcript, cut: usize, scripted: bool, counts: &mut Cou
                     None => item.body.clone().unwrap(),
                 });
                 let sent: Vec<Body> = sent.collect();
-                assert!(sent.is_empty() || problems(*format, &sent) == 0, "{id} at {cut}: what is sent is valid");
+                assert!(
+                    sent.is_empty() || problems(*format, &sent) == 0,
+                    "{id} at {cut}: what is sent is valid"
+                );
             }
             Err(error) if error.code == Code::ContextOverflow => {
                 let plan = host.run(session.plan()).unwrap();
@@ -194,7 +199,10 @@ fn session(transcript: &Transcript, cut: usize, scripted: bool, counts: &mut Cou
         let text = host.run(session.read(entry.reference.clone().unwrap(), 0, None)).unwrap();
         let value = wire::parse(0, &bodies[entry.index]).unwrap();
         let message = format.wire().read(0, &value).unwrap();
-        assert_eq!(message.results().find(|result| result.text == text).map(|result| result.text.len()), Some(text.len()));
+        assert_eq!(
+            message.results().find(|result| result.text == text).map(|result| result.text.len()),
+            Some(text.len())
+        );
     }
 }
 

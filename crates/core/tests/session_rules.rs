@@ -70,7 +70,11 @@ fn a_call_that_still_waits_for_its_result_is_never_compressed() {
                 desk.append(&results(format, &[("a", "first")]));
             }
             assert!(desk.compact().success);
-            let rest: &[(&str, &str)] = if format == Format::OpenaiChat { &[("b", "second")] } else { &[("a", "first"), ("b", "second")] };
+            let rest: &[(&str, &str)] = if format == Format::OpenaiChat {
+                &[("b", "second")]
+            } else {
+                &[("a", "first"), ("b", "second")]
+            };
             desk.append(&results(format, rest));
             let sent = serde_json::to_string(&desk.sent()).unwrap();
             assert!(sent.contains("first") && sent.contains("second"), "{format:?} {keep}: {sent}");
@@ -126,7 +130,11 @@ fn lesson_triplicates_two_tabs_that_sync_the_same_history_write_it_once() {
     assert_eq!(sync(&mut late, 0, &changed), (0, Some(4)));
     // After a write whose fate is unknown the same history is handed over again.
     desk.host.fault(1, is_commit, How::Lost);
-    desk.host.fault(1, |effect| matches!(effect, context_compactor_core::step::Effect::Read(_)), How::Fail(Code::StoreUnavailable));
+    desk.host.fault(
+        1,
+        |effect| matches!(effect, context_compactor_core::step::Effect::Read(_)),
+        How::Fail(Code::StoreUnavailable),
+    );
     let longer: Vec<Body> = history.iter().cloned().chain([user("again")]).collect();
     let error = desk.host.run(desk.session.sync(0, longer.clone())).unwrap_err();
     assert_eq!(error.code, Code::Indeterminate, "it may have been written, and the store cannot be asked");
@@ -216,7 +224,11 @@ fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
         let answer = bad.clone();
         desk.host.count = Box::new(move |_, _| answer.clone());
         let error = desk.host.run(desk.session.append(vec![user("x")])).unwrap_err();
-        assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("tokenCounter")), "{bad:?}");
+        assert_eq!(
+            (error.code, error.field.as_deref()),
+            (Code::InvalidOption, Some("tokenCounter")),
+            "{bad:?}"
+        );
     }
 }
 
@@ -241,15 +253,21 @@ fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
 
 /// A session whose summaries come from a provider.
 fn provider(kind: &str) -> Desk {
-    let mut desk = Desk::new(json!({ "hasSummarize": false, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } }));
+    let mut desk = Desk::new(
+        json!({ "hasSummarize": false, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } }),
+    );
     desk.append(&talk(6, 100));
     desk
 }
 
 fn answer(kind: &str) -> Event {
     let body = match kind {
-        "openai" => json!({ "choices": [{ "message": { "role": "assistant", "content": SUMMARY }, "finish_reason": "stop" }], "usage": { "prompt_tokens": 9, "completion_tokens": 4 } }),
-        _ => json!({ "content": [{ "type": "text", "text": SUMMARY }], "stop_reason": "end_turn", "usage": { "input_tokens": 9, "output_tokens": 4 } }),
+        "openai" => {
+            json!({ "choices": [{ "message": { "role": "assistant", "content": SUMMARY }, "finish_reason": "stop" }], "usage": { "prompt_tokens": 9, "completion_tokens": 4 } })
+        }
+        _ => {
+            json!({ "content": [{ "type": "text", "text": SUMMARY }], "stop_reason": "end_turn", "usage": { "input_tokens": 9, "output_tokens": 4 } })
+        }
     };
     Event::Response { status: 200, headers: Vec::new(), body: body.to_string() }
 }
@@ -263,7 +281,9 @@ fn s1_7_a_provider_writes_the_summary() {
         assert_eq!(result.summary.as_deref(), Some(SUMMARY), "{kind}");
         assert_eq!((result.usage.unwrap().input_tokens, result.llm_calls), (9, 1));
         let request = &desk.host.seen.fetched[0];
-        assert!(request.body.contains("\"small\"") && request.headers.iter().any(|(name, _)| name == "x-key"));
+        assert!(
+            request.body.contains("\"small\"") && request.headers.iter().any(|(name, _)| name == "x-key")
+        );
     }
 }
 
@@ -275,7 +295,11 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
         desk.host.fetch = Box::new(move |_| {
             calls += 1;
             match calls {
-                1 => Event::Response { status: 429, headers: vec![("retry-after".into(), "7".into())], body: "{}".into() },
+                1 => Event::Response {
+                    status: 429,
+                    headers: vec![("retry-after".into(), "7".into())],
+                    body: "{}".into(),
+                },
                 _ => answer(kind),
             }
         });
@@ -283,7 +307,11 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
         assert_eq!(desk.host.seen.slept, [7_000], "{kind}");
         // What will never do better is not tried again.
         let mut desk = provider(kind);
-        desk.host.fetch = Box::new(|_| Event::Response { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() });
+        desk.host.fetch = Box::new(|_| Event::Response {
+            status: 401,
+            headers: Vec::new(),
+            body: "{\"error\":{\"message\":\"bad key\"}}".into(),
+        });
         let result = desk.compact();
         assert_eq!((result.success, desk.host.seen.fetched.len()), (false, 1));
     }
@@ -291,7 +319,8 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
 
 #[test]
 fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
-    let mut desk = Desk::new(json!({ "hasSummarize": false, "provider": { "kind": "openai", "model": "small" } }));
+    let mut desk =
+        Desk::new(json!({ "hasSummarize": false, "provider": { "kind": "openai", "model": "small" } }));
     desk.append(&talk(12, 250));
     let mut calls = 0;
     desk.host.fetch = Box::new(move |_| {
@@ -336,8 +365,14 @@ fn views_of_many_generations_read_back_as_they_were() {
             desk.prepare();
             if nth % 3 == 0 {
                 let again = Desk::over(Rc::clone(&desk.memory), &format!("tab{nth}"), options.clone());
-                assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
-                assert_eq!(again.session.usage().unwrap().categories[..5], desk.session.usage().unwrap().categories[..5]);
+                assert_eq!(
+                    look(&again.session).unwrap().context.items(),
+                    look(&desk.session).unwrap().context.items()
+                );
+                assert_eq!(
+                    again.session.usage().unwrap().categories[..5],
+                    desk.session.usage().unwrap().categories[..5]
+                );
             }
         }
         let stored = desk.stored();
@@ -350,7 +385,11 @@ fn views_of_many_generations_read_back_as_they_were() {
 fn lesson_unfinished_marker_a_job_that_never_ended_hinders_nobody() {
     let mut desk = Desk::new(json!({}));
     desk.append(&talk(6, 60));
-    desk.host.fault(1, |effect| matches!(effect, context_compactor_core::step::Effect::Summarize { .. }), How::CrashBefore);
+    desk.host.fault(
+        1,
+        |effect| matches!(effect, context_compactor_core::step::Effect::Summarize { .. }),
+        How::CrashBefore,
+    );
     assert!(desk.host.try_run(desk.session.compact(None)).is_none());
     let mut again = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
     assert!(again.compact().success);

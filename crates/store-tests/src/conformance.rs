@@ -162,7 +162,8 @@ fn orders_numbers_by_value_then_texts(store: &dyn Store) {
 }
 
 fn hostile_texts_stay_apart(store: &dyn Store) {
-    let names = ["__proto__", "a/b", "a", "a:b", "a?1", "a?2", "a\0b", "a\0", "[\"a\"]", "%31", "\u{ff5e}", "😀"];
+    let names =
+        ["__proto__", "a/b", "a", "a:b", "a?1", "a?2", "a\0b", "a\0", "[\"a\"]", "%31", "\u{ff5e}", "😀"];
     for name in names {
         put(store, &[(&key(&["blobs", name]), name)]);
     }
@@ -173,7 +174,9 @@ fn hostile_texts_stay_apart(store: &dyn Store) {
 }
 
 fn a_prefix_ends_at_a_part(store: &dyn Store) {
-    for parts in [&["log", "a"][..], &["log", "a", "1"], &["log", "a", "2", "x"], &["log", "ab", "1"], &["views", "a"]] {
+    for parts in
+        [&["log", "a"][..], &["log", "a", "1"], &["log", "a", "2", "x"], &["log", "ab", "1"], &["views", "a"]]
+    {
         put(store, &[(&key(parts), "x")]);
     }
     assert_eq!(keys(store, &scan(&["log", "a"])), ["log/a", "log/a/1", "log/a/2/x"]);

@@ -66,7 +66,11 @@ impl Model {
 
     /// A whole history was taken over: the log begins with it.
     pub(crate) fn synced(&self, history: &[Body]) -> Result<(), String> {
-        if self.log.starts_with(history) { Ok(()) } else { Err("the log is not the history that was synced".into()) }
+        if self.log.starts_with(history) {
+            Ok(())
+        } else {
+            Err("the log is not the history that was synced".into())
+        }
     }
 
     /// Every acknowledged message is still there.

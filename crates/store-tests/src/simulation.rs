@@ -61,15 +61,18 @@ pub fn simulate_on(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -
     Ok(world.report)
 }
 
+/// What a step asks for, and how the operation ended when it did.
+type Stepped = (Vec<(u32, Effect)>, Option<Result<Outcome, Error>>);
+
 /// An operation under way, whatever it returns.
 trait Work {
-    fn step(&mut self, answer: Option<(u32, Event)>) -> (Vec<(u32, Effect)>, Option<Result<Outcome, Error>>);
+    fn step(&mut self, answer: Option<(u32, Event)>) -> Stepped;
 }
 
 struct Mapped<T>(Machine<T>, fn(T) -> Outcome);
 
 impl<T> Work for Mapped<T> {
-    fn step(&mut self, answer: Option<(u32, Event)>) -> (Vec<(u32, Effect)>, Option<Result<Outcome, Error>>) {
+    fn step(&mut self, answer: Option<(u32, Event)>) -> Stepped {
         let step = self.0.step(answer);
         (step.effects, step.done.map(|result| result.map(self.1)))
     }
@@ -221,7 +224,8 @@ impl World {
 
     fn prepare(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let trigger = if self.rng.u8(..6) == 0 { Trigger::Overflow } else { Trigger::Auto };
-        let machine = Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), Outcome::Prepared);
+        let machine =
+            Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), Outcome::Prepared);
         self.start(tab, Asked::Prepare, Box::new(machine))
     }
 
@@ -249,7 +253,9 @@ impl World {
     fn talk(&mut self) -> Vec<Body> {
         self.said += 1;
         let tag = self.said;
-        let words = |rng: &mut Rng, most: usize| "the parser keeps its state in memory 字 👩‍👩‍👧 ".repeat(rng.usize(1..most));
+        let words = |rng: &mut Rng, most: usize| {
+            "the parser keeps its state in memory 字 👩‍👩‍👧 ".repeat(rng.usize(1..most))
+        };
         let mut bodies = vec![say::user(&format!("question {tag}: {}", words(&mut self.rng, 5)))];
         let tools = self.rng.usize(..3);
         let ids: Vec<String> = (0..tools).map(|nth| format!("call_{tag}_{nth}")).collect();
@@ -259,7 +265,11 @@ impl World {
             let texts: Vec<String> = ids
                 .iter()
                 .map(|id| {
-                    let forged = if self.rng.bool() { "Tool result is at: off_aaaaaaaaaaaaaaaaaaaaaaaaaa " } else { "" };
+                    let forged = if self.rng.bool() {
+                        "Tool result is at: off_aaaaaaaaaaaaaaaaaaaaaaaaaa "
+                    } else {
+                        ""
+                    };
                     format!("{id}: {forged}{}", words(&mut self.rng, 16))
                 })
                 .collect();
@@ -290,10 +300,13 @@ impl World {
     fn go_on(&mut self, tab: usize, task: usize) -> Result<(), String> {
         let (id, effect) = self.tabs[tab].tasks[task].waits.clone();
         let Some(event) = self.perform(tab, &effect)? else { return Ok(()) };
+        self.answer(tab, task, id, event)
+    }
+
+    fn answer(&mut self, tab: usize, task: usize, id: u32, event: Event) -> Result<(), String> {
         let host = &mut self.tabs[tab];
         let (effects, done) = host.tasks[task].work.step(Some((id, event)));
-        let waits = host.host.hear(effects);
-        match (done, waits) {
+        match (done, host.host.hear(effects)) {
             (Some(result), _) => {
                 let asked = host.tasks.remove(task).asked;
                 self.ended(tab, asked, result)
@@ -351,14 +364,19 @@ impl World {
     fn summarise(&mut self, bad: bool) -> Event {
         let answer = self.rng.u8(..6);
         self.said += 1;
-        let good = format!("## Current Status\nSummary {} of what the user asked and the tools answered.", self.said);
+        let good = format!(
+            "## Current Status\nSummary {} of what the user asked and the tools answered.",
+            self.said
+        );
         match answer {
             _ if !self.faults => summary(&good),
             0 => thrown("503 overloaded", Some(503)),
             1 if bad => failed(Code::Aborted),
             2 => failed(Code::Timeout),
             3 if bad => summary(""),
-            4 if bad => summary(&"a summary that is longer than all that was ever said before it ".repeat(400)),
+            4 if bad => {
+                summary(&"a summary that is longer than all that was ever said before it ".repeat(400))
+            }
             _ => summary(&good),
         }
     }
@@ -406,7 +424,8 @@ impl World {
                 }
             }
             (Asked::Read { index, nth }, Outcome::Read(found)) => {
-                let body = self.model.log().get(index).ok_or("an offload of a message that is not in the log")?;
+                let body =
+                    self.model.log().get(index).ok_or("an offload of a message that is not in the log")?;
                 let value = wire::parse(index, body).map_err(text)?;
                 let message = self.format.wire().read(index, &value).map_err(text)?;
                 if message.results().nth(nth).map(|result| result.text.to_string()) != Some(found) {
@@ -427,9 +446,12 @@ impl World {
         let mut bodies = Vec::new();
         for item in &prepared.items {
             let own = item.seq.map(|seq| session.body(seq)).transpose().map_err(text)?.flatten();
-            bodies.push(own.or_else(|| item.body.clone()).ok_or("a message was sent that is not in the context")?);
+            bodies.push(
+                own.or_else(|| item.body.clone()).ok_or("a message was sent that is not in the context")?,
+            );
         }
-        let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>().map_err(text)?;
+        let values =
+            bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>().map_err(text)?;
         match self.format.wire().validate(&values, false).first() {
             Some(problem) => Err(format!("an invalid prompt ({}): {}", problem.rule, problem.message)),
             None => Ok(()),
@@ -470,14 +492,10 @@ impl World {
 
     /// Faults stop: every tab becomes writable again, and what all of them see is what is stored.
     fn settle(&mut self) -> Result<(), String> {
-        self.faults = false;
         for tab in 0..self.tabs.len() {
-            // Calls of before may still end with the consequence of a fault.
-            self.faults = true;
-            let settled = self.drain(tab);
-            self.faults = false;
-            settled?;
+            self.drain(tab)?;
         }
+        self.faults = false;
         for tab in 0..self.tabs.len() {
             if self.tabs[tab].session.is_none() {
                 self.begin(tab)?;
@@ -504,23 +522,15 @@ impl World {
         Ok(())
     }
 
-    /// Ends the calls of a tab without new faults.
+    /// Ends the calls of a tab without new faults; they may still end with the consequence of an earlier one.
     fn drain(&mut self, tab: usize) -> Result<(), String> {
         while let Some(last) = self.tabs[tab].tasks.len().checked_sub(1) {
             let faults = std::mem::replace(&mut self.faults, false);
             let (id, effect) = self.tabs[tab].tasks[last].waits.clone();
             let event = self.perform(tab, &effect);
             self.faults = faults;
-            let Some(event) = event? else { continue };
-            let host = &mut self.tabs[tab];
-            let (effects, done) = host.tasks[last].work.step(Some((id, event)));
-            match (done, host.host.hear(effects)) {
-                (Some(result), _) => {
-                    let asked = host.tasks.remove(last).asked;
-                    self.ended(tab, asked, result)?;
-                }
-                (None, Some(waits)) => host.tasks[last].waits = waits,
-                (None, None) => return Err("an operation waits for nothing".into()),
+            if let Some(event) = event? {
+                self.answer(tab, last, id, event)?;
             }
         }
         Ok(())

@@ -57,7 +57,8 @@ impl Store for MemoryStore {
     fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
         let rows = self.rows.borrow();
         // Keys under a prefix are neighbours, the prefix itself first.
-        let under = rows.range(scan.prefix.clone()..).take_while(|(key, _)| key.0.starts_with(&scan.prefix.0));
+        let under =
+            rows.range(scan.prefix.clone()..).take_while(|(key, _)| key.0.starts_with(&scan.prefix.0));
         let behind = |key: &Key| match &scan.after {
             None => true,
             Some(after) if scan.reverse => key < after,

@@ -59,7 +59,11 @@ pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
     };
     let Some(row) = rows.get(&keys::session(&sid)) else {
         let empty = keys::TABLES.iter().all(|table| mine(table) == 0);
-        return if empty { Ok(Audit::default()) } else { broken("I1", "rows of a session that does not exist") };
+        return if empty {
+            Ok(Audit::default())
+        } else {
+            broken("I1", "rows of a session that does not exist")
+        };
     };
     let row: SessionRow = record::decode(row, "session")?;
     let messages = log(&sid, &row, &rows)?;

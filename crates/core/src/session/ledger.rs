@@ -85,10 +85,7 @@ pub fn conserve(items: &[Item], messages: usize) -> Result<()> {
 }
 
 /// The same for items whose bodies were not read.
-pub(crate) fn conserve_origins<'o>(
-    origins: impl Iterator<Item = &'o Origin>,
-    messages: usize,
-) -> Result<()> {
+pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, messages: usize) -> Result<()> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for origin in origins {
         match origin {

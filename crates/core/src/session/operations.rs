@@ -170,8 +170,7 @@ impl Session {
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
-                let diverged =
-                    if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
+                let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
                 let format = held.state().row.format;
                 if diverged.is_some() {
                     return Ok(Synced { appended, diverged, seqs: Vec::new(), format });

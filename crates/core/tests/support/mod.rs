@@ -123,7 +123,12 @@ pub fn turn(format: Format, nth: usize, tokens: usize) -> Vec<Body> {
 /// `count` plain questions and answers, of `tokens` tokens each.
 pub fn talk(count: usize, tokens: usize) -> Vec<Body> {
     (0..count)
-        .flat_map(|nth| [user(&long(&format!("question {nth}"), tokens)), assistant(&long(&format!("answer {nth}"), tokens))])
+        .flat_map(|nth| {
+            [
+                user(&long(&format!("question {nth}"), tokens)),
+                assistant(&long(&format!("answer {nth}"), tokens)),
+            ]
+        })
         .collect()
 }
 
