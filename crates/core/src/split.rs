@@ -1,6 +1,6 @@
 //! Where a history may be cut (`S1.5`).
 
-use crate::message::{Exchanges, Message};
+use crate::message::{Exchanges, Message, Role};
 use crate::plan::Keep;
 
 /// A cut: messages from `boundary` on are preserved, those before it are compressed.
@@ -19,7 +19,10 @@ pub struct Cut {
 pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl Fn(usize) -> bool) -> Cut {
     let exchanges = Exchanges::of(messages);
     let requested = requested(messages.len(), tokens, keep);
-    let boundary = exchanges.boundary_at_or_before(requested);
+    // A call whose results are still to come stays: they would have nothing to answer.
+    let last = messages.iter().rposition(|message| message.role != Role::Tool);
+    let open = last.filter(|last| exchanges.unanswered.binary_search(last).is_ok());
+    let boundary = exchanges.boundary_at_or_before(requested.min(open.unwrap_or(requested)));
     let mut stay = Vec::new();
     let mut start = 0;
     for end in 1..=boundary {
@@ -56,7 +59,7 @@ fn requested(length: usize, tokens: &[usize], keep: Keep) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Part, Role, ToolCall, ToolResult};
+    use crate::message::{Part, ToolCall, ToolResult};
 
     fn text(role: Role) -> Message<'static> {
         Message { role, parts: vec![Part::Text("x".into())] }

@@ -50,8 +50,12 @@ pub struct Seen {
     pub commits: Vec<Batch>,
 }
 
-/// What answers a kind of effect.
-type Answer<A> = Box<dyn FnMut(A) -> Event>;
+/// Writes summaries: the request and the number of the attempt.
+pub type Summarise = Box<dyn FnMut(&SummaryRequest, u32) -> Event>;
+/// Counts the tokens of a message.
+pub type Count = Box<dyn FnMut(Whose, &str) -> Event>;
+/// Says why a batch is refused, when it is.
+pub type Refuse = Box<dyn Fn(&Batch) -> Option<Code>>;
 
 /// Performs what the engine asks for.
 pub struct Host {
@@ -60,15 +64,15 @@ pub struct Host {
     /// ms since 1970; moves on with every look at it and with sleeps.
     pub now: u64,
     /// Writes summaries.
-    pub summarise: Box<dyn FnMut(&SummaryRequest, u32) -> Event>,
+    pub summarise: Summarise,
     /// Answers HTTP requests.
     pub fetch: Box<dyn FnMut(&HttpRequest) -> Event>,
     /// Counts tokens, when the engine asks.
-    pub count: Box<dyn FnMut(Whose, &str) -> Event>,
+    pub count: Count,
     /// Redacts.
-    pub redact: Answer<String>,
+    pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
-    pub refuse: Box<dyn Fn(&Batch) -> Option<Code>>,
+    pub refuse: Refuse,
     /// Is called before each awaited effect: another tab that acts meanwhile.
     pub meanwhile: Box<dyn FnMut(&Effect)>,
     /// What it saw.

@@ -24,9 +24,18 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn every_seed_keeps_the_invariants() {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let run = |first: usize| {
+        let report =
+            |seed| simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"));
+        seeds().skip(first).step_by(threads).map(report).collect::<Vec<_>>()
+    };
+    let reports = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("a seed failed")).collect::<Vec<_>>()
+    });
     let mut sum = Report::default();
-    for seed in seeds() {
-        let report = simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"));
+    for report in reports {
         sum.commits += report.commits;
         sum.done += report.done;
         sum.failed += report.failed;

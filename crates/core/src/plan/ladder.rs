@@ -44,7 +44,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     for rung in preset.rungs {
         match rung {
             Rung::Offload if offload::fires(&held.state(), climb.trigger) => {
-                let edit = offload::run(io, held, climb.trigger).await?;
+                let edit = offload::run(io, held, climb.trigger, climb.rehearse).await?;
                 freed = edit.tokens_freed;
                 if edit.indices.is_empty() {
                     done.idle.push("no tool result is left to offload".into());

@@ -83,11 +83,15 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
 }
 
 /// Moves results to the store. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
-pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> {
+/// A rehearsal tells nobody: nothing happened.
+pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger, rehearse: bool) -> Result<Edit> {
     let before = held.tokens();
     let moves = propose(&held.state())?;
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, tokens_now| {
+        if rehearse {
+            return;
+        }
         io.tell(Effect::Progress(Progress {
             stage: Stage::Offload,
             done,
@@ -136,6 +140,8 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger) -> Result<Edit> 
     progress(count, held.tokens());
     if count > 0 {
         edit.detail = Some(format!("{count} results"));
+    }
+    if count > 0 && !rehearse {
         io.log(Level::Info, format!("Offloaded {count} tool results, {} tokens freed", edit.tokens_freed));
         io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));
     }

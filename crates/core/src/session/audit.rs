@@ -129,6 +129,7 @@ fn views(
     rows: &Rows<'_>,
 ) -> Result<Vec<(Origin, String)>> {
     let mut context: Vec<Unread> = Vec::new();
+    let mut resolved = HashSet::new();
     let mut to = 0;
     for generation in 1..=row.generation {
         let Some(bytes) = rows.get(&keys::view(sid, generation)) else {
@@ -140,6 +141,9 @@ fn views(
         }
         (to, context) = (view.to, record::replay(context, view));
         for (index, offload) in context.iter().flat_map(|(origin, _)| offloads_of(origin)) {
+            if !resolved.insert(offload.reference.clone()) {
+                continue;
+            }
             resolve(sid, row.format.unwrap_or(Format::OpenaiChat), index, offload, texts, rows)?;
         }
     }
