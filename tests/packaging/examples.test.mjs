@@ -70,7 +70,7 @@ test("examples", async (context) => {
       assert.deepEqual(compacted.messages, [first, ...messages.slice(1 - compacted.messages.length)]);
       const { headers, body } = model.requests.at(-1);
       assert.deepEqual([headers.authorization, body.model], ["Bearer secret", "small"]);
-      const wrong = await post([{ role: "user", content: "Hello" }, null]);
+      const wrong = await post([{ role: "user", content: "Hello" }, { role: "tool", content: "no id" }]);
       assert.equal(wrong.status, 400);
       assert.match(wrong.message, /message 1/);
     } finally {
@@ -91,7 +91,8 @@ test("examples", async (context) => {
       const settled = (text) =>
         page.waitForFunction((text) => document.querySelector("#messages").textContent.includes(text), {}, text);
       const enter = async (text) => {
-        await page.type("input", text);
+        await page.$eval("input", (input, text) => (input.value = text), text);
+        await page.focus("input");
         await page.keyboard.press("Enter");
       };
       await page.goto(`${server.url}/?endpoint=${model.url}/v1/chat/completions`);

@@ -334,7 +334,10 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
         let known = before.iter().map(|item| wire::parse(0, &item.body));
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = known.chain(new).collect::<Result<Vec<_>>>()?;
-        let format = wire::detect(&values)?;
+        // The index in the caller's array: the known messages stand before it.
+        let placed = |index: usize| (first + index).saturating_sub(before.len());
+        let format =
+            wire::detect(&values).map_err(|error| Error { index: error.index.map(placed), ..error })?;
         if format.wire().evidence(&values) != Evidence::Certain {
             return Ok(format);
         }

@@ -20,10 +20,27 @@ pub fn detect(messages: &[Value<'_>]) -> Result<Format> {
     match (with(Evidence::Certain).as_slice(), with(Evidence::Possible).as_slice()) {
         ([format], _) => Ok(*format),
         ([], [format, ..]) => Ok(*format),
-        ([], []) => unknown("no known format has messages of this shape, or they mix the fields of several"),
+        ([], []) => Err(stray(messages)),
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|format| format.as_str()).collect();
             unknown(&format!("the messages carry fields of {}", names.join(" and ")))
         }
+    }
+}
+
+/// Names the first message that fits no format which those before it fit.
+fn stray(messages: &[Value<'_>]) -> Error {
+    let mut formats = Format::ALL.to_vec();
+    let index = messages.iter().position(|message| {
+        formats.retain(|format| format.wire().evidence(std::slice::from_ref(message)) != Evidence::Against);
+        formats.is_empty()
+    });
+    let what = "no known format has a message of this shape, or not together with those before it";
+    Error {
+        index,
+        ..Error::new(
+            Code::UnknownFormat,
+            format!("{what}; correct it, or pass `format` to see which field is wrong"),
+        )
     }
 }
