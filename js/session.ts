@@ -33,7 +33,8 @@ interface Opened {
 }
 
 interface Placed {
-  seqs: number[];
+  /** Log position and index of each message. */
+  places: { seq: number; index: number }[];
   format?: Format;
 }
 
@@ -306,11 +307,14 @@ class LiveSession<M extends Message> implements Session<M> {
 
   #place(messages: readonly M[], placed: Placed): void {
     this.#format = placed.format ?? this.#format;
-    placed.seqs.forEach((seq, nth) => {
+    placed.places.forEach(({ seq, index }, nth) => {
       const message = messages[nth];
-      if (message) this.#held.set(seq, message);
+      if (!message) return;
+      this.#held.set(seq, message);
+      // Messages of another tab or process may have come before it.
+      while (this.#known.length < index) this.#known.push(undefined);
+      this.#known[index] = message;
     });
-    this.#known.push(...messages);
   }
 
   /** The objects to hand out: the app's own where the process holds them. */

@@ -26,12 +26,12 @@ impl Session {
         Ok(Operation::open(CoreSession::open(settings(given)?, id)))
     }
 
-    /// `{ seqs, format? }`.
+    /// `{ places, format? }`.
     pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, seqs, format? }`.
+    /// `{ appended, diverged?, places, format? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }

@@ -2,7 +2,7 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin};
+use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
@@ -41,8 +41,8 @@ pub struct OutItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Appended {
-    /// Log positions of the messages, in order.
-    pub seqs: Vec<u64>,
+    /// Places of the messages, in order. Those of others may stand between them and what was known.
+    pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -57,8 +57,8 @@ pub struct Synced {
     /// Index of the first message that differs from what the session knows; nothing was appended then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverged: Option<usize>,
-    /// Log positions of the new messages, in order.
-    pub seqs: Vec<u64>,
+    /// Places of the new messages, in order.
+    pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -152,8 +152,8 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let seqs = append(&io, &held, bodies, 0).await?;
-            Ok(Appended { seqs, format: held.state().row.format })
+            let places = append(&io, &held, bodies, 0).await?;
+            Ok(Appended { places, format: held.state().row.format })
         })
     }
 
@@ -171,13 +171,13 @@ impl Session {
                 return Ok(Synced {
                     appended: 0,
                     diverged: Some(index),
-                    seqs: Vec::new(),
+                    places: Vec::new(),
                     format: held.state().row.format,
                 });
             }
             let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
-            let seqs = append(&io, &held, new, stored).await?;
-            Ok(Synced { appended: given - stored, diverged: None, seqs, format: held.state().row.format })
+            let places = append(&io, &held, new, stored).await?;
+            Ok(Synced { appended: given - stored, diverged: None, places, format: held.state().row.format })
         })
     }
 
@@ -299,7 +299,7 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
 }
 
 /// Appends messages after all of them were read and measured. `first` is the index of the first for errors.
-async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<u64>> {
+async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<Place>> {
     if bodies.is_empty() {
         return Ok(Vec::new());
     }
@@ -316,12 +316,12 @@ async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Res
         }
         measured.push((body, size));
     }
-    let mut seqs = Vec::with_capacity(measured.len());
+    let mut places = Vec::with_capacity(measured.len());
     for batch in measured.chunks(BATCH) {
         let batch_id = io.new_id().await?;
-        seqs.extend(held.append(io, batch, &batch_id).await?);
+        places.extend(held.append(io, batch, &batch_id).await?);
     }
-    Ok(seqs)
+    Ok(places)
 }
 
 /// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.

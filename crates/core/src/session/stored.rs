@@ -75,34 +75,33 @@ impl Held {
         Ok(moved)
     }
 
-    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their log positions.
+    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their places.
     pub(crate) async fn append(
         &self,
         io: &Io,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<Vec<Place>> {
         for race in 0..=RACES {
             let now = io.now().await?;
             let (batch, row, items) = self.state().append_batch(bodies, batch_id, now)?;
             let durable = self.state().durable;
             match if durable { io.commit(batch).await } else { Ok(()) } {
                 Ok(()) => {
-                    let seqs =
-                        items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                    let places = items.iter().filter_map(|item| item.origin.place()).collect();
                     let mut state = self.state_mut();
                     state.row = row;
                     for item in items {
                         state.context.push(item);
                     }
-                    return Ok(seqs);
+                    return Ok(places);
                 }
                 Err(error) if retryable(&error) && race < RACES => {
                     pause(io, race).await?;
                     let before = self.state().row.next_seq;
                     self.refresh(io).await?;
-                    if let Some(seqs) = self.written(io, before, bodies.len(), batch_id).await? {
-                        return Ok(seqs);
+                    if let Some(places) = self.written(io, before, bodies.len(), batch_id).await? {
+                        return Ok(places);
                     }
                 }
                 Err(error) => return Err(error),
@@ -111,16 +110,16 @@ impl Held {
         Err(conflict())
     }
 
-    /// Log positions of a batch that was written although its answer said otherwise.
-    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<u64>>> {
+    /// Places of a batch that was written although its answer said otherwise.
+    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
         let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
         let first = record_id(batch_id, 0);
         let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
-        for (seq, bytes) in (from..to).zip(rows) {
-            if let Some(bytes) = bytes
-                && record::read_row(&bytes)?.0.id == first
-            {
-                return Ok(Some((seq..seq + count as u64).collect()));
+        for bytes in rows.into_iter().flatten() {
+            let (row, _) = record::read_row(&bytes)?;
+            if row.id == first {
+                let place = |nth| Place { seq: row.seq + nth as u64, index: row.n + nth };
+                return Ok(Some((0..count).map(place).collect()));
             }
         }
         Ok(None)
