@@ -1,1 +1,15 @@
-//! placeholder
+//! What the engine relies on in a store, and what it must survive.
+//!
+//! * [`conformance`]: the checks that every store passes.
+//! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
+//! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
+
+pub mod conformance;
+pub mod conversation;
+pub mod host;
+mod model;
+pub mod simulation;
+pub mod store;
+
+pub use host::{Host, How};
+pub use store::{MemoryStore, Store};

@@ -61,7 +61,8 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         Err(reason) => done.idle.push(reason),
                     }
                 } else {
-                    let result = summarise::run(io, held, climb, proposal).await?;
+                    let result =
+                        summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
                     done.edits.extend(result.applied_edits.iter().cloned());
                     done.result = Some(result);
                 }

@@ -1,10 +1,9 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
 use super::cut::Proposal;
-use super::ladder::Climb;
-use super::options::{Fallback, Settings, Summariser};
-use super::presets::Rung;
-use super::result::{CompactionResult, Edit, RungPlan};
+use super::options::{Settings, Summariser};
+use super::presets::{Fallback, Rung};
+use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::offload;
@@ -56,6 +55,8 @@ fn input_limit(settings: &Settings) -> usize {
 /// A summary that passed its checks.
 struct Written {
     text: String,
+    /// What takes the place of the messages: the summary and what must stand behind it.
+    items: Vec<Item>,
     /// Says that a fallback wrote it.
     reason: Option<String>,
     model: Option<String>,
@@ -75,17 +76,18 @@ struct Spent {
 pub(crate) async fn run(
     io: &Io,
     held: &mut Held,
-    climb: Climb<'_>,
+    trigger: Trigger,
+    instructions: Option<&str>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
-    let previous_tokens = held.tokens();
+    let tokens = held.tokens();
     let mut result = CompactionResult {
         success: true,
         error: None,
-        trigger: climb.trigger,
-        previous_tokens,
-        current_tokens: previous_tokens,
+        trigger,
+        previous_tokens: tokens,
+        current_tokens: tokens,
         freed_tokens: 0,
         preserved_count: held.context().items().len().saturating_sub(held.context().head()),
         deleted_files: Vec::new(),
@@ -105,16 +107,17 @@ pub(crate) async fn run(
                 state.row.attempted_at = Some(state.row.steps);
             }
             let mut spent = Spent::default();
-            match write(io, held, &proposal, climb, &mut spent).await {
-                Ok((written, item)) => {
+            match write(io, held, &proposal, instructions, &mut spent).await {
+                Ok(written) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
                     result.reason = written.reason.clone();
-                    let edit = commit(io, held, &proposal, climb, item, &written).await?;
+                    let edit = commit(io, held, &proposal, trigger, &written).await?;
+                    result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
                     result.summary = Some(written.text);
                 }
-                Err(error) if error.code == Code::Aborted => return Err(error),
+                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
                 Err(error) => {
                     io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
                     result.success = false;
@@ -126,12 +129,13 @@ pub(crate) async fn run(
         }
     }
     result.current_tokens = held.tokens();
-    result.freed_tokens = previous_tokens.saturating_sub(result.current_tokens);
+    // Messages that were appended meanwhile count on both sides.
+    result.previous_tokens = result.current_tokens.saturating_add(result.freed_tokens);
     result.ledger = ledger(held.context().items());
     result.duration_ms = io.now().await?.saturating_sub(started);
     if result.summary.is_some() {
         io.tell(Effect::Notify(Notice::Compact {
-            previous_tokens,
+            previous_tokens: result.previous_tokens,
             current_tokens: result.current_tokens,
             freed_tokens: result.freed_tokens,
             deleted_file_count: result.deleted_files.len(),
@@ -146,9 +150,9 @@ async fn write(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
-) -> Result<(Written, Item)> {
+) -> Result<Written> {
     let settings = held.settings();
     let tokens = held.tokens();
     io.tell(Effect::Progress(Progress {
@@ -162,43 +166,42 @@ async fn write(
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
-    let mut failed: Option<Error> = None;
+    let mut failed = None;
     if settings.summariser != Summariser::Extractive {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, climb, spent).await {
-            Ok(text) => match candidate(io, held, proposal, &text).await {
-                Ok(item) => {
-                    let model = match &settings.summariser {
-                        Summariser::Provider(provider) => Some(provider.model.clone()),
-                        _ => settings.summary_model.clone(),
-                    };
-                    return Ok((Written { text, reason: None, model }, item));
-                }
-                Err(error) => failed = Some(error),
-            },
-            // A context that changed under the proposal, or a closed session, is nothing that another summary helps.
-            Err(error) if matches!(error.code, Code::Aborted | Code::Conflict | Code::Closed) => {
+        match ask(io, held, &messages, proposal, instructions, spent).await {
+            Ok((text, items)) => {
+                let model = match &settings.summariser {
+                    Summariser::Provider(provider) => Some(provider.model.clone()),
+                    _ => settings.summary_model.clone(),
+                };
+                return Ok(Written { text, items, reason: None, model });
+            }
+            // The context is another one now, or gone: no summary of the old one has a place in it.
+            Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
                 return Err(error);
             }
             Err(error) if settings.fallback == Fallback::None => return Err(error),
             Err(error) => failed = Some(error),
         }
     }
-    if let Some(error) = failed.take_if(|_| settings.fallback == Fallback::None) {
-        return Err(error);
-    }
     // The built-in summary must be worth its place too: at most half of what it replaces.
-    let target = settings.numbers.target_tokens.min(proposal.replaced_tokens / 2);
+    let replaced = if settings.app_counts {
+        messages.iter().map(|message| settings.estimator.message(message)).sum()
+    } else {
+        proposal.replaced_tokens
+    };
+    let target = settings.numbers.target_tokens.min(replaced / 2);
     let text = summary::extractive(&messages, target, settings.estimator);
     let text = redact(io, &settings, text).await?;
-    let item = candidate(io, held, proposal, &text).await?;
+    let items = candidate(io, held, proposal, &text).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
     if let Some(reason) = &reason {
         io.log(Level::Warn, reason.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
     }
-    Ok((Written { text, reason, model: None }, item))
+    Ok(Written { text, items, reason, model: None })
 }
 
 /// The id of a compaction under way: the same until the next commit of a view.
@@ -216,6 +219,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             let reference = &offload.reference;
             texts.push(match offloads::read(io, &sid, reference).await {
                 Ok(text) => text,
+                Err(error) if error.code == Code::Aborted => return Err(error),
                 Err(error) => {
                     let message = format!("the offload {reference} cannot be read for the summary: {error}");
                     io.log(Level::Warn, message.clone());
@@ -239,15 +243,17 @@ async fn ask(
     held: &mut Held,
     messages: &[Message<'_>],
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
-) -> Result<String> {
+) -> Result<(String, Vec<Item>)> {
     let settings = held.settings();
+    // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
+    let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
     let (numbers, tokens) = (settings.numbers, held.tokens());
     let mut limit = input_limit(&settings);
     let mut rejected: Option<String> = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    let instructions = [settings.instructions.as_deref(), climb.instructions];
+    let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     for attempt in 1..=numbers.retry_count {
@@ -273,6 +279,9 @@ async fn ask(
         for message in &mut request.messages {
             message.content = redact(io, &settings, std::mem::take(&mut message.content)).await?;
         }
+        for fact in &mut request.facts {
+            fact.text = redact(io, &settings, std::mem::take(&mut fact.text)).await?;
+        }
         let request = Rc::new(request);
         spent.calls += 1;
         held.release();
@@ -284,16 +293,17 @@ async fn ask(
                 if let Some(usage) = usage {
                     *spent.usage.get_or_insert_default() += usage;
                 }
-                match summary::check(&text, &request, proposal.replaced_tokens, settings.estimator) {
-                    Ok(text) => return Ok(text),
-                    Err(rejection) => {
-                        last = Error::new(
-                            Code::SummaryRejected,
-                            format!("the summary was not acceptable: {}", rejection.reason),
-                        );
-                        rejected = Some(rejection.reason);
-                    }
-                }
+                let reason = match summary::check(&text, &request, most, settings.estimator) {
+                    Ok(text) => match candidate(io, held, proposal, &text).await {
+                        Ok(items) => return Ok((text, items)),
+                        Err(error) if error.code == Code::SummaryRejected => error.message,
+                        Err(error) => return Err(error),
+                    },
+                    Err(rejection) => rejection.reason,
+                };
+                let what = format!("the summary was not acceptable: {reason}");
+                last = Error::new(Code::SummaryRejected, what);
+                rejected = Some(reason);
             }
             Err(failure) => {
                 if failure.aborted {
@@ -332,7 +342,8 @@ struct Attempt {
 impl Attempt {
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
-        let overflow = provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
+        let overflow = failure.overflow
+            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
         let error =
             Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
         Attempt {
@@ -380,23 +391,44 @@ async fn call(
     }
 }
 
-/// The message that holds the summary. It must be smaller than what it replaces, by the counter that decides.
-async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Item> {
-    let marked = format!("{}{text}", held.settings().preset.summary_marker);
-    let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::User, &marked));
-    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
-    if size.tokens >= proposal.replaced_tokens {
+/// The message that holds the summary, and what must stand behind it. They must be smaller than what they replace, by
+/// the counter that decides (`S5.16`).
+async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Vec<Item>> {
+    let settings = held.settings();
+    let marked = format!("{}{text}", settings.preset.summary_marker);
+    let checkpoint = {
+        let state = held.state();
+        let generation = state.row.generation.to_le_bytes();
+        ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
+    };
+    let checkpoint = Rc::from(format!("cp_{checkpoint}"));
+    let summary = Origin::Summary { checkpoint, covers: proposal.covers() };
+    let mut items = vec![message(io, held, Author::User, &marked, summary).await?];
+    if proposal.acknowledge {
+        let text = settings.preset.acknowledgement;
+        items.push(message(io, held, Author::Assistant, text, Origin::Acknowledgement).await?);
+    }
+    let tokens = tokens_of(&items);
+    if tokens >= proposal.replaced_tokens {
         return Err(Error::new(
             Code::SummaryRejected,
             format!(
-                "the summary ({} tokens) is not smaller than what it would replace ({} tokens)",
-                size.tokens, proposal.replaced_tokens
+                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
+                proposal.replaced_tokens
             ),
         ));
     }
-    let checkpoint = ids::id(&[b"checkpoint", held.state().row.secret.as_bytes(), text.as_bytes()]);
-    let checkpoint = Rc::from(format!("cp_{checkpoint}"));
-    Ok(Item { body, size, origin: Origin::Summary { checkpoint, covers: proposal.covers() } })
+    Ok(items)
+}
+
+fn tokens_of(items: &[Item]) -> usize {
+    items.iter().map(|item| item.size.tokens).sum()
+}
+
+async fn message(io: &Io, held: &Held, author: Author, text: &str, origin: Origin) -> Result<Item> {
+    let body: Rc<str> = Rc::from(held.format().wire().text_message(author, text));
+    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
+    Ok(Item { body, size, origin })
 }
 
 /// Puts the summary into the context, in one transaction.
@@ -404,20 +436,11 @@ async fn commit(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
-    item: Item,
+    trigger: Trigger,
     written: &Written,
 ) -> Result<Edit> {
-    let mut insert = proposal.stay.clone();
-    let mut tokens = item.size.tokens;
-    insert.push(item);
-    if proposal.acknowledge {
-        let text = held.settings().preset.acknowledgement;
-        let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::Assistant, text));
-        let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
-        tokens += size.tokens;
-        insert.push(Item { body, size, origin: Origin::Acknowledgement });
-    }
+    let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
+    let tokens = tokens_of(&written.items);
     let before = held.tokens();
     let freed = proposal.replaced_tokens.saturating_sub(tokens);
     io.tell(Effect::Progress(Progress {
@@ -429,7 +452,7 @@ async fn commit(
     }));
     let cause = Cause {
         rung: Rung::Summarise.as_str().into(),
-        trigger: climb.trigger.as_str().into(),
+        trigger: trigger.as_str().into(),
         tokens_before: before,
         tokens_after: before.saturating_sub(freed),
         preset: held.settings().preset.name.into(),

@@ -1,5 +1,6 @@
 //! Sessions: the log, the views over it, and the operations of the public API.
 
+pub mod audit;
 pub mod batch;
 mod context;
 mod held;
@@ -19,5 +20,7 @@ pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
+pub(crate) use ledger::conserve_origins;
+pub(crate) use offloads::NewBlob;
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, NewBlob, State, measure};
+pub(crate) use state::{Change, State, measure};

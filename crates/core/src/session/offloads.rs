@@ -2,12 +2,23 @@
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
 use super::batch::{Key, keys};
+use super::context::Offload;
 use super::ids;
 use super::record;
-use super::state::NewBlob;
 use crate::error::{Code, Error, Result};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
+
+/// A text on its way into the store.
+#[derive(Debug, Clone)]
+pub(crate) struct NewBlob {
+    /// Index of the message it comes from.
+    pub(crate) index: usize,
+    /// What it becomes.
+    pub(crate) offload: Offload,
+    /// Its text.
+    pub(crate) text: String,
+}
 
 /// Bytes of one part.
 const PART: usize = 1 << 20;
@@ -46,6 +57,27 @@ pub(crate) fn put(sid: &str, blob: &NewBlob, puts: &mut Vec<(Key, Vec<u8>)>) -> 
     Ok(())
 }
 
+/// The whole text of an offload from the values of its parts, for who has them at hand.
+///
+/// Errors: [`Code::StoreCorrupt`].
+pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<String> {
+    let corrupt = || corrupt(reference);
+    let head: BlobHead = record::decode(part(0).ok_or_else(corrupt)?, "offload")?;
+    let parts = (1..=head.parts).map(|number| part(number).ok_or_else(corrupt));
+    whole(reference, &head, parts.collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
+    if ids::sha256_hex(&bytes) != head.sha256 {
+        return Err(corrupt(reference));
+    }
+    String::from_utf8(bytes).map_err(|_| corrupt(reference))
+}
+
+fn corrupt(reference: &str) -> Error {
+    Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"))
+}
+
 /// The whole text of an offload of this session.
 ///
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
@@ -57,19 +89,14 @@ pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> 
     }
     let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     let head: BlobHead = record::decode(&head.ok_or_else(not_found)?, "offload")?;
-    let corrupt =
-        || Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"));
     let mut bytes = Vec::with_capacity(head.bytes);
     let mut part = 1;
     while part <= head.parts {
         let to = (part + 3).min(head.parts);
         for value in io.read((part..=to).map(|part| keys::blob(sid, reference, part)).collect()).await? {
-            bytes.extend_from_slice(&value.ok_or_else(corrupt)?);
+            bytes.extend_from_slice(&value.ok_or_else(|| corrupt(reference))?);
         }
         part = to + 1;
     }
-    if ids::sha256_hex(&bytes) != head.sha256 {
-        return Err(corrupt());
-    }
-    String::from_utf8(bytes).map_err(|_| corrupt())
+    whole(reference, &head, bytes)
 }

@@ -2,11 +2,12 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin, Place};
+use super::context::{Item, Origin, Place, Size};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
-use super::state::{State, measure, size_of};
+use super::state::{Settled, State, measure, size_of};
+use super::stored::{Attempt, RACES, conflict, pause};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
@@ -32,6 +33,9 @@ pub struct OutItem {
     /// Log position of the app's own message; the host hands out the object that it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// Index of that message among the app's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
     /// JSON text of a message of ours, or of the app's with something replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Rc<str>>,
@@ -41,7 +45,7 @@ pub struct OutItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Appended {
-    /// Places of the messages, in order. Those of others may stand between them and what was known.
+    /// Where the messages are, in order.
     pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,10 +58,10 @@ pub struct Appended {
 pub struct Synced {
     /// Messages that were new.
     pub appended: usize,
-    /// Index of the first message that differs from what the session knows; nothing was appended then.
+    /// Index of the first message that differs from what the session knows; what follows it was not appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverged: Option<usize>,
-    /// Places of the new messages, in order.
+    /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +146,7 @@ impl Session {
         state.durable = false;
         let session = Session { slot: Slot::new(state) };
         let held = session.slot.take()?;
-        append(io, &held, bodies, 0).await?;
+        append(io, &held, &bodies, Given::default()).await?;
         drop(held);
         Ok(session)
     }
@@ -152,7 +156,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let places = append(&io, &held, bodies, 0).await?;
+            let (places, _) = append(&io, &held, &bodies, Given::default()).await?;
             Ok(Appended { places, format: held.state().row.format })
         })
     }
@@ -163,21 +167,28 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let stored = held.state().row.messages;
-            let given = known + bodies.len();
-            let diverged =
-                if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
-            if let Some(index) = diverged {
-                return Ok(Synced {
-                    appended: 0,
-                    diverged: Some(index),
-                    places: Vec::new(),
-                    format: held.state().row.format,
-                });
+            let mut appended = 0;
+            for _ in 0..=RACES {
+                let stored = held.state().row.messages;
+                let skip = stored.checked_sub(known).ok_or_else(|| {
+                    Error::option("known", format!("the session has {stored} messages, not {known}"))
+                })?;
+                let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
+                let format = held.state().row.format;
+                if diverged.is_some() {
+                    return Ok(Synced { appended, diverged, places: Vec::new(), format });
+                }
+                // What someone else writes meanwhile may be of this very history: it is looked at again.
+                let given = Given { first: stored, nth: skip, guarded: true };
+                let new = bodies.get(skip..).unwrap_or_default();
+                let (places, raced) = append(&io, &held, new, given).await?;
+                appended += places.len();
+                if !raced {
+                    let format = held.state().row.format;
+                    return Ok(Synced { appended, diverged: None, places, format });
+                }
             }
-            let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
-            let places = append(&io, &held, new, stored).await?;
-            Ok(Synced { appended: given - stored, diverged: None, places, format: held.state().row.format })
+            Err(conflict())
         })
     }
 
@@ -214,6 +225,9 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
+            // The prepare that it speaks of is a step of its own.
+            let fixed_tokens = copy.state().fixed_tokens;
+            begin_step(&mut copy.state_mut(), fixed_tokens);
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -264,6 +278,11 @@ impl Session {
         self.slot.look(usage)
     }
 
+    /// Looks at the state for [`super::audit`].
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
+        self.slot.look(look)
+    }
+
     /// The fate of every message.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
         self.slot.look(|state| ledger(state.context.items()))
@@ -298,61 +317,101 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
     }
 }
 
-/// Appends messages after all of them were read and measured. `first` is the index of the first for errors.
-async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<Place>> {
+/// Where messages on their way into the log stand in what the app handed over.
+#[derive(Debug, Clone, Copy, Default)]
+struct Given {
+    /// Index of the first in the app's array, for errors.
+    first: usize,
+    /// Index of the first among the bodies of this operation.
+    nth: usize,
+    /// Nothing more is written once someone else wrote first.
+    guarded: bool,
+}
+
+/// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
+/// because someone else wrote first.
+async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Result<(Vec<Place>, bool)> {
+    let mut places = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
-        return Ok(Vec::new());
+        return Ok((places, false));
     }
+    let mut settled = settle_format(io, held, bodies, given.first).await?;
+    let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
+    let mut races = 0;
+    let mut written = 0;
+    while written < bodies.len() {
+        let batch_id = io.new_id().await?;
+        loop {
+            let batch = measured.iter().skip(written).take(BATCH).cloned().collect::<Vec<_>>();
+            match held.append(io, &mut settled, &batch, &batch_id).await? {
+                Attempt::Written(more) => {
+                    written += more.len();
+                    places.extend(more);
+                    break;
+                }
+                Attempt::Raced if given.guarded => return Ok((places, true)),
+                Attempt::Raced if races == RACES => return Err(conflict()),
+                Attempt::Raced => races += 1,
+            }
+            pause(io, races).await?;
+            let format = settled.format;
+            settled = settle_format(io, held, bodies, given.first).await?;
+            if settled.format != format {
+                measured = measure_all(io, held, settled.format, bodies, given).await?;
+            }
+        }
+    }
+    Ok((places, false))
+}
+
+async fn measure_all(
+    io: &Io,
+    held: &Held,
+    format: Format,
+    bodies: &[Rc<str>],
+    given: Given,
+) -> Result<Vec<(Rc<str>, Size)>> {
     let settings = held.settings();
-    let format = settle_format(io, held, &bodies, first).await?;
     let mut measured = Vec::with_capacity(bodies.len());
-    for (nth, body) in bodies.into_iter().enumerate() {
+    for (nth, body) in bodies.iter().enumerate() {
         let mut size = {
-            let value = wire::parse(first + nth, &body)?;
-            size_of(&settings, &format.wire().read(first + nth, &value)?)
+            let value = wire::parse(given.first + nth, body)?;
+            size_of(&settings, &format.wire().read(given.first + nth, &value)?)
         };
         if settings.app_counts {
-            size.tokens = io.count(Whose::New(nth), &body).await?;
+            size.tokens = io.count(Whose::New(given.nth + nth), body).await?;
         }
-        measured.push((body, size));
+        measured.push((Rc::clone(body), size));
     }
-    let mut places = Vec::with_capacity(measured.len());
-    for batch in measured.chunks(BATCH) {
-        let batch_id = io.new_id().await?;
-        places.extend(held.append(io, batch, &batch_id).await?);
-    }
-    Ok(places)
+    Ok(measured)
 }
 
 /// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
-async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Format> {
+async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
     if let Some(format) = held.state().row.format {
-        return Ok(format);
+        return Ok(Settled { format, sure: true, context: None });
     }
     let before: Vec<Item> = held.context().items().to_vec();
-    let format = {
+    let (format, sure) = {
         let known = before.iter().map(|item| wire::parse(0, &item.body));
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = known.chain(new).collect::<Result<Vec<_>>>()?;
-        // The index in the caller's array: the known messages stand before it.
-        let placed = |index: usize| (first + index).saturating_sub(before.len());
-        let format =
-            wire::detect(&values).map_err(|error| Error { index: error.index.map(placed), ..error })?;
-        if format.wire().evidence(&values) != Evidence::Certain {
-            return Ok(format);
-        }
-        format
+        let format = wire::detect(&values).map_err(|error| {
+            // The caller counts from the first of its own messages.
+            Error { index: error.index.map(|index| index.saturating_sub(before.len()) + first), ..error }
+        })?;
+        (format, format.wire().evidence(&values) == Evidence::Certain)
     };
-    if format != held.format() {
-        let mut context = Vec::with_capacity(before.len());
+    let mut context = None;
+    if sure && format != held.format() {
+        let mut items = Vec::with_capacity(before.len());
         for item in before {
             let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
-            context.push(Item { size, ..item });
+            items.push(Item { size, ..item });
         }
-        held.state_mut().context = context.into_iter().collect();
+        context = Some(items.into_iter().collect());
     }
-    held.state_mut().row.format = Some(format);
-    Ok(format)
+    Ok(Settled { format, sure, context })
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
@@ -385,8 +444,8 @@ fn out(items: &[Item]) -> Vec<OutItem> {
     items
         .iter()
         .map(|item| match &item.origin {
-            Origin::Message(place) => OutItem { seq: Some(place.seq), body: None },
-            _ => OutItem { seq: None, body: Some(Rc::clone(&item.body)) },
+            Origin::Message(place) => OutItem { seq: Some(place.seq), index: Some(place.index), body: None },
+            _ => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
         })
         .collect()
 }
@@ -414,7 +473,9 @@ fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
         .into_iter()
         .filter_map(|part| match part {
             Repaired::Keep(index) => whole.get(index).cloned(),
-            Repaired::Replace { json, .. } => Some(OutItem { seq: None, body: Some(Rc::from(json)) }),
+            Repaired::Replace { json, .. } => {
+                Some(OutItem { seq: None, index: None, body: Some(Rc::from(json)) })
+            }
         })
         .collect())
 }

@@ -276,6 +276,22 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
     items
 }
 
+/// The context after a view, from the one before it.
+pub(crate) fn replay(mut context: Vec<Unread>, view: ViewRow) -> Vec<Unread> {
+    if let Some(whole) = view.whole {
+        return load_items(whole);
+    }
+    for (seq, index, count) in view.appended {
+        context.extend(load_items(vec![StoredItem::Messages(seq, index, count)]));
+    }
+    for splice in view.splices.into_iter().rev() {
+        let start = splice.at.min(context.len());
+        let end = splice.at.saturating_add(splice.remove).min(context.len());
+        context.splice(start..end, load_items(splice.insert));
+    }
+    context
+}
+
 fn text(body: &RawValue) -> Rc<str> {
     Rc::from(body.get())
 }

@@ -2,8 +2,9 @@
 //! (`storage.md` T1 and T3).
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Offload, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
+use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, ViewRow};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
@@ -31,15 +32,14 @@ pub(crate) struct State {
     pub(crate) fixed_tokens: usize,
 }
 
-/// A text on its way into the store.
-#[derive(Debug, Clone)]
-pub(crate) struct NewBlob {
-    /// Index of the message it comes from.
-    pub(crate) index: usize,
-    /// What it becomes.
-    pub(crate) offload: Offload,
-    /// Its text.
-    pub(crate) text: String,
+/// The format that messages on their way into the log settle. It is the session's once they are written.
+pub(crate) struct Settled {
+    /// The format.
+    pub(crate) format: Format,
+    /// Some message says it.
+    pub(crate) sure: bool,
+    /// The context measured in it, where the session was read in another one so far.
+    pub(crate) context: Option<Context>,
 }
 
 /// A change of the context on its way into the store.
@@ -117,11 +117,15 @@ impl State {
     /// The batch that appends messages (T1), with the row and the items after it.
     pub(crate) fn append_batch(
         &self,
+        settled: &Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow, Vec<Item>)> {
         let mut row = self.next_row(now);
+        if settled.sure {
+            row.format = Some(settled.format);
+        }
         row.pending_step = true;
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());
@@ -191,7 +195,7 @@ impl State {
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
         for blob in &change.blobs {
-            super::offloads::put(&self.sid, blob, &mut puts)?;
+            offloads::put(&self.sid, blob, &mut puts)?;
         }
         if let Some(job) = &change.job {
             let done = JobRow::Done { v: SCHEMA, generation };

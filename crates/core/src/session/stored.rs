@@ -5,7 +5,7 @@ use super::context::{Item, Origin, Place, Size};
 use super::held::Held;
 use super::ledger;
 use super::record::{self, Kind, SessionRow, Unread, ViewRow};
-use super::state::{Change, State, measure, record_id};
+use super::state::{Change, Settled, State, measure, record_id};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
 use std::collections::HashMap;
@@ -13,11 +13,19 @@ use std::rc::Rc;
 
 /// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
 /// someone who writes without a pause wins every time. The waits make about four seconds.
-const RACES: u32 = 12;
+pub(crate) const RACES: usize = 12;
 /// Races that are run again without a wait.
-const QUICK_RACES: u32 = 3;
+const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
 const PAGE: usize = 4 << 20;
+
+/// How an attempt to append ended.
+pub(crate) enum Attempt {
+    /// Written: where the messages are.
+    Written(Vec<Place>),
+    /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
+    Raced,
+}
 
 impl State {
     /// Reads the session from the store; false when it is not there.
@@ -31,11 +39,17 @@ impl State {
         }
         let mut unread = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
-        self.row = row;
+        self.adopt(row);
         self.context = self.items(io, unread).await?.into_iter().collect();
         ledger::conserve(self.context.items(), self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
         Ok(true)
+    }
+
+    /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
+    fn adopt(&mut self, row: SessionRow) {
+        self.row = row;
+        self.row.format = self.row.format.or(self.settings.format);
     }
 
     /// Items with their bodies and sizes.
@@ -60,11 +74,12 @@ impl Held {
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
-        if moved {
+        // What was measured in another format is measured again.
+        if moved || row.format.is_some_and(|format| format != copy.format()) {
             copy.load(io).await?;
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
-            copy.row = row;
+            copy.adopt(row);
             for item in copy.items(io, unread).await? {
                 copy.context.push(item);
             }
@@ -75,39 +90,43 @@ impl Held {
         Ok(moved)
     }
 
-    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their places.
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context.
     pub(crate) async fn append(
         &self,
         io: &Io,
+        settled: &mut Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
-    ) -> Result<Vec<Place>> {
-        for race in 0..=RACES {
-            let now = io.now().await?;
-            let (batch, row, items) = self.state().append_batch(bodies, batch_id, now)?;
-            let durable = self.state().durable;
-            match if durable { io.commit(batch).await } else { Ok(()) } {
-                Ok(()) => {
-                    let places = items.iter().filter_map(|item| item.origin.place()).collect();
-                    let mut state = self.state_mut();
-                    state.row = row;
-                    for item in items {
-                        state.context.push(item);
-                    }
-                    return Ok(places);
+    ) -> Result<Attempt> {
+        let now = io.now().await?;
+        let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let durable = self.state().durable;
+        match if durable { io.commit(batch).await } else { Ok(()) } {
+            Ok(()) => {
+                let places = items.iter().filter_map(|item| item.origin.place()).collect();
+                let mut state = self.state_mut();
+                state.row = row;
+                if let Some(context) = settled.context.take() {
+                    state.context = context;
                 }
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    let before = self.state().row.next_seq;
-                    self.refresh(io).await?;
-                    if let Some(places) = self.written(io, before, bodies.len(), batch_id).await? {
-                        return Ok(places);
-                    }
+                for item in items {
+                    state.context.push(item);
                 }
-                Err(error) => return Err(error),
+                Ok(Attempt::Written(places))
             }
+            Err(error) if retryable(&error) => {
+                let before = self.state().row.next_seq;
+                let written = match self.refresh(io).await {
+                    Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
+                    Err(error) => Err(error),
+                };
+                match written.map_err(|second| first_unless_conflict(error, second))? {
+                    Some(places) => Ok(Attempt::Written(places)),
+                    None => Ok(Attempt::Raced),
+                }
+            }
+            Err(error) => Err(error),
         }
-        Err(conflict())
     }
 
     /// Places of a batch that was written although its answer said otherwise.
@@ -115,10 +134,11 @@ impl Held {
         let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
         let first = record_id(batch_id, 0);
         let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
-        for bytes in rows.into_iter().flatten() {
+        for (seq, bytes) in (from..to).zip(rows) {
+            let Some(bytes) = bytes else { continue };
             let (row, _) = record::read_row(&bytes)?;
             if row.id == first {
-                let place = |nth| Place { seq: row.seq + nth as u64, index: row.n + nth };
+                let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
                 return Ok(Some((0..count).map(place).collect()));
             }
         }
@@ -151,10 +171,13 @@ impl Held {
                 }
                 Err(error) if retryable(&error) && race < RACES => {
                     pause(io, race).await?;
-                    if self.refresh(io).await? {
-                        let ours = self.is_row(io, &row).await?;
-                        return if ours { Ok(()) } else { Err(conflict()) };
-                    }
+                    let ours = match self.refresh(io).await {
+                        Ok(false) => continue,
+                        Ok(true) => self.is_row(io, &row).await,
+                        Err(error) => Err(error),
+                    };
+                    let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
+                    return if ours { Ok(()) } else { Err(conflict()) };
                 }
                 Err(error) => return Err(error),
             }
@@ -221,18 +244,7 @@ async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> 
         let bytes =
             bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
         let view: ViewRow = record::decode(&bytes, "view")?;
-        if let Some(whole) = view.whole {
-            context = record::load_items(whole);
-            continue;
-        }
-        for (seq, index, count) in view.appended {
-            context.extend(record::load_items(vec![record::StoredItem::Messages(seq, index, count)]));
-        }
-        for splice in view.splices.into_iter().rev() {
-            let start = splice.at.min(context.len());
-            let end = splice.at.saturating_add(splice.remove).min(context.len());
-            context.splice(start..end, record::load_items(splice.insert));
-        }
+        context = record::replay(context, view);
     }
     Ok(context)
 }
@@ -298,23 +310,28 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
 }
 
 /// Waits before a commit that lost `race` is tried again.
-async fn pause(io: &Io, race: u32) -> Result<()> {
+pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
     if race < QUICK_RACES {
         return Ok(());
     }
-    io.sleep(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
+    io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
 }
 
 fn missing_row(seq: u64) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
 }
 
-fn conflict() -> Error {
+pub(crate) fn conflict() -> Error {
     Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
 }
 
 fn deleted() -> Error {
     Error::new(Code::Closed, "the session was deleted elsewhere")
+}
+
+/// Whether a batch was written stays unknown when the store cannot be asked.
+fn first_unless_conflict(first: Error, second: Error) -> Error {
+    if first.code == Code::Indeterminate { first } else { second }
 }
 
 fn retryable(error: &Error) -> bool {

@@ -1,0 +1,198 @@
+//! The stored rows of a session against the invariants of `storage.md` §5.1: a pure function over rows, for tests and
+//! simulators.
+
+use super::batch::{Key, KeyPart, keys};
+use super::context::{Context, Offload, Origin};
+use super::offloads;
+use super::operations::Session;
+use super::record::{self, Kind, SessionRow, Unread, ViewRow};
+use super::{conserve_origins, ids};
+use crate::error::{Code, Error, Result};
+use crate::wire::{self, Format};
+use std::collections::{BTreeMap, HashSet};
+
+/// What the rows of a session say.
+#[derive(Debug, Default)]
+pub struct Audit {
+    /// Messages of the app, in order: JSON texts.
+    pub messages: Vec<String>,
+    /// The context that the current view and the log behind it make.
+    pub context: Vec<(Origin, String)>,
+    /// Number of the current view.
+    pub generation: u64,
+    /// Rows of the log.
+    pub rows: u64,
+}
+
+/// A look at a session in memory.
+#[derive(Debug)]
+pub struct Look {
+    /// Its active context.
+    pub context: Context,
+    /// Number of its current view.
+    pub generation: u64,
+    /// Rows of the log that it knows.
+    pub rows: u64,
+}
+
+/// Looks at a session in memory.
+pub fn look(session: &Session) -> Result<Look> {
+    session.look(|state| Look {
+        context: state.context.clone(),
+        generation: state.row.generation,
+        rows: state.row.next_seq,
+    })
+}
+
+/// Reads all rows of the session that the app calls `id` and checks what must always hold: the log has no gap and its
+/// chains are whole, every view stands, every reference resolves to the text of the result that it stands for, every
+/// message has one fate. An empty store is an empty session.
+///
+/// Errors: [`Code::StoreCorrupt`] with the first invariant that does not hold (`I1` …).
+pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
+    let sid = ids::id(&[b"sid", id.as_bytes()]);
+    let rows: BTreeMap<&Key, &[u8]> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
+    let own = KeyPart::Text(sid.clone());
+    let mine = |table: &str| {
+        let table = KeyPart::Text(table.into());
+        rows.keys().filter(|key| key.0.first() == Some(&table) && key.0.get(1) == Some(&own)).count() as u64
+    };
+    let Some(row) = rows.get(&keys::session(&sid)) else {
+        let empty = keys::TABLES.iter().all(|table| mine(table) == 0);
+        return if empty {
+            Ok(Audit::default())
+        } else {
+            broken("I1", "rows of a session that does not exist")
+        };
+    };
+    let row: SessionRow = record::decode(row, "session")?;
+    let messages = log(&sid, &row, &rows)?;
+    if mine("log") != row.next_seq {
+        return broken("I1", format!("{} rows in the log, {} counted", mine("log"), row.next_seq));
+    }
+    if mine("views") != row.generation {
+        return broken("I3", format!("{} views, generation {}", mine("views"), row.generation));
+    }
+    let texts: Vec<String> = messages.iter().map(|(_, body)| body.clone()).collect();
+    let context = views(&sid, &row, &messages, &texts, &rows)?;
+    Ok(Audit { messages: texts, context, generation: row.generation, rows: row.next_seq })
+}
+
+type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
+
+/// I1, I4, I5 and I6. Returns the messages with their origins.
+fn log(sid: &str, row: &SessionRow, rows: &Rows<'_>) -> Result<Vec<(Origin, String)>> {
+    let (mut prev, mut chain) = (String::new(), String::new());
+    let (mut messages, mut views) = (Vec::new(), 0);
+    let mut seen = HashSet::new();
+    for seq in 0..row.next_seq {
+        let Some(bytes) = rows.get(&keys::log(sid, seq)) else {
+            return broken("I1", format!("log row {seq} is missing"));
+        };
+        let (found, hash) = record::read_row(bytes)?;
+        if found.kind == Kind::Message {
+            chain = record::chain(&chain, found.body.get());
+        }
+        if (found.seq, found.n) != (seq, messages.len()) || found.prev != prev || found.chain != chain {
+            return broken("I1", format!("log row {seq} does not follow the one before"));
+        }
+        if !seen.insert(found.id.clone()) {
+            return broken("I6", format!("log row {seq} repeats the id of an earlier one"));
+        }
+        match found.kind {
+            Kind::View => views += 1,
+            Kind::Message => {
+                let place = super::Place { seq, index: messages.len() };
+                messages.push((Origin::Message(place), found.body.get().to_string()));
+            }
+        }
+        prev = hash;
+    }
+    if views != row.generation {
+        return broken("I4", format!("{views} changes in the log, generation {}", row.generation));
+    }
+    if (row.head.as_str(), row.chain.as_str()) != (prev.as_str(), chain.as_str()) {
+        return broken("I5", "the session's row does not name the last row of the log");
+    }
+    if row.messages != messages.len() {
+        return broken("I5", format!("{} messages in the log, {} counted", messages.len(), row.messages));
+    }
+    Ok(messages)
+}
+
+/// I2 and I3. Returns the current context.
+fn views(
+    sid: &str,
+    row: &SessionRow,
+    messages: &[(Origin, String)],
+    texts: &[String],
+    rows: &Rows<'_>,
+) -> Result<Vec<(Origin, String)>> {
+    let mut context: Vec<Unread> = Vec::new();
+    let mut to = 0;
+    for generation in 1..=row.generation {
+        let Some(bytes) = rows.get(&keys::view(sid, generation)) else {
+            return broken("I3", format!("view {generation} is missing"));
+        };
+        let view: ViewRow = record::decode(bytes, "view")?;
+        if view.generation != generation || view.to <= to || view.messages > messages.len() {
+            return broken("I3", format!("view {generation} does not follow the one before"));
+        }
+        (to, context) = (view.to, record::replay(context, view));
+        for (index, offload) in context.iter().flat_map(|(origin, _)| offloads_of(origin)) {
+            resolve(sid, row.format.unwrap_or(Format::OpenaiChat), index, offload, texts, rows)?;
+        }
+    }
+    if to != row.tail_from {
+        return broken("I3", format!("view {} ends at {to}, not at {}", row.generation, row.tail_from));
+    }
+    let behind = messages.iter().filter(|(origin, _)| origin.place().is_some_and(|at| at.seq >= to));
+    context.extend(behind.map(|(origin, _)| (origin.clone(), None)));
+    conserve_origins(context.iter().map(|(origin, _)| origin), messages.len())?;
+    let text = |(origin, body): Unread| {
+        let index = origin.place().map_or(usize::MAX, |place| place.index);
+        let body = body.map(|body| body.to_string()).or_else(|| texts.get(index).cloned());
+        (origin, body.unwrap_or_default())
+    };
+    Ok(context.into_iter().map(text).collect())
+}
+
+/// Offloads that an item refers to or stands for, with the index of their message.
+fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
+    match origin {
+        Origin::Offloaded { place, offloads } => {
+            offloads.iter().map(|offload| (place.index, offload)).collect()
+        }
+        Origin::Summary { covers, .. } => covers
+            .iter()
+            .flat_map(|cover| cover.offloads.iter().map(|(index, offload)| (*index, offload)))
+            .collect(),
+        Origin::Message(_) | Origin::Acknowledgement => Vec::new(),
+    }
+}
+
+/// The text in the store is that of the result in the log.
+fn resolve(
+    sid: &str,
+    format: Format,
+    index: usize,
+    offload: &Offload,
+    texts: &[String],
+    rows: &Rows<'_>,
+) -> Result<()> {
+    let reference = &offload.reference;
+    let value = |part| rows.get(&keys::blob(sid, reference, part)).copied();
+    let stored = offloads::assemble(reference, value)?;
+    let body = texts.get(index).map_or("null", String::as_str);
+    let message = wire::parse(index, body)?;
+    let original = format.wire().read(index, &message)?;
+    let original = original.results().nth(offload.nth).map(|result| result.text.to_string());
+    if original.as_deref() != Some(stored.as_str()) || ids::sha256_hex(stored.as_bytes()) != offload.sha256 {
+        return broken("I2", format!("{reference} is not the text of the result that it stands for"));
+    }
+    Ok(())
+}
+
+fn broken<T>(invariant: &str, what: impl std::fmt::Display) -> Result<T> {
+    Err(Error::new(Code::StoreCorrupt, format!("{invariant}: {what}")))
+}

@@ -1,0 +1,238 @@
+//! A host for the engine, natively: it performs effects with a store, a scripted summariser and a clock of its own,
+//! notes what it saw, and fails or crashes where it is told to.
+
+use crate::store::Store;
+use context_compactor_core::session::batch::Batch;
+use context_compactor_core::step::{Effect, Event, Failure, Level, Machine, Notice, Progress, Whose};
+use context_compactor_core::summary::SummaryRequest;
+use context_compactor_core::wire::provider::HttpRequest;
+use context_compactor_core::{Code, Result};
+use std::rc::Rc;
+
+/// How an effect goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It fails and does not take place.
+    Fail(Code),
+    /// It takes place, and the answer is lost.
+    Lost,
+    /// The process dies before it.
+    CrashBefore,
+    /// The process dies after it took place.
+    CrashAfter,
+}
+
+/// The effect that goes wrong.
+struct Fault {
+    /// Effects it may be.
+    which: Box<dyn Fn(&Effect) -> bool>,
+    /// How many of them go well before.
+    skip: usize,
+    how: How,
+}
+
+/// What a host was told and asked.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Events of the session.
+    pub notices: Vec<Notice>,
+    /// Progress reports.
+    pub progress: Vec<Progress>,
+    /// Log lines.
+    pub logs: Vec<(Level, String)>,
+    /// Requests for a summary, with the number of the attempt.
+    pub requests: Vec<(Rc<SummaryRequest>, u32)>,
+    /// Requests to a provider.
+    pub fetched: Vec<HttpRequest>,
+    /// Waits, in ms.
+    pub slept: Vec<u64>,
+    /// Batches that took place.
+    pub commits: Vec<Batch>,
+}
+
+/// What answers a kind of effect.
+type Answer<A> = Box<dyn FnMut(A) -> Event>;
+
+/// Performs what the engine asks for.
+pub struct Host {
+    /// Where commits go.
+    pub store: Rc<dyn Store>,
+    /// ms since 1970; moves on with every look at it and with sleeps.
+    pub now: u64,
+    /// Writes summaries.
+    pub summarise: Box<dyn FnMut(&SummaryRequest, u32) -> Event>,
+    /// Answers HTTP requests.
+    pub fetch: Box<dyn FnMut(&HttpRequest) -> Event>,
+    /// Counts tokens, when the engine asks.
+    pub count: Box<dyn FnMut(Whose, &str) -> Event>,
+    /// Redacts.
+    pub redact: Answer<String>,
+    /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
+    pub refuse: Box<dyn Fn(&Batch) -> Option<Code>>,
+    /// Is called before each awaited effect: another tab that acts meanwhile.
+    pub meanwhile: Box<dyn FnMut(&Effect)>,
+    /// What it saw.
+    pub seen: Seen,
+    faults: Vec<Fault>,
+    name: String,
+    ids: u64,
+}
+
+/// A failure with a code.
+pub fn failed(code: Code) -> Event {
+    let message = format!("{} (injected)", code.as_str());
+    Event::Failed(Failure { code: Some(code), message, status: None, overflow: false, effect: 0 })
+}
+
+/// A failure as an app throws it: no code of ours.
+pub fn thrown(message: &str, status: Option<u16>) -> Event {
+    Event::Failed(Failure { code: None, message: message.into(), status, overflow: false, effect: 0 })
+}
+
+/// A summary.
+pub fn summary(text: &str) -> Event {
+    Event::Summary { text: text.into(), usage: None }
+}
+
+impl Host {
+    /// A host over `store`; `name` keeps its ids apart from those of other hosts.
+    pub fn new(store: Rc<dyn Store>, name: &str) -> Self {
+        let no_fetch = |_: &HttpRequest| thrown("no network", None);
+        Host {
+            store,
+            now: 1_700_000_000_000,
+            summarise: Box::new(|_, _| thrown("no summariser", None)),
+            fetch: Box::new(no_fetch),
+            count: Box::new(|_, _| thrown("no counter", None)),
+            redact: Box::new(Event::Text),
+            refuse: Box::new(|_| None),
+            meanwhile: Box::new(|_| {}),
+            seen: Seen::default(),
+            faults: Vec::new(),
+            name: name.into(),
+            ids: 0,
+        }
+    }
+
+    /// The `nth` (from 1) effect from now on of which `which` holds goes wrong.
+    pub fn fault(&mut self, nth: usize, which: impl Fn(&Effect) -> bool + 'static, how: How) {
+        self.faults.push(Fault { which: Box::new(which), skip: nth - 1, how });
+    }
+
+    /// Runs an operation to its end.
+    ///
+    /// # Panics
+    ///
+    /// When a fault made it crash.
+    pub fn run<T>(&mut self, machine: Machine<T>) -> Result<T> {
+        self.try_run(machine).expect("a fault ended the process")
+    }
+
+    /// Runs an operation to its end; `None` when it crashed on the way.
+    pub fn try_run<T>(&mut self, mut machine: Machine<T>) -> Option<Result<T>> {
+        let mut step = machine.step(None);
+        loop {
+            let asked = self.hear(step.effects);
+            if let Some(result) = step.done {
+                return Some(result);
+            }
+            let (id, effect) = asked.expect("an operation that has not ended waits for something");
+            let how = self.due(&effect);
+            let event = match how {
+                Some(How::CrashBefore) => return None,
+                Some(How::Fail(code)) => failed(code),
+                None => self.perform(&effect),
+                Some(How::CrashAfter | How::Lost) => {
+                    self.perform(&effect);
+                    if how == Some(How::CrashAfter) {
+                        return None;
+                    }
+                    failed(Code::Indeterminate)
+                }
+            };
+            step = machine.step(Some((id, event)));
+        }
+    }
+
+    /// Notes what is told; returns what is asked.
+    pub fn hear(&mut self, effects: Vec<(u32, Effect)>) -> Option<(u32, Effect)> {
+        let mut asked = None;
+        for (id, effect) in effects {
+            match effect {
+                Effect::Notify(notice) => self.seen.notices.push(notice),
+                Effect::Progress(progress) => self.seen.progress.push(progress),
+                Effect::Log(level, line) => self.seen.logs.push((level, line)),
+                effect => {
+                    assert!(asked.is_none() && id != 0, "operations wait for one thing at a time");
+                    asked = Some((id, effect));
+                }
+            }
+        }
+        asked
+    }
+
+    fn due(&mut self, effect: &Effect) -> Option<How> {
+        let mut due = None;
+        self.faults.retain_mut(|fault| {
+            if due.is_some() || !(fault.which)(effect) {
+                return true;
+            }
+            let now = fault.skip == 0;
+            if now {
+                due = Some(fault.how);
+            } else {
+                fault.skip -= 1;
+            }
+            !now
+        });
+        due
+    }
+
+    /// Performs an effect.
+    pub fn perform(&mut self, effect: &Effect) -> Event {
+        let answer = |result: Result<Event>| {
+            result.unwrap_or_else(|error| {
+                let (code, message) = (Some(error.code), error.message);
+                Event::Failed(Failure { code, message, status: None, overflow: false, effect: 0 })
+            })
+        };
+        match effect {
+            Effect::Now => {
+                self.now += 1;
+                return Event::Number(self.now as f64);
+            }
+            Effect::NewId => {
+                self.ids += 1;
+                return Event::Text(format!("{}-{}", self.name, self.ids));
+            }
+            Effect::Count { whose, body } => return (self.count)(*whose, body),
+            Effect::Redact(text) => return (self.redact)(text.clone()),
+            _ => (self.meanwhile)(effect),
+        }
+        match effect {
+            Effect::Summarize { request, attempt, .. } => {
+                self.seen.requests.push((Rc::clone(request), *attempt));
+                (self.summarise)(request, *attempt)
+            }
+            Effect::Fetch { request, .. } => {
+                self.seen.fetched.push(request.clone());
+                (self.fetch)(request)
+            }
+            Effect::Sleep(ms) | Effect::Pause(ms) => {
+                self.seen.slept.push(*ms);
+                self.now += ms;
+                Event::Done
+            }
+            Effect::Read(keys) => answer(self.store.read(keys).map(Event::Values)),
+            Effect::Scan(scan) => answer(self.store.scan(scan).map(Event::Entries)),
+            Effect::Commit(batch) => match (self.refuse)(batch) {
+                Some(code) => failed(code),
+                None => answer(self.store.commit(batch).map(|()| {
+                    self.seen.commits.push(batch.clone());
+                    Event::Done
+                })),
+            },
+            other => unreachable!("{other:?} is not awaited"),
+        }
+    }
+}

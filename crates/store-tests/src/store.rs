@@ -1,0 +1,106 @@
+//! The store as the engine sees it, natively.
+
+use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::step::Scan;
+use context_compactor_core::{Code, Error, Result};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+
+/// Ordered rows under keys, written in batches that take place whole or not at all.
+pub trait Store {
+    /// Values in the order of the keys.
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>>;
+    /// Entries under a prefix, in order.
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>>;
+    /// Writes a batch.
+    ///
+    /// Errors: [`Code::Conflict`] when an expectation does not hold, [`Code::InvalidOption`] when a key is written twice.
+    fn commit(&self, batch: &Batch) -> Result<()>;
+}
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    rows: RefCell<BTreeMap<Key, Row>>,
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    /// Commits that put it, from 1.
+    version: u64,
+    value: Vec<u8>,
+}
+
+impl MemoryStore {
+    /// Every row, in order.
+    pub fn rows(&self) -> Vec<(Key, Vec<u8>)> {
+        self.rows.borrow().iter().map(|(key, row)| (key.clone(), row.value.clone())).collect()
+    }
+
+    /// Replaces a value behind the engine's back, or removes the row: damage.
+    pub fn damage(&self, key: &Key, value: Option<Vec<u8>>) {
+        let mut rows = self.rows.borrow_mut();
+        match (value, rows.get_mut(key)) {
+            (Some(value), Some(row)) => row.value = value,
+            (None, _) => drop(rows.remove(key)),
+            (Some(value), None) => drop(rows.insert(key.clone(), Row { version: 1, value })),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        let rows = self.rows.borrow();
+        Ok(keys.iter().map(|key| rows.get(key).map(|row| row.value.clone())).collect())
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        let rows = self.rows.borrow();
+        // Keys under a prefix are neighbours, the prefix itself first.
+        let under =
+            rows.range(scan.prefix.clone()..).take_while(|(key, _)| key.0.starts_with(&scan.prefix.0));
+        let behind = |key: &Key| match &scan.after {
+            None => true,
+            Some(after) if scan.reverse => key < after,
+            Some(after) => key > after,
+        };
+        let mut found: Vec<(&Key, &Row)> = under.filter(|(key, _)| behind(key)).collect();
+        if scan.reverse {
+            found.reverse();
+        }
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for (key, row) in found.into_iter().take(scan.limit) {
+            bytes += row.value.len();
+            if bytes > scan.max_bytes && !page.is_empty() {
+                break;
+            }
+            page.push((key.clone(), row.value.clone()));
+        }
+        Ok(page)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        let mut rows = self.rows.borrow_mut();
+        let mut written = HashSet::new();
+        for key in batch.puts.iter().map(|(key, _)| key).chain(&batch.deletes) {
+            if !written.insert(key) {
+                return Err(Error::option("batch", format!("{key} is written twice")));
+            }
+        }
+        for (key, version) in &batch.expect {
+            let found = rows.get(key).map(|row| row.version);
+            if found != *version {
+                let what = format!("{key} is at version {found:?}, not {version:?}");
+                return Err(Error::new(Code::Conflict, what));
+            }
+        }
+        for (key, value) in &batch.puts {
+            let version = rows.get(key).map_or(1, |row| row.version + 1);
+            rows.insert(key.clone(), Row { version, value: value.clone() });
+        }
+        for key in &batch.deletes {
+            rows.remove(key);
+        }
+        Ok(())
+    }
+}

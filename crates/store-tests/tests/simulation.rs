@@ -1,0 +1,113 @@
+//! The simulation over an honest store, and over stores that break one promise each: those it must catch.
+
+use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::step::Scan;
+use context_compactor_core::{Code, Error, Result};
+use context_compactor_store_tests::simulation::{Report, simulate, simulate_on};
+use context_compactor_store_tests::{MemoryStore, Store, conformance};
+use std::cell::Cell;
+use std::rc::Rc;
+
+#[test]
+fn the_memory_store_passes_the_suite() {
+    conformance::run(MemoryStore::default);
+}
+
+/// `CC_SIM_SEEDS` asks for more seeds, `CC_SIM_SEED` for a single one.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+    match number("CC_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("CC_SIM_SEEDS").unwrap_or(2_000),
+    }
+}
+
+#[test]
+fn every_seed_keeps_the_invariants() {
+    let mut sum = Report::default();
+    for seed in seeds() {
+        let report = simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"));
+        sum.commits += report.commits;
+        sum.done += report.done;
+        sum.failed += report.failed;
+        sum.crashes += report.crashes;
+        sum.views += report.views;
+        sum.messages += report.messages;
+    }
+    println!("{sum:?}");
+    assert!(sum.failed > 0 && sum.crashes > 0 && sum.views > 0, "faults and compactions happen: {sum:?}");
+}
+
+#[test]
+fn the_same_seed_does_the_same() {
+    assert_eq!(simulate(7), simulate(7));
+}
+
+/// A store that breaks a promise.
+struct Mutant {
+    memory: Rc<MemoryStore>,
+    commits: Cell<u64>,
+    commit: fn(&MemoryStore, u64, &Batch) -> Result<()>,
+}
+
+impl Store for Mutant {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.memory.read(keys)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        self.memory.scan(scan)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        self.commits.set(self.commits.get() + 1);
+        (self.commit)(&self.memory, self.commits.get(), batch)
+    }
+}
+
+/// What the simulation says about a mutant, from the first of a few seeds that notices.
+fn caught(commit: fn(&MemoryStore, u64, &Batch) -> Result<()>) -> Option<String> {
+    (0..50).find_map(|seed| {
+        simulate_on(seed, |memory| Rc::new(Mutant { memory, commits: Cell::new(0), commit })).err()
+    })
+}
+
+#[test]
+fn an_honest_store_behind_the_mutants_door_is_not_caught() {
+    assert_eq!(caught(|memory, _, batch| memory.commit(batch)), None);
+}
+
+#[test]
+fn a_store_without_compare_and_set_is_caught() {
+    let what = caught(|memory, _, batch| memory.commit(&Batch { expect: Vec::new(), ..batch.clone() }));
+    println!("{}", what.expect("it must be caught"));
+}
+
+#[test]
+fn a_store_that_tears_batches_is_caught() {
+    let what = caught(|memory, nth, batch| {
+        if nth % 7 != 0 {
+            return memory.commit(batch);
+        }
+        let puts = batch.puts.iter().take(batch.puts.len() / 2).cloned().collect();
+        memory.commit(&Batch { puts, ..batch.clone() })?;
+        Err(Error::new(Code::StoreUnavailable, "torn"))
+    });
+    println!("{}", what.expect("it must be caught"));
+}
+
+#[test]
+fn a_store_that_loses_what_it_acknowledged_is_caught() {
+    let what = caught(|memory, nth, batch| if nth % 11 == 0 { Ok(()) } else { memory.commit(batch) });
+    println!("{}", what.expect("it must be caught"));
+}
+
+#[test]
+fn a_store_that_forgets_offloads_is_caught() {
+    let what = caught(|memory, _, batch| {
+        let is_blob = |key: &Key| key.to_string().starts_with("blobs/");
+        let puts = batch.puts.iter().filter(|(key, _)| !is_blob(key)).cloned().collect();
+        memory.commit(&Batch { puts, ..batch.clone() })
+    });
+    println!("{}", what.expect("it must be caught"));
+}
