@@ -70,9 +70,3 @@ test("a context that was compacted elsewhere is a conflict, whatever the fallbac
   assert.deepEqual(lost.messages, wanted);
   assert.deepEqual((await (await open("third")).prepare()).messages, wanted);
 });
-
-test("a message of an unknown shape is named by its index in the call", async () => {
-  const [, second] = await twice();
-  const wrong = second.append(say("fine"), { role: "tool", content: "no id" });
-  await assert.rejects(wrong, { code: "unknown_format", index: 1 });
-});
