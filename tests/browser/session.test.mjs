@@ -15,6 +15,7 @@ let pages;
 
 before(async () => {
   pages = await serveSessions({
+    "/moment": () => new Promise((resolve) => setTimeout(resolve, Math.random() * 10)),
     "/summarise": (mark) =>
       mark === "at once" ? undefined : new Promise((release) => asked.set(mark, () => release(null))),
   });
@@ -79,7 +80,7 @@ for (const name of browsers) {
       const tabs = [await pages.openPage(session), await pages.openPage(session)];
       for (const tab of tabs) await call(tab, "open", "shared", "at once");
       const said = [texts("left", 30), texts("right", 30)];
-      await Promise.all(tabs.map((tab, at) => call(tab, "say", "shared", said[at], 10)));
+      await Promise.all(tabs.map((tab, at) => call(tab, "say", "shared", said[at], true)));
       const { messages, ledger } = await call(tabs[0], "view", "shared");
       const found = messages.map(({ content }) => content);
       assert.deepEqual(found.filter((text) => text.startsWith("left")), said[0]);

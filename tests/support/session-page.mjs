@@ -77,10 +77,11 @@ const steps = {
   seen: (name) => seen(open.get(name)),
   delete: (name) => open.get(name).delete(),
 
-  /** Texts of the user, each in a commit of its own and up to `ms` after the one before. */
-  async say(name, texts, ms = 0) {
+  /** Texts of the user, each in a commit of its own; `slowly` with a moment between them. */
+  async say(name, texts, slowly = false) {
     for (const content of texts) {
-      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * ms));
+      // Timers of tabs in the background wait for a second at least.
+      if (slowly) await tell("/moment");
       await open.get(name).append({ role: "user", content });
     }
   },

@@ -7,7 +7,7 @@ use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
 use super::state::{Settled, State, measure, size_of};
-use super::stored::{Attempt, RACES, conflict, pause};
+use super::stored::{Attempt, RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
@@ -168,7 +168,7 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let mut appended = 0;
-            for _ in 0..=RACES {
+            for races in 0..=RACES {
                 let stored = held.state().row.messages;
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
@@ -179,7 +179,7 @@ impl Session {
                     return Ok(Synced { appended, diverged, places: Vec::new(), format });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
-                let given = Given { first: stored, nth: skip, guarded: true };
+                let given = Given { first: stored, nth: skip, guarded: true, races };
                 let new = bodies.get(skip..).unwrap_or_default();
                 let (places, raced) = append(&io, &held, new, given).await?;
                 appended += places.len();
@@ -326,6 +326,8 @@ struct Given {
     nth: usize,
     /// Nothing more is written once someone else wrote first.
     guarded: bool,
+    /// How often someone else wrote first so far.
+    races: usize,
 }
 
 /// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
@@ -337,13 +339,13 @@ async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Resul
     }
     let mut settled = settle_format(io, held, bodies, given.first).await?;
     let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
-    let mut races = 0;
+    let mut races = given.races;
     let mut written = 0;
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
         loop {
             let batch = measured.iter().skip(written).take(BATCH).cloned().collect::<Vec<_>>();
-            match held.append(io, &mut settled, &batch, &batch_id).await? {
+            match held.append(io, &mut settled, &batch, &batch_id, races).await? {
                 Attempt::Written(more) => {
                     written += more.len();
                     places.extend(more);
@@ -353,7 +355,6 @@ async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Resul
                 Attempt::Raced if races == RACES => return Err(conflict()),
                 Attempt::Raced => races += 1,
             }
-            pause(io, races).await?;
             let format = settled.format;
             settled = settle_format(io, held, bodies, given.first).await?;
             if settled.format != format {

@@ -90,13 +90,15 @@ impl Held {
         Ok(moved)
     }
 
-    /// Tries once to append messages (T1): durable when they are written, and only then part of the context.
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context. `race` is
+    /// how many tries were lost before.
     pub(crate) async fn append(
         &self,
         io: &Io,
         settled: &mut Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
+        race: usize,
     ) -> Result<Attempt> {
         let now = io.now().await?;
         let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
@@ -115,6 +117,7 @@ impl Held {
                 Ok(Attempt::Written(places))
             }
             Err(error) if retryable(&error) => {
+                pause(io, race).await?;
                 let before = self.state().row.next_seq;
                 let written = match self.refresh(io).await {
                     Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
@@ -310,8 +313,8 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
 }
 
 /// Waits before a commit that lost `race` is tried again.
-pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
-    if race < QUICK_RACES {
+async fn pause(io: &Io, race: usize) -> Result<()> {
+    if !(QUICK_RACES..RACES).contains(&race) {
         return Ok(());
     }
     io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
