@@ -115,6 +115,8 @@ class LiveSession<M extends Message> implements Session<M> {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
       notify: (notice) => this.#notify(notice),
+      // The options' signal ends compactions, and no append.
+      signal: undefined,
     };
     const { onProgress } = options;
     this.#host.onProgress = (progress) => {
@@ -126,7 +128,7 @@ class LiveSession<M extends Message> implements Session<M> {
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
       run((engine) => engine.Session.open(options, id)),
-      this.#host,
+      { ...this.#host, signal: this.#options.signal },
     );
     this.#handle = opened.handle;
     this.#id = opened.id;
@@ -301,8 +303,8 @@ class LiveSession<M extends Message> implements Session<M> {
     let state = await this.#state.acquire();
     try {
       this.#checkOpen();
-      const both = signal && this.#host.signal ? AbortSignal.any([signal, this.#host.signal]) : undefined;
-      const either = both ?? signal ?? this.#host.signal;
+      const { signal: always } = this.#options;
+      const either = signal && always ? AbortSignal.any([signal, always]) : (signal ?? always);
       checkAborted(either);
       return await work({
         ...this.#host,

@@ -271,6 +271,9 @@ async fn ask(
         for message in &mut request.messages {
             message.content = redact(io, &settings, std::mem::take(&mut message.content)).await?;
         }
+        for fact in &mut request.facts {
+            fact.text = redact(io, &settings, std::mem::take(&mut fact.text)).await?;
+        }
         let request = Rc::new(request);
         spent.calls += 1;
         held.release();
