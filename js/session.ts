@@ -1,6 +1,6 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
-import { decode, isWellFormed, pack } from "./codec.js";
+import { decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
@@ -371,8 +371,10 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    const held = whose === "new" ? this.#incoming[at] : whose === "logged" ? this.#held.get(at) : undefined;
-    return held ?? (decode(body) as Message);
+    if (whose === "logged") return this.#held.get(at) ?? (decode(body) as Message);
+    const incoming = whose === "new" ? this.#incoming[at] : undefined;
+    // Another tab may have appended some of those that are handed over.
+    return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
   }
 
   #systemPrompt(): string | undefined {

@@ -145,7 +145,7 @@ impl Session {
         state.durable = false;
         let session = Session { slot: Slot::new(state) };
         let held = session.slot.take()?;
-        append(io, &held, bodies, 0).await?;
+        append(io, &held, bodies, 0, false).await?;
         drop(held);
         Ok(session)
     }
@@ -155,7 +155,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let places = append(&io, &held, bodies, 0).await?;
+            let places = append(&io, &held, bodies, 0, false).await?;
             Ok(Appended { places, format: held.state().row.format })
         })
     }
@@ -166,21 +166,24 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let stored = held.state().row.messages;
-            let given = known + bodies.len();
-            let diverged =
-                if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
-            if let Some(index) = diverged {
-                return Ok(Synced {
-                    appended: 0,
-                    diverged: Some(index),
-                    places: Vec::new(),
-                    format: held.state().row.format,
-                });
+            loop {
+                let stored = held.state().row.messages;
+                let diverged =
+                    if known == stored { None } else { divergence(&io, &held, known, &bodies).await? };
+                let new: Vec<Rc<str>> = match diverged {
+                    Some(_) => Vec::new(),
+                    None => bodies.iter().skip(stored - known).cloned().collect(),
+                };
+                match append(&io, &held, new, stored, true).await {
+                    Ok(places) => {
+                        let (appended, format) = (places.len(), held.state().row.format);
+                        return Ok(Synced { appended, diverged, places, format });
+                    }
+                    // Someone else appended meanwhile, perhaps the very same: look again.
+                    Err(error) if error.code == Code::Conflict && held.state().row.messages > stored => {}
+                    Err(error) => return Err(error),
+                }
             }
-            let new: Vec<Rc<str>> = bodies.into_iter().skip(stored - known).collect();
-            let places = append(&io, &held, new, stored).await?;
-            Ok(Synced { appended: given - stored, diverged: None, places, format: held.state().row.format })
         })
     }
 
@@ -301,8 +304,11 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
     }
 }
 
-/// Appends messages after all of them were read and measured. `first` is the index of the first for errors.
-async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Result<Vec<Place>> {
+/// Appends messages after all of them were read and measured. `first` is the index of the first for errors; when it is
+/// `fixed`, also the one that it must get in the session.
+///
+/// Errors: [`Code::Conflict`] when someone else appended there before.
+async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize, fixed: bool) -> Result<Vec<Place>> {
     if bodies.is_empty() {
         return Ok(Vec::new());
     }
@@ -322,7 +328,8 @@ async fn append(io: &Io, held: &Held, bodies: Vec<Rc<str>>, first: usize) -> Res
     let mut places = Vec::with_capacity(measured.len());
     for batch in measured.chunks(BATCH) {
         let batch_id = io.new_id().await?;
-        places.extend(held.append(io, batch, &batch_id).await?);
+        let at = fixed.then_some(first + places.len());
+        places.extend(held.append(io, batch, &batch_id, at).await?);
     }
     Ok(places)
 }
@@ -363,8 +370,10 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     let stored = held.state().row.messages;
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
-        if theirs != ours {
-            return Ok(Some(known + nth));
+        // What JSON has not is lost in a round trip through it, and the message is still the same.
+        let index = known + nth;
+        if theirs != ours && wire::as_sent(index, theirs)? != wire::as_sent(index, ours)? {
+            return Ok(Some(index));
         }
     }
     let given = known + bodies.len();

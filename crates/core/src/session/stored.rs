@@ -72,12 +72,16 @@ impl Held {
         Ok(moved)
     }
 
-    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their places.
+    /// Appends messages (T1): durable when it returns, and only then part of the context. Returns their places. The
+    /// first gets index `at`, when that is given.
+    ///
+    /// Errors: [`Code::Conflict`] when that index is taken by now.
     pub(crate) async fn append(
         &self,
         io: &Io,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
+        at: Option<usize>,
     ) -> Result<Vec<Place>> {
         for race in 0..=RACES {
             let now = io.now().await?;
@@ -98,6 +102,9 @@ impl Held {
                     self.refresh(io).await?;
                     if let Some(places) = self.written(io, before, bodies.len(), batch_id).await? {
                         return Ok(places);
+                    }
+                    if at.is_some_and(|at| at != self.state().row.messages) {
+                        return Err(conflict());
                     }
                 }
                 Err(error) => return Err(error),
