@@ -6,7 +6,7 @@ import { memoryStore, openSession, validateHistory } from "context-compactor";
 import { chat, exchange, fails, frozen, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */
-const SMALL = { contextWindow: 8_000, maxOutputTokens: 1_000 };
+const SMALL = { contextWindow: 24_000, maxOutputTokens: 1_000 };
 const exchanges = (count, from = 0) => Array.from({ length: count }, (_, nth) => exchange(from + nth, 2_000)).flat();
 const references = (messages) => messages.flatMap((message) => JSON.stringify(message).match(/off_[0-9a-z]{26}/g) ?? []);
 
@@ -93,7 +93,7 @@ test("s1_9_offloads_that_a_summary_replaced are retired and still readable", asy
 
 test("s1_4_a_summary follows when offloading frees too little, and waits for its cooldown", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", ...SMALL, summarize });
+  const session = await openSession({ store: "memory", contextWindow: 8_000, summarize });
   await session.append(...chat(30));
   const { result, messages } = await session.prepare();
   assert.deepEqual([result.trigger, result.success, summarize.calls.length], ["auto", true, 1]);
@@ -113,7 +113,7 @@ test("prepare with trigger overflow acts whatever the estimate says", async () =
 
 test("what cannot be made to fit is context_overflow, and the session goes on", async () => {
   const session = await openSession({ store: "memory", ...SMALL });
-  await session.append({ role: "user", content: "word ".repeat(20_000) });
+  await session.append({ role: "user", content: "word ".repeat(40_000) });
   await assert.rejects(session.prepare(), fails("context_overflow", { message: /\d/ }));
   assert.equal(session.explain().length, 1);
   await session.append(...chat(1));
@@ -320,7 +320,7 @@ test("a session opened again has the same context, ledger and format", async () 
   const store = memoryStore();
   const options = { store, id: "reload", ...SMALL, runtime: runtime() };
   const first = await openSession({ ...options, summarize: summariser() });
-  await first.append(...exchanges(10));
+  await first.append(...exchanges(20));
   const offloaded = await first.prepare();
   const second = await openSession(options);
   assert.equal(second.format, "openai-chat");
