@@ -120,8 +120,11 @@ class LiveSession<M extends Message> implements Session<M> {
     };
     const { onProgress } = options;
     this.#host.onProgress = (progress) => {
-      onProgress?.(progress);
-      this.#emit("progress", progress);
+      try {
+        onProgress?.(progress);
+      } finally {
+        this.#emit("progress", progress);
+      }
     };
   }
 
@@ -265,8 +268,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   /** Ends the session after `last`, once everything under way has ended. */
   async #ended(last: () => Promise<void>): Promise<void> {
-    const turn = await this.#turn.acquire();
-    const state = await this.#state.acquire();
+    const { turn, state } = await this.#both();
     try {
       if (this.#closed) return;
       await last();
@@ -281,6 +283,14 @@ class LiveSession<M extends Message> implements Session<M> {
       state();
       turn();
     }
+  }
+
+  /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
+  async #both(): Promise<{ turn: () => void; state: () => void }> {
+    const free = this.#turn.free;
+    const turn = this.#turn.acquire();
+    const state = free ? this.#state.acquire() : undefined;
+    return { turn: await turn, state: await (state ?? this.#state.acquire()) };
   }
 
   async #queued<T>(queue: Mutex, work: () => Promise<T>): Promise<T> {
@@ -299,8 +309,8 @@ class LiveSession<M extends Message> implements Session<M> {
     checkOptions(options);
     const { signal } = options;
     checkSignal(signal);
-    const turn = await this.#turn.acquire();
-    let state = await this.#state.acquire();
+    const { turn, ...held } = await this.#both();
+    let { state } = held;
     try {
       this.#checkOpen();
       const { signal: always } = this.#options;
