@@ -6,14 +6,16 @@ import { memoryStore, openSession } from "context-compactor";
 import fc from "fast-check";
 import { chat, frozen } from "../support/api.mjs";
 
-/** The messages as a session opened again hands them out. */
+/** The messages as a session opened again hands them out. `prepare` would mend what providers refuse; a compaction
+ *  with nothing to do hands out what is stored. */
 async function reloaded(messages) {
   const store = memoryStore();
-  const first = await openSession({ store, id: "codec", format: "openai-chat" });
+  const options = { store, id: "codec", format: "openai-chat" };
+  const first = await openSession(options);
   await first.append(...messages);
   await first.close();
-  const second = await openSession({ store, id: "codec" });
-  return (await second.prepare()).messages;
+  const second = await openSession(options);
+  return (await second.compact()).messages;
 }
 
 const message = (extra) => frozen({ role: "user", content: "x", extra });
@@ -26,7 +28,6 @@ const VALUES = {
   "a date": new Date("2024-02-29T12:34:56.789Z"),
   "a date before 1970": new Date(-1),
   "a date far away": new Date(8.64e15),
-  "an invalid date": new Date(Number.NaN),
   "a URL": new URL("https://user@example.org:8080/a%20b?q=1#名前"),
   "undefined in an object": { a: undefined, b: 1 },
   "undefined in an array": [undefined, 1, undefined],
@@ -65,6 +66,11 @@ for (const [name, value] of Object.entries(VALUES)) {
     assert.equal({}.polluted, undefined);
   });
 }
+
+test("codec: an invalid date", async () => {
+  const [back] = await reloaded([message(new Date(Number.NaN))]);
+  assert.ok(back.extra instanceof Date && Number.isNaN(back.extra.getTime()));
+});
 
 test("codec: a Buffer comes back as bytes", async () => {
   const [back] = await reloaded([message(Buffer.from("bytes"))]);
@@ -112,7 +118,7 @@ const { value: anything } = fc.letrec((tie) => ({
     fc.integer(),
     fc.boolean(),
     fc.constantFrom(null, undefined, -0, Number.NaN),
-    fc.date({ noInvalidDate: false }),
+    fc.date({ noInvalidDate: true }),
     fc.uint8Array(),
     fc.webUrl().map((url) => new URL(url)),
     fc.array(tie("value"), { maxLength: 4 }),
@@ -130,18 +136,8 @@ const { value: anything } = fc.letrec((tie) => ({
 test("codec: any message comes back deeply equal", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(text, anything), { minLength: 1, maxLength: 4 }), async (pairs) => {
-      // A text beside it that providers would refuse is another test's business: what is sent then is mended.
-      const messages = pairs.map(([, extra], index) => ({ role: index % 2 ? "assistant" : "user", content: "x", extra }));
-      const store = memoryStore();
-      const options = { store, id: "any", format: "openai-chat" };
-      await (await openSession(options)).append(...frozen(messages));
-      const again = await openSession(options);
-      assert.deepEqual(await again.sync(messages), { appended: 0 });
-      const third = await openSession(options);
-      const { messages: back } = await third.prepare();
-      const wellFormed = (value) => JSON.stringify([value, Object.keys(Object(value))]).search(/\\ud[89a-f]/) < 0;
-      if (wellFormed(messages)) assert.deepStrictEqual(back, messages);
-      else assert.equal(back.length, messages.length);
+      const messages = pairs.map(([content, extra], index) => ({ role: index % 2 ? "assistant" : "user", content, extra }));
+      assert.deepStrictEqual(await reloaded(frozen(messages)), messages);
     }),
     { numRuns: 150 },
   );
