@@ -201,15 +201,18 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
 }
 
 async function perform(effect: Effect, host: Host, thrown: Map<number, unknown>): Promise<Answer> {
+  let sent = false;
   try {
     // Aborting counts up to the commit: what is being written is written.
-    if (effect.type !== "commit") host.signal?.throwIfAborted();
+    checkAborted(host.signal);
+    sent = effect.type === "commit";
     return effect.parks && host.park ? await host.park(() => awaited(effect, host)) : await awaited(effect, host);
   } catch (error) {
-    thrown.set(effect.id, error);
-    if (host.signal?.aborted && effect.type !== "commit") {
+    if (host.signal?.aborted && !sent) {
+      thrown.set(effect.id, host.signal.reason);
       return { type: "failed", code: "aborted", message: ABORTED };
     }
+    thrown.set(effect.id, error);
     return failed(error, effect.type);
   }
 }
@@ -269,7 +272,10 @@ async function within<T>(ms: number, outer: AbortSignal | undefined, work: (sign
     const stopped = new Promise<never>((_, reject) => {
       controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
     });
-    return await Promise.race([work(controller.signal), stopped]);
+    const answer = await Promise.race([work(controller.signal), stopped]);
+    // Both may be there at once: an answer that came with the abort is not used.
+    controller.signal.throwIfAborted();
+    return answer;
   } finally {
     clearTimeout(timer);
     outer?.removeEventListener("abort", stop);

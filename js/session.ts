@@ -1,6 +1,6 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
-import { decode, isWellFormed, pack } from "./codec.js";
+import { decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
@@ -115,18 +115,23 @@ class LiveSession<M extends Message> implements Session<M> {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
       notify: (notice) => this.#notify(notice),
+      // The options' signal ends compactions, and no append.
+      signal: undefined,
     };
     const { onProgress } = options;
     this.#host.onProgress = (progress) => {
-      onProgress?.(progress);
-      this.#emit("progress", progress);
+      try {
+        onProgress?.(progress);
+      } finally {
+        this.#emit("progress", progress);
+      }
     };
   }
 
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
       run((engine) => engine.Session.open(options, id)),
-      this.#host,
+      { ...this.#host, signal: this.#options.signal },
     );
     this.#handle = opened.handle;
     this.#id = opened.id;
@@ -263,8 +268,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   /** Ends the session after `last`, once everything under way has ended. */
   async #ended(last: () => Promise<void>): Promise<void> {
-    const turn = await this.#turn.acquire();
-    const state = await this.#state.acquire();
+    const { turn, state } = await this.#both();
     try {
       if (this.#closed) return;
       await last();
@@ -279,6 +283,14 @@ class LiveSession<M extends Message> implements Session<M> {
       state();
       turn();
     }
+  }
+
+  /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
+  async #both(): Promise<{ turn: () => void; state: () => void }> {
+    const free = this.#turn.free;
+    const turn = this.#turn.acquire();
+    const state = free ? this.#state.acquire() : undefined;
+    return { turn: await turn, state: await (state ?? this.#state.acquire()) };
   }
 
   async #queued<T>(queue: Mutex, work: () => Promise<T>): Promise<T> {
@@ -297,12 +309,12 @@ class LiveSession<M extends Message> implements Session<M> {
     checkOptions(options);
     const { signal } = options;
     checkSignal(signal);
-    const turn = await this.#turn.acquire();
-    let state = await this.#state.acquire();
+    const { turn, ...held } = await this.#both();
+    let { state } = held;
     try {
       this.#checkOpen();
-      const both = signal && this.#host.signal ? AbortSignal.any([signal, this.#host.signal]) : undefined;
-      const either = both ?? signal ?? this.#host.signal;
+      const { signal: always } = this.#options;
+      const either = signal && always ? AbortSignal.any([signal, always]) : (signal ?? always);
       checkAborted(either);
       return await work({
         ...this.#host,
@@ -369,8 +381,10 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    const held = whose === "new" ? this.#incoming[at] : whose === "logged" ? this.#held.get(at) : undefined;
-    return held ?? (decode(body) as Message);
+    if (whose === "logged") return this.#held.get(at) ?? (decode(body) as Message);
+    const incoming = whose === "new" ? this.#incoming[at] : undefined;
+    // Another tab may have appended some of those that are handed over.
+    return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
   }
 
   #systemPrompt(): string | undefined {
