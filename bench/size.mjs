@@ -2,7 +2,7 @@
  * Sizes of what the package ships, in bytes, beside the committed snapshot.
  *
  * Fails when a size differs by more than 2 % from the snapshot (`--update` writes a new one, to be committed with
- * the change that needs it) or passes its limit.
+ * the change that needs it). What is still above its aim is said, and fails nothing.
  */
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -14,8 +14,8 @@ import { table } from "./table.mjs";
 const pkg = fileURLToPath(new URL("../pkg/", import.meta.url));
 const snapshot = new URL("snapshots/size.json", import.meta.url);
 
-/** Most gzip bytes of the two ways to load the package. */
-const limits = { "slim: wasm, glue, facade": 150 * 1024, "inlined: glue, facade, base64": 215 * 1024 };
+/** What the two ways to load the package are meant to take at most, in gzip bytes. */
+const aims = { "slim: wasm, glue, facade": 150 * 1024, "inlined: glue, facade, base64": 215 * 1024 };
 const tolerance = 0.02;
 
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
@@ -54,9 +54,15 @@ export function problems(now) {
         found.push(`${part}, ${form}: ${bytes} bytes; the snapshot says ${before ?? "nothing"}`);
       }
     }
-    if (size.gzip > limits[part]) found.push(`${part}: ${size.gzip} bytes gzipped; the limit is ${limits[part]}`);
   }
   return found;
+}
+
+/** Parts that are above their aim, as messages. */
+function aboveAim(now) {
+  return Object.entries(aims)
+    .filter(([part, aim]) => now[part].gzip > aim)
+    .map(([part, aim]) => `${part}: ${now[part].gzip} bytes gzipped, the aim is ${aim}`);
 }
 
 function measure(bytes) {
@@ -67,6 +73,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const now = sizes();
   if (process.argv.includes("--update")) writeFileSync(snapshot, `${JSON.stringify(now, null, 2)}\n`);
   console.log(table(Object.entries(now).map(([part, size]) => ({ bytes: part, ...size }))));
+  for (const line of aboveAim(now)) console.log(line);
   const found = problems(now);
   if (found.length > 0) {
     console.error(`${found.join("\n")}\nWhen it is meant to be so: npm run size -- --update`);

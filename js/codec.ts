@@ -13,11 +13,17 @@ export interface Packed {
   ends: Uint32Array;
 }
 
-/** JSON text of a message, or of any other value that an app hands over. */
+/** JSON text of message `index`. */
 export function encode(value: unknown, index: number): string {
   const path = new Set<object>();
-  // The common case is plain JSON, which the engine's own stringify writes fastest.
-  return JSON.stringify(isPlain(value, path) ? value : tagged(value, index, "", path));
+  try {
+    // The common case is plain JSON, which the host's own stringify writes fastest.
+    return JSON.stringify(isPlain(value, path) ? value : tagged(value, index, "", path));
+  } catch (error) {
+    if (CompactionError.isInstance(error)) throw error;
+    // A getter or a proxy of the app.
+    throw unsupported(index, "", "a property that throws when it is read", error);
+  }
 }
 
 /** The value that `encode` wrote. */
@@ -26,9 +32,10 @@ export function decode(text: string): unknown {
   return text.includes(`"${TAG}"`) ? untagged(value) : value;
 }
 
-/** JSON texts of messages in one buffer. */
-export function pack(messages: readonly unknown[]): Packed {
-  const texts = messages.map((message, index) => {
+/** JSON texts of messages in one buffer. `first` is the index of the first for errors. */
+export function pack(messages: readonly unknown[], first = 0): Packed {
+  const texts = messages.map((message, nth) => {
+    const index = first + nth;
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
       throw new CompactionError("invalid_message", `message ${index}: a message must be an object with a role`, {
         index,
@@ -74,7 +81,8 @@ function utf8Length(text: string): number {
   return length;
 }
 
-function isWellFormed(text: string): boolean {
+/** True for a text without lone surrogates. */
+export function isWellFormed(text: string): boolean {
   const method = (text as { isWellFormed?: () => boolean }).isWellFormed;
   return method ? method.call(text) : !/\p{Surrogate}/u.test(text);
 }
@@ -95,6 +103,7 @@ function isPlain(value: unknown, path: Set<object>): boolean {
       const plain = Array.isArray(value)
         ? isPlainArray(value) && value.every((item) => isPlain(item, path))
         : isPlainObject(value) &&
+          !hasSymbols(value) &&
           !Object.hasOwn(value, TAG) &&
           Object.entries(value).every(([key, item]) => isWellFormed(key) && isPlain(item, path));
       path.delete(value);
@@ -117,6 +126,12 @@ function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   const plain = prototype === null || Object.getPrototypeOf(prototype) === null;
   return plain && typeof (value as { toJSON?: unknown }).toJSON !== "function";
+}
+
+/** Properties that no list of keys shows, and that would be lost. */
+function hasSymbols(value: object): boolean {
+  const symbols = Object.getOwnPropertySymbols(value);
+  return symbols.some((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol));
 }
 
 function tag(kind: string, value?: unknown): object {
@@ -154,6 +169,7 @@ function taggedObject(value: object, index: number, field: string, path: Set<obj
       return value.map((item, at) => tagged(item, index, `${field}[${at}]`, path));
     }
     if (!isPlainObject(value)) throw unsupported(index, field, `an instance of ${nameOf(value)}`);
+    if (hasSymbols(value)) throw unsupported(index, field, "a property whose key is a symbol");
     const copy: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     for (const [key, item] of Object.entries(value)) {
       if (!isWellFormed(key)) throw unsupported(index, field, "a key with a lone surrogate");
@@ -170,12 +186,12 @@ function nameOf(value: object): string {
   return typeof constructor === "function" && constructor.name !== "" ? constructor.name : "a class";
 }
 
-function unsupported(index: number, field: string, what: string): CompactionError {
+function unsupported(index: number, field: string, what: string, cause?: unknown): CompactionError {
   const place = field === "" ? `message ${index}` : `message ${index}, ${field}`;
   return new CompactionError(
     "unsupported_value",
     `${place}: ${what} cannot be kept; use plain objects, arrays, texts, numbers, Uint8Array, Date or URL`,
-    { index, field },
+    cause === undefined ? { index, field } : { index, field, cause },
   );
 }
 

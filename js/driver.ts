@@ -2,6 +2,7 @@
 
 import { call } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
+import { isContextOverflow } from "./overflow.js";
 import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
@@ -64,7 +65,7 @@ type Answer =
   | { type: "response"; status: number; headers: [string, string][]; body: string }
   | { type: "values"; values: (Uint8Array | undefined)[] }
   | { type: "entries"; entries: [Key, Uint8Array][] }
-  | { type: "failed"; code?: string | undefined; message: string; status?: number | undefined };
+  | { type: "failed"; code?: string | undefined; message: string; status?: number | undefined; overflow?: boolean };
 
 interface Step {
   effects: Effect[];
@@ -200,17 +201,27 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
 }
 
 async function perform(effect: Effect, host: Host, thrown: Map<number, unknown>): Promise<Answer> {
+  let sent = false;
   try {
     // Aborting counts up to the commit: what is being written is written.
-    if (effect.type !== "commit") host.signal?.throwIfAborted();
+    checkAborted(host.signal);
+    sent = effect.type === "commit";
     return effect.parks && host.park ? await host.park(() => awaited(effect, host)) : await awaited(effect, host);
   } catch (error) {
-    thrown.set(effect.id, error);
-    if (host.signal?.aborted && effect.type !== "commit") {
-      return { type: "failed", code: "aborted", message: "aborted by the caller; nothing was changed" };
+    if (host.signal?.aborted && !sent) {
+      thrown.set(effect.id, host.signal.reason);
+      return { type: "failed", code: "aborted", message: ABORTED };
     }
-    return failed(error);
+    thrown.set(effect.id, error);
+    return failed(error, effect.type);
   }
+}
+
+const ABORTED = "aborted by the caller; nothing was changed";
+
+/** Throws `aborted` when the caller's signal is aborted already. */
+export function checkAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new CompactionError("aborted", ABORTED, { cause: signal.reason as unknown });
 }
 
 async function awaited(effect: Effect, host: Host): Promise<Answer> {
@@ -261,7 +272,10 @@ async function within<T>(ms: number, outer: AbortSignal | undefined, work: (sign
     const stopped = new Promise<never>((_, reject) => {
       controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
     });
-    return await Promise.race([work(controller.signal), stopped]);
+    const answer = await Promise.race([work(controller.signal), stopped]);
+    // Both may be there at once: an answer that came with the abort is not used.
+    controller.signal.throwIfAborted();
+    return answer;
   } finally {
     clearTimeout(timer);
     outer?.removeEventListener("abort", stop);
@@ -303,12 +317,21 @@ async function send(request: HttpRequest, host: Host, signal: AbortSignal): Prom
   return { type: "response", status: response.status, headers: [...response.headers], body: await response.text() };
 }
 
-function failed(error: unknown): Answer {
-  const { code, status } = Object(error) as { code?: unknown; status?: unknown };
-  return {
-    type: "failed",
-    code: typeof code === "string" ? code : undefined,
-    message: error instanceof Error ? error.message : String(error),
-    status: typeof status === "number" ? status : undefined,
-  };
+/** A failure from whatever was thrown, which may be anything. */
+function failed(error: unknown, effect?: Effect["type"]): Answer {
+  try {
+    const { code, status, message } = Object(error) as Record<string, unknown>;
+    // Stores speak in our codes. A model's client may use the same words for something else.
+    const ofModel = effect === "summarize" || effect === "fetch";
+    const ours = !ofModel || CompactionError.isInstance(error);
+    return {
+      type: "failed",
+      code: ours && typeof code === "string" && code !== "aborted" ? code : undefined,
+      message: typeof message === "string" ? message : String(error),
+      status: typeof status === "number" ? status : undefined,
+      overflow: ofModel && isContextOverflow(error),
+    };
+  } catch {
+    return { type: "failed", message: "something that cannot be read was thrown; `cause` has it" };
+  }
 }

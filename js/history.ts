@@ -1,9 +1,18 @@
 /** What needs no session: counting, cutting, prompting, checking, and compacting once. */
 
 import { decode, pack } from "./codec.js";
-import { drive, driveSync, run } from "./driver.js";
+import { checkAborted, drive, driveSync, run } from "./driver.js";
 import { CompactionError } from "./errors.js";
-import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import {
+  checkFunction,
+  checkOptions,
+  engineOptions,
+  hostOf,
+  plainOptions,
+  toResult,
+  type EngineResult,
+  type Item,
+} from "./options.js";
 import { estimateText } from "./text.js";
 import type {
   CompactionResult,
@@ -25,6 +34,7 @@ export function estimateTokens(
   input: string | Message | readonly Message[],
   options: { estimator?: Estimator; format?: Format; model?: string } = {},
 ): number {
+  checkOptions(options);
   if (typeof input === "string") return estimateText(input, options.estimator);
   const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options);
   return tokens.reduce((sum, tokens) => sum + tokens, 0);
@@ -33,7 +43,8 @@ export function estimateTokens(
 function estimate(messages: readonly Message[], options: { estimator?: Estimator; format?: Format }): Uint32Array {
   const { bytes, ends } = packed(messages);
   const { estimator, format } = options;
-  return run((engine) => engine.estimateMessages(bytes, ends, { estimator, format }));
+  const given = plainOptions({ estimator, format });
+  return run((engine) => engine.estimateMessages(bytes, ends, given));
 }
 
 function packed(messages: readonly unknown[]): ReturnType<typeof pack> {
@@ -48,9 +59,12 @@ export function splitMessages<M extends Message>(
   options: { keep?: Keep; format?: Format; pinned?: (message: M, index: number) => boolean } = {},
 ): Split<M> {
   const { bytes, ends } = packed(messages);
+  checkOptions(options);
   const { keep, format, pinned } = options;
+  checkFunction("pinned", pinned);
+  const given = plainOptions({ keep, format });
   const stay = pinned ? messages.flatMap((message, index) => (pinned(message, index) ? [index] : [])) : [];
-  const cut = run((engine) => engine.splitMessages(bytes, ends, Uint32Array.from(stay), { keep, format })) as {
+  const cut = run((engine) => engine.splitMessages(bytes, ends, Uint32Array.from(stay), given)) as {
     boundary: number;
     requested: number;
     pinned: number[];
@@ -81,7 +95,8 @@ export function buildSummaryPrompt(
   } = {},
 ): SummaryRequest {
   const { bytes, ends } = packed(messages);
-  return run((engine) => engine.buildSummaryPrompt(bytes, ends, { ...options })) as SummaryRequest;
+  const given = plainOptions(options);
+  return run((engine) => engine.buildSummaryPrompt(bytes, ends, given)) as SummaryRequest;
 }
 
 /** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
@@ -90,7 +105,8 @@ export function extractiveSummary(
   options: { targetTokens?: number; format?: Format } = {},
 ): string {
   const { bytes, ends } = packed(messages);
-  return run((engine) => engine.extractiveSummary(bytes, ends, { ...options }));
+  const given = plainOptions(options);
+  return run((engine) => engine.extractiveSummary(bytes, ends, given));
 }
 
 /** The format of a history. Plain roles and texts read as `openai-chat`; an empty history is an error. */
@@ -105,7 +121,8 @@ export function validateHistory(
   options: { format?: Format; strict?: boolean } = {},
 ): { valid: boolean; problems: Problem[] } {
   const { bytes, ends } = packed(messages);
-  const problems = run((engine) => engine.validateHistory(bytes, ends, { ...options })) as Problem[];
+  const given = plainOptions(options);
+  const problems = run((engine) => engine.validateHistory(bytes, ends, given)) as Problem[];
   return { valid: problems.length === 0, problems };
 }
 
@@ -115,7 +132,8 @@ export function repairHistory<M extends Message>(
   options: { format?: Format } = {},
 ): { messages: (M | NewMessage)[]; changes: Problem[] } {
   const { bytes, ends } = packed(messages);
-  const repaired = run((engine) => engine.repairHistory(bytes, ends, { ...options })) as {
+  const given = plainOptions(options);
+  const repaired = run((engine) => engine.repairHistory(bytes, ends, given)) as {
     parts: ({ keep: number } | { body: string })[];
     changes: Problem[];
   };
@@ -127,6 +145,7 @@ export function repairHistory<M extends Message>(
 
 /** Options from an environment record such as `process.env` or a Worker's `env` (`S1.12`). */
 export function optionsFromEnv(environment: Record<string, unknown>): CompactOptions {
+  checkOptions(environment);
   return run((engine) => engine.optionsFromEnv(environment)) as CompactOptions;
 }
 
@@ -140,7 +159,7 @@ export async function compact<M extends Message>(
 ): Promise<CompactionResult<M | NewMessage>> {
   const { bytes, ends } = packed(messages);
   const given = engineOptions(options);
-  options.signal?.throwIfAborted();
+  checkAborted(options.signal);
   const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
   let thrown = new Map<number, unknown>();

@@ -1,11 +1,20 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
-import { decode, encode, pack } from "./codec.js";
-import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
+import { decode, encode, isWellFormed, pack } from "./codec.js";
+import { checkAborted, drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { Mutex } from "./mutex.js";
-import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import {
+  checkOptions,
+  checkSignal,
+  engineOptions,
+  hostOf,
+  invalidOption,
+  toResult,
+  type EngineResult,
+  type Item,
+} from "./options.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { memoryStore } from "./store/memory.js";
 import type {
@@ -33,7 +42,7 @@ interface Opened {
 }
 
 interface Placed {
-  seqs: number[];
+  places: { seq: number; index: number }[];
   format?: Format;
 }
 
@@ -44,8 +53,9 @@ interface Placed {
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   const given = engineOptions(options);
   const { id, systemPrompt } = options;
-  if (id !== undefined && (typeof id !== "string" || id === "")) {
-    throw new CompactionError("invalid_option", "id: must be a text that is not empty", { field: "id" });
+  // Ids with different lone surrogates would all become the same.
+  if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
+    throw invalidOption("id", "must be a text that is well-formed and not empty");
   }
   checkSystemPrompt(systemPrompt);
   const session = new LiveSession<M>(options, chooseStore(options.store));
@@ -55,9 +65,16 @@ export async function openSession<M extends Message = Message>(options: SessionO
 
 function checkSystemPrompt(systemPrompt: unknown): void {
   if (systemPrompt !== undefined && typeof systemPrompt !== "string" && typeof systemPrompt !== "function") {
-    throw new CompactionError("invalid_option", "systemPrompt: must be a text or a function that returns one", {
-      field: "systemPrompt",
-    });
+    throw invalidOption("systemPrompt", "must be a text or a function that returns one");
+  }
+}
+
+/** Definitions of tools as a provider is sent them: what JSON has not, such as their code, is left out. */
+function asSent(tools: unknown): string {
+  try {
+    return JSON.stringify(tools) ?? "";
+  } catch (error) {
+    throw invalidOption("tools", "must be what a provider can be sent: JSON without cycles", error);
   }
 }
 
@@ -65,8 +82,8 @@ function chooseStore(store: SessionOptions["store"]): Store {
   if (store === "memory") return memoryStore();
   if (store === "indexeddb") return indexedDbStore();
   if (store === undefined) return typeof indexedDB === "undefined" ? memoryStore() : indexedDbStore();
-  if (typeof store === "object" && typeof store.commit === "function") return store;
-  throw new CompactionError("invalid_option", 'store: must be a Store, "memory" or "indexeddb"', { field: "store" });
+  if (typeof store === "object" && typeof store?.commit === "function") return store;
+  throw invalidOption("store", 'must be a Store, "memory" or "indexeddb"');
 }
 
 class LiveSession<M extends Message> implements Session<M> {
@@ -98,18 +115,23 @@ class LiveSession<M extends Message> implements Session<M> {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
       notify: (notice) => this.#notify(notice),
+      // The options' signal ends compactions, and no append.
+      signal: undefined,
     };
     const { onProgress } = options;
     this.#host.onProgress = (progress) => {
-      onProgress?.(progress);
-      this.#emit("progress", progress);
+      try {
+        onProgress?.(progress);
+      } finally {
+        this.#emit("progress", progress);
+      }
     };
   }
 
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
       run((engine) => engine.Session.open(options, id)),
-      this.#host,
+      { ...this.#host, signal: this.#options.signal },
     );
     this.#handle = opened.handle;
     this.#id = opened.id;
@@ -138,14 +160,14 @@ class LiveSession<M extends Message> implements Session<M> {
       if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
       const same = this.#known.length <= messages.length && this.#known.every((known, at) => known === messages[at]);
       const known = same ? this.#known.length : 0;
-      const { bytes, ends } = pack(messages.slice(known));
+      const { bytes, ends } = pack(messages.slice(known), known);
       this.#incoming = messages.slice(known);
       const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
         (handle) => handle.sync(known, bytes, ends),
       );
       if (diverged !== undefined) return { appended, diverged };
       // What was read from the store is held as the app's own objects from now on.
-      const fresh = messages.length - placed.seqs.length;
+      const fresh = messages.length - placed.places.length;
       this.#known = messages.slice(0, fresh);
       this.#place(messages.slice(fresh), placed);
       return { appended };
@@ -153,13 +175,13 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
-    return this.#exclusive(options.signal, async (host) => {
+    return this.#exclusive(options, async (host) => {
       const { trigger = "auto", tools } = options;
       if (trigger !== "auto" && trigger !== "overflow") {
-        throw new CompactionError("invalid_option", 'trigger: must be "auto" or "overflow"', { field: "trigger" });
+        throw invalidOption("trigger", 'must be "auto" or "overflow"');
       }
       const system = this.#systemPrompt();
-      const fixed = [system ?? "", tools === undefined ? "" : encode(tools, 0)];
+      const fixed = [system ?? "", asSent(tools)];
       let thrown = new Map<number, unknown>();
       const { items, usage, edits, result } = await this.#drive<{
         items: Item[];
@@ -179,10 +201,14 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessage>> {
-    return this.#exclusive(options.signal, async (host) => {
+    return this.#exclusive(options, async (host) => {
+      const { instructions } = options;
+      if (instructions !== undefined && typeof instructions !== "string") {
+        throw invalidOption("instructions", "must be a text");
+      }
       let thrown = new Map<number, unknown>();
       const { items, result } = await this.#drive<{ items: Item[]; result: EngineResult }>(
-        (handle) => handle.compact(options.instructions?.trim() || undefined),
+        (handle) => handle.compact(instructions?.trim() || undefined),
         host,
         (causes) => (thrown = causes),
       );
@@ -210,10 +236,11 @@ class LiveSession<M extends Message> implements Session<M> {
 
   read(ref: string, range: { offset?: number; limit?: number } = {}): Promise<string> {
     return this.#queued(this.#state, () => {
+      checkOptions(range);
       const { offset = 0, limit } = range;
       for (const [name, value] of Object.entries({ offset, limit })) {
         if (value !== undefined && !(Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) {
-          throw new CompactionError("invalid_option", `${name}: must be a whole number from 0`, { field: name });
+          throw invalidOption(name, "must be a whole number from 0");
         }
       }
       return this.#drive<string>((handle) => handle.read(String(ref), offset, limit));
@@ -221,6 +248,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
+    if (typeof listener !== "function") throw invalidOption("listener", "must be a function");
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener));
     return () => void listeners.delete(listener);
@@ -240,8 +268,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   /** Ends the session after `last`, once everything under way has ended. */
   async #ended(last: () => Promise<void>): Promise<void> {
-    const turn = await this.#turn.acquire();
-    const state = await this.#state.acquire();
+    const { turn, state } = await this.#both();
     try {
       if (this.#closed) return;
       await last();
@@ -258,6 +285,14 @@ class LiveSession<M extends Message> implements Session<M> {
     }
   }
 
+  /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
+  async #both(): Promise<{ turn: () => void; state: () => void }> {
+    const free = this.#turn.free;
+    const turn = this.#turn.acquire();
+    const state = free ? this.#state.acquire() : undefined;
+    return { turn: await turn, state: await (state ?? this.#state.acquire()) };
+  }
+
   async #queued<T>(queue: Mutex, work: () => Promise<T>): Promise<T> {
     const release = await queue.acquire();
     try {
@@ -270,14 +305,20 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   /** A call that changes the context. It holds the engine's state except while a summariser works. */
-  async #exclusive<T>(signal: AbortSignal | undefined, work: (host: Host) => Promise<T>): Promise<T> {
-    const turn = await this.#turn.acquire();
-    let state = await this.#state.acquire();
+  async #exclusive<T>(options: { signal?: AbortSignal }, work: (host: Host) => Promise<T>): Promise<T> {
+    checkOptions(options);
+    const { signal } = options;
+    checkSignal(signal);
+    const { turn, ...held } = await this.#both();
+    let { state } = held;
     try {
       this.#checkOpen();
+      const { signal: always } = this.#options;
+      const either = signal && always ? AbortSignal.any([signal, always]) : (signal ?? always);
+      checkAborted(either);
       return await work({
         ...this.#host,
-        signal: signal && this.#host.signal ? AbortSignal.any([signal, this.#host.signal]) : signal ?? this.#host.signal,
+        signal: either,
         park: async (wait) => {
           state();
           try {
@@ -307,18 +348,21 @@ class LiveSession<M extends Message> implements Session<M> {
 
   #place(messages: readonly M[], placed: Placed): void {
     this.#format = placed.format ?? this.#format;
-    placed.seqs.forEach((seq, nth) => {
+    placed.places.forEach(({ seq, index }, nth) => {
       const message = messages[nth];
-      if (message) this.#held.set(seq, message);
+      if (!message) return;
+      this.#held.set(seq, message);
+      // Another tab may have appended before.
+      while (this.#known.length < index) this.#known.push(undefined);
+      this.#known[index] = message;
     });
-    this.#known.push(...messages);
   }
 
   /** The objects to hand out: the app's own where the process holds them. */
   #messages(items: Item[]): (M | NewMessage)[] {
     const ours = new Map<string, Message>();
-    const messages = items.map(({ seq, body }) => {
-      if (seq !== undefined) return this.#message(seq);
+    const messages = items.map(({ seq, index, body }) => {
+      if (seq !== undefined) return this.#message(seq, index);
       const text = body ?? "null";
       const message = this.#ours.get(text) ?? (decode(text) as Message);
       ours.set(text, message);
@@ -328,8 +372,8 @@ class LiveSession<M extends Message> implements Session<M> {
     return messages as (M | NewMessage)[];
   }
 
-  #message(seq: number): M {
-    const held = this.#held.get(seq);
+  #message(seq: number, index?: number): M {
+    const held = (index === undefined ? undefined : this.#known[index]) ?? this.#held.get(seq);
     if (held) return held;
     const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
     this.#held.set(seq, message);
@@ -337,17 +381,22 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    const held = whose === "new" ? this.#incoming[at] : whose === "logged" ? this.#held.get(at) : undefined;
-    return held ?? (decode(body) as Message);
+    if (whose === "logged") return this.#held.get(at) ?? (decode(body) as Message);
+    const incoming = whose === "new" ? this.#incoming[at] : undefined;
+    // Another tab may have appended some of those that are handed over.
+    return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
   }
 
   #systemPrompt(): string | undefined {
     const { systemPrompt } = this.#options;
-    const text = typeof systemPrompt === "function" ? systemPrompt() : systemPrompt;
+    let text: unknown;
+    try {
+      text = typeof systemPrompt === "function" ? systemPrompt() : systemPrompt;
+    } catch (error) {
+      throw invalidOption("systemPrompt", "the function threw", error);
+    }
     if (text !== undefined && typeof text !== "string") {
-      throw new CompactionError("invalid_option", "systemPrompt: the function must return a text", {
-        field: "systemPrompt",
-      });
+      throw invalidOption("systemPrompt", "the function must return a text");
     }
     return text;
   }

@@ -158,7 +158,11 @@ export interface LedgerEntry {
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
   quoted?: boolean;
   checkpoint?: string;
+  /** Reference of its (first) offloaded result, for `read`. */
   ref?: string;
+  /** All of them, when there are several. */
+  refs?: string[];
+  /** Of the first one's text. */
   sha256?: string;
   reason?: string;
 }

@@ -109,7 +109,8 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "timeoutMs", *timeout_ms as f64);
             "fetch"
         }
-        Effect::Sleep(ms) => {
+        // What differs is `parks`, which is set above.
+        Effect::Sleep(ms) | Effect::Pause(ms) => {
             set(&object, "ms", *ms as f64);
             "sleep"
         }
@@ -179,13 +180,14 @@ pub(crate) fn event(object: &JsValue) -> Event {
             code: text(object, "code").as_deref().and_then(Code::parse),
             message: text(object, "message").unwrap_or_default(),
             status: number(object, "status").map(|status| status as u16),
+            overflow: get(object, "overflow").is_some_and(|overflow| overflow.is_truthy()),
             effect: 0,
         })),
         _ => None,
     };
     parsed.unwrap_or_else(|| {
         let message = "the host answered with a value of the wrong type".to_owned();
-        Event::Failed(Failure { code: None, message, status: None, effect: 0 })
+        Event::Failed(Failure { code: None, message, status: None, overflow: false, effect: 0 })
     })
 }
 

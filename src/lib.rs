@@ -16,9 +16,11 @@ pub use operation::Operation;
 pub use session::Session;
 pub use text::{estimate_buffer, text_buffer, wasm_memory};
 
+use context_compactor_core::Error;
 use context_compactor_core::plan;
 use context_compactor_core::session::Session as CoreSession;
 use context_compactor_core::standalone;
+use context_compactor_core::wire::provider;
 use convert::{bodies, options, settings, to_js};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;
@@ -79,10 +81,27 @@ pub fn repair_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsVa
 /// Options from an environment record (`S1.12`).
 #[wasm_bindgen(js_name = optionsFromEnv)]
 pub fn options_from_env(environment: &js_sys::Object) -> Thrown<JsValue> {
-    let read = |name: &str| js_sys::Reflect::get(environment, &JsValue::from_str(name)).ok()?.as_string();
-    let names = plan::ENVIRONMENT.map(|name| (name, read(name)));
-    let lookup = |name: &str| names.iter().find(|(known, _)| *known == name)?.1.as_deref();
+    // A Worker's variables may be JSON: a number stands for its digits.
+    let read = |name| {
+        let value = js_sys::Reflect::get(environment, &JsValue::from_str(name)).unwrap_or_default();
+        if value.is_undefined() || value.is_null() {
+            return Ok((name, None));
+        }
+        let number = value.as_f64().map(|number| number.to_string());
+        match value.as_string().or(number) {
+            Some(text) => Ok((name, Some(text))),
+            None => Err(thrown(Error::option(name, "must be a text or a number"))),
+        }
+    };
+    let found = plan::ENVIRONMENT.into_iter().map(read).collect::<Thrown<Vec<_>>>()?;
+    let lookup = |name: &str| found.iter().find(|(known, _)| *known == name)?.1.as_deref();
     to_js(&plan::options_from_env(lookup).map_err(thrown)?)
+}
+
+/// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown.
+#[wasm_bindgen(js_name = isContextOverflow)]
+pub fn is_context_overflow(status: u16, code: &str, message: &str) -> bool {
+    provider::is_context_overflow(status, code, message)
 }
 
 /// Compacts a history once, storing nothing: `{ items, result }`.

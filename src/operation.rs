@@ -2,8 +2,6 @@
 
 use crate::convert;
 use crate::error::{Thrown, thrown};
-use crate::session::Session;
-use context_compactor_core::session::{Opened, Session as CoreSession};
 use context_compactor_core::step::{Effect, Event, Machine};
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
@@ -31,16 +29,6 @@ impl Operation {
             (step.effects, done)
         };
         Operation { step: Box::new(step) }
-    }
-
-    /// Opening ends with a handle on the session beside what is known of it.
-    pub(crate) fn open(machine: Machine<(CoreSession, Opened)>) -> Operation {
-        Operation::new(machine, |(session, opened)| {
-            let object = convert::to_js(opened)?;
-            let handle = JsValue::from(Session::new(session.clone()));
-            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
-            Ok(object)
-        })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session as CoreSession;
+use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 
 /// A session.
@@ -13,25 +14,24 @@ pub struct Session {
     core: CoreSession,
 }
 
-impl Session {
-    pub(crate) fn new(core: CoreSession) -> Session {
-        Session { core }
-    }
-}
-
 #[wasm_bindgen]
 impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     pub fn open(given: JsValue, id: Option<String>) -> Thrown<Operation> {
-        Ok(Operation::open(CoreSession::open(settings(given)?, id)))
+        Ok(Operation::new(CoreSession::open(settings(given)?, id), |(core, opened)| {
+            let object = to_js(opened)?;
+            let handle = JsValue::from(Session { core: core.clone() });
+            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+            Ok(object)
+        }))
     }
 
-    /// `{ seqs, format? }`.
+    /// `{ places, format? }`.
     pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, seqs, format? }`.
+    /// `{ appended, diverged?, places, format? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }

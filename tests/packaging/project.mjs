@@ -11,6 +11,9 @@ export const exec = promisify(execFile);
 export const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
+/** How every WebAssembly module in base64 begins. */
+export const base64Module = Buffer.from("\0asm").toString("base64").slice(0, 5);
+
 /** A folder for the time of a test or suite, removed after it. */
 export async function temporaryFolder(context) {
   const folder = await mkdtemp(join(tmpdir(), "context-compactor-"));

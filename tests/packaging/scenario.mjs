@@ -4,11 +4,67 @@
  */
 export async function scenario(library) {
   const thrown = new library.CompactionError("closed", "said");
+  const messages = task();
+  const options = {
+    contextWindow: 16_000,
+    maxOutputTokens: 2_000,
+    offload: { offloadThreshold: 4_000, targetTokens: 300 },
+    summarize: async ({ messages: [{ content }] }) => `## Current Status\nRead: ${content.includes("src/file7.ts")}.`,
+  };
+  const plan = library.planCompaction(messages, options);
+
+  const session = await library.openSession({ ...options, store: "memory" });
+  await session.append(...messages);
+  const prepared = await session.prepare();
+  const offloaded = session.explain().filter(({ fate }) => fate === "offloaded");
+  const texts = await Promise.all(offloaded.map(({ ref }) => session.read(ref)));
+  const compacted = await session.compact();
+  const fates = session.explain().map(({ fate }) => fate);
+  await session.close();
   return {
     version: library.version(),
     error: [thrown instanceof Error, thrown.code, library.CompactionError.isInstance(thrown)],
+    plan: [plan.willCompact, plan.rungs[0].rung, plan.rungs[0].indices],
+    prepared: {
+      offloaded: offloaded.map(({ index }) => index),
+      read: texts.every((text, at) => text === messages[offloaded[at].index].content),
+      kept: prepared.messages.filter((message, at) => message === messages[at]).length,
+    },
+    compacted: {
+      success: compacted.success,
+      first: compacted.messages[0],
+      kept: compacted.messages.slice(1).every((message) => messages.includes(message)),
+      smaller: compacted.currentTokens < compacted.previousTokens,
+      valid: library.validateHistory(compacted.messages).valid,
+    },
+    fates: [fates.length, fates.lastIndexOf("summarised"), fates.indexOf("verbatim")],
   };
 }
 
+/** Twelve files that an agent reads, 36 messages in OpenAI's format. */
+function task() {
+  return Array.from({ length: 12 }, (_, at) => {
+    const call = { name: "read_file", arguments: `{"path":"src/file${at}.ts"}` };
+    return [
+      { role: "user", content: `Look at file ${at}.` },
+      { role: "assistant", content: null, tool_calls: [{ id: `call_${at}`, type: "function", function: call }] },
+      { role: "tool", tool_call_id: `call_${at}`, content: `export const 数 = ${at}; // 😀\n`.repeat(60) },
+    ];
+  }).flat();
+}
+
 /** What `scenario` returns, as JSON. */
-export const expected = { version: "0.1.0", error: [true, "closed", true] };
+export const expected = {
+  version: "0.1.0",
+  error: [true, "closed", true],
+  plan: [true, "offload", [2, 5, 8, 11, 14, 17]],
+  prepared: { offloaded: [2, 5, 8, 11, 14, 17], read: true, kept: 30 },
+  compacted: {
+    success: true,
+    first: { role: "user", content: "[Compressed History]\n\n## Current Status\nRead: true." },
+    kept: true,
+    smaller: true,
+    valid: true,
+  },
+  fates: [36, 30, 31],
+};

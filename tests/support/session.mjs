@@ -66,6 +66,10 @@ export async function launch(name, { profile, args = [], preferences = {} } = {}
       // Puppeteer puts the profile's settings back when the process has ended: wait, the profile is used again.
       const restored = browser.close().catch(() => {});
       await Promise.race([restored, new Promise((resolve) => setTimeout(resolve, 5_000))]);
+      const backups = ["prefs.js", "user.js"].map((file) => join(profile?.path ?? "", `${file}.puppeteer`));
+      for (let tries = 0; profile && backups.some((file) => existsSync(file)) && tries < 100; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
     },
   };
 }

@@ -7,6 +7,7 @@
 
 pub mod error;
 pub mod message;
+mod order;
 pub mod plan;
 mod reduce;
 pub mod session;

@@ -356,6 +356,17 @@ fn detected(history: &Value) -> Result<Format, String> {
 }
 
 #[test]
+fn a_message_that_no_format_can_read_is_named_with_its_place() {
+    let history = [r#"{"role":"user","content":"x"}"#, r#"{"role":"robot","content":"x"}"#];
+    let messages: Vec<_> = history.iter().map(|text| parse(0, text).unwrap()).collect();
+    let error = detect(&messages).unwrap_err();
+    assert_eq!(
+        (error.code, error.index, error.field.as_deref()),
+        (Code::InvalidMessage, Some(1), Some("role"))
+    );
+}
+
+#[test]
 fn formats_are_told_by_fields_that_others_lack() {
     let plain = json!({ "role": "user", "content": "x" });
     let blocks = json!({ "role": "user", "content": [{ "type": "text", "text": "x" }] });

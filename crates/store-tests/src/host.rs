@@ -85,12 +85,12 @@ pub struct Host {
 /// A failure with a code.
 pub fn failed(code: Code) -> Event {
     let message = format!("{} (injected)", code.as_str());
-    Event::Failed(Failure { code: Some(code), message, status: None, effect: 0 })
+    Event::Failed(Failure { code: Some(code), message, status: None, overflow: false, effect: 0 })
 }
 
 /// A failure as an app throws it: no code of ours.
 pub fn thrown(message: &str, status: Option<u16>) -> Event {
-    Event::Failed(Failure { code: None, message: message.into(), status, effect: 0 })
+    Event::Failed(Failure { code: None, message: message.into(), status, overflow: false, effect: 0 })
 }
 
 /// A summary.
@@ -197,7 +197,7 @@ impl Host {
         let answer = |result: Result<Event>| {
             result.unwrap_or_else(|error| {
                 let (code, message) = (Some(error.code), error.message);
-                Event::Failed(Failure { code, message, status: None, effect: 0 })
+                Event::Failed(Failure { code, message, status: None, overflow: false, effect: 0 })
             })
         };
         match effect {
@@ -222,7 +222,7 @@ impl Host {
                 self.seen.fetched.push(request.clone());
                 (self.fetch)(request)
             }
-            Effect::Sleep(ms) => {
+            Effect::Sleep(ms) | Effect::Pause(ms) => {
                 self.seen.slept.push(*ms);
                 self.now += ms;
                 Event::Done

@@ -254,7 +254,8 @@ impl World {
         self.said += 1;
         let tag = self.said;
         let words = |rng: &mut Rng, most: usize| {
-            "the parser keeps its state in memory 字 👩‍👩‍👧 ".repeat(rng.usize(1..most))
+            // No white space at the end: a provider refuses it in a final answer.
+            "the parser keeps its state in memory 字 👩‍👩‍👧. ".repeat(rng.usize(1..most)).trim_end().to_string()
         };
         let mut bodies = vec![say::user(&format!("question {tag}: {}", words(&mut self.rng, 5)))];
         let tools = self.rng.usize(..3);
@@ -330,7 +331,7 @@ impl World {
         let fails = match effect {
             Effect::Now | Effect::NewId => None,
             _ if !bad => None,
-            Effect::Sleep(_) => Some(Code::Aborted),
+            Effect::Sleep(_) | Effect::Pause(_) => Some(Code::Aborted),
             _ if is_commit && how == 0 => Some(Code::QuotaExceeded),
             _ if how <= 1 => Some(Code::StoreUnavailable),
             _ if !is_commit && how == 2 => Some(Code::Aborted),

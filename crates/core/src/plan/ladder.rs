@@ -44,7 +44,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     for rung in preset.rungs {
         match rung {
             Rung::Offload if offload::fires(&held.state(), climb.trigger) => {
-                let edit = offload::run(io, held, climb).await?;
+                let edit = offload::run(io, held, climb.trigger, climb.rehearse).await?;
                 freed = edit.tokens_freed;
                 if edit.indices.is_empty() {
                     done.idle.push("no tool result is left to offload".into());
@@ -61,7 +61,8 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         Err(reason) => done.idle.push(reason),
                     }
                 } else {
-                    let result = summarise::run(io, held, climb, proposal).await?;
+                    let result =
+                        summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
                     done.edits.extend(result.applied_edits.iter().cloned());
                     done.result = Some(result);
                 }

@@ -11,8 +11,8 @@ mod result;
 mod summarise;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
-pub use options::{Fallback, Keep, Settings, StandaloneOptions, Summariser, split_keep};
-pub use presets::{Numbers, OFFLOAD, PRESETS, Preset, Rung};
+pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
 pub use result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 
 pub(crate) use ladder::{Climb, climb, plan};

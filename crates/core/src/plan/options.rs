@@ -1,6 +1,6 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::presets::{Numbers, OFFLOAD, PRESETS, Preset};
+use super::presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset};
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::tokens::{Estimator, budget};
@@ -18,15 +18,6 @@ const DEFAULT_OUTPUT: usize = 16_384;
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
-
-/// What happens when every attempt at a summary failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallback {
-    /// The history stays as it is.
-    None,
-    /// The built-in summariser writes it.
-    Extractive,
-}
 
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,9 +104,7 @@ impl Settings {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
         let options = Reader::new(options)?;
-        let presets: Vec<(&str, &'static Preset)> =
-            PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
-        let preset = options.choice("preset", &presets)?.unwrap_or(&OFFLOAD);
+        let preset = preset(&options)?;
         let window = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW);
         let output = options
             .integer("maxOutputTokens", 0, MAX_TOKENS)?
@@ -262,18 +251,22 @@ impl StandaloneOptions {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Self> {
         let options = Reader::new(options)?;
+        let numbers = preset(&options)?.numbers;
         Ok(StandaloneOptions {
             format: format(&options)?,
             estimator: estimator(&options)?,
-            target_tokens: options
-                .integer("targetTokens", 1, MAX_TOKENS)?
-                .unwrap_or(OFFLOAD.numbers.target_tokens),
+            target_tokens: options.integer("targetTokens", 1, MAX_TOKENS)?.unwrap_or(numbers.target_tokens),
             max_input_tokens: options.integer("maxInputTokens", 1, MAX_TOKENS)?,
             instructions: options.text("instructions")?.map(str::to_string),
             previous_summary: options.text("previousSummary")?.map(str::to_string),
             strict: options.flag("strict")?,
         })
     }
+}
+
+fn preset(options: &Reader<'_>) -> Result<&'static Preset> {
+    let presets: Vec<(&str, &'static Preset)> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
+    Ok(options.choice("preset", &presets)?.unwrap_or(&OFFLOAD))
 }
 
 fn format(options: &Reader<'_>) -> Result<Option<Format>> {

@@ -1,8 +1,6 @@
 //! The presets, as data: which rungs, in which order, with which numbers. The numbers are the documents' and stand
 //! for a window of 200,000 tokens.
 
-use super::options::Fallback;
-
 /// A rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rung {
@@ -20,6 +18,15 @@ impl Rung {
             Rung::Summarise => "summarise",
         }
     }
+}
+
+/// What happens when every attempt at a summary failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// The history stays as it is.
+    None,
+    /// The built-in summariser writes it.
+    Extractive,
 }
 
 /// A preset.

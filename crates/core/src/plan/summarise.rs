@@ -1,10 +1,9 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
 use super::cut::Proposal;
-use super::ladder::Climb;
-use super::options::{Fallback, Settings, Summariser};
-use super::presets::Rung;
-use super::result::{CompactionResult, Edit, RungPlan};
+use super::options::{Settings, Summariser};
+use super::presets::{Fallback, Rung};
+use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::offload;
@@ -77,7 +76,8 @@ struct Spent {
 pub(crate) async fn run(
     io: &Io,
     held: &mut Held,
-    climb: Climb<'_>,
+    trigger: Trigger,
+    instructions: Option<&str>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
@@ -85,7 +85,7 @@ pub(crate) async fn run(
     let mut result = CompactionResult {
         success: true,
         error: None,
-        trigger: climb.trigger,
+        trigger,
         previous_tokens: tokens,
         current_tokens: tokens,
         freed_tokens: 0,
@@ -107,12 +107,12 @@ pub(crate) async fn run(
                 state.row.attempted_at = Some(state.row.steps);
             }
             let mut spent = Spent::default();
-            match write(io, held, &proposal, climb, &mut spent).await {
+            match write(io, held, &proposal, instructions, &mut spent).await {
                 Ok(written) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
                     result.reason = written.reason.clone();
-                    let edit = commit(io, held, &proposal, climb, &written).await?;
+                    let edit = commit(io, held, &proposal, trigger, &written).await?;
                     result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
                     result.summary = Some(written.text);
@@ -150,7 +150,7 @@ async fn write(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<Written> {
     let settings = held.settings();
@@ -170,7 +170,7 @@ async fn write(
     if settings.summariser != Summariser::Extractive {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, climb, spent).await {
+        match ask(io, held, &messages, proposal, instructions, spent).await {
             Ok((text, items)) => {
                 let model = match &settings.summariser {
                     Summariser::Provider(provider) => Some(provider.model.clone()),
@@ -243,7 +243,7 @@ async fn ask(
     held: &mut Held,
     messages: &[Message<'_>],
     proposal: &Proposal,
-    climb: Climb<'_>,
+    instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<(String, Vec<Item>)> {
     let settings = held.settings();
@@ -253,7 +253,7 @@ async fn ask(
     let mut limit = input_limit(&settings);
     let mut rejected: Option<String> = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    let instructions = [settings.instructions.as_deref(), climb.instructions];
+    let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     for attempt in 1..=numbers.retry_count {
@@ -278,6 +278,9 @@ async fn ask(
         request.model = settings.summary_model.clone();
         for message in &mut request.messages {
             message.content = redact(io, &settings, std::mem::take(&mut message.content)).await?;
+        }
+        for fact in &mut request.facts {
+            fact.text = redact(io, &settings, std::mem::take(&mut fact.text)).await?;
         }
         let request = Rc::new(request);
         spent.calls += 1;
@@ -339,7 +342,8 @@ struct Attempt {
 impl Attempt {
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
-        let overflow = provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
+        let overflow = failure.overflow
+            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
         let error =
             Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
         Attempt {
@@ -432,7 +436,7 @@ async fn commit(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    climb: Climb<'_>,
+    trigger: Trigger,
     written: &Written,
 ) -> Result<Edit> {
     let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
@@ -448,7 +452,7 @@ async fn commit(
     }));
     let cause = Cause {
         rung: Rung::Summarise.as_str().into(),
-        trigger: climb.trigger.as_str().into(),
+        trigger: trigger.as_str().into(),
         tokens_before: before,
         tokens_after: before.saturating_sub(freed),
         preset: held.settings().preset.name.into(),

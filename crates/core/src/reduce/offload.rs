@@ -1,7 +1,8 @@
 //! Tool results out to the store, references in (`S1.1` to `S1.3`).
 
 use crate::error::{Code, Error, Result};
-use crate::plan::{Climb, Edit, Rung, Trigger};
+use crate::order;
+use crate::plan::{Edit, Rung, Trigger};
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -77,19 +78,18 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|blob| blob.offload.clone()));
-    offloads.sort_by_key(|offload| offload.nth);
+    let offloads = order::by_key(offloads, |offload| offload.nth as u64);
     Ok(Item { body, size: planned.item.size, origin: Origin::Offloaded { place, offloads } })
 }
 
 /// Moves results to the store. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
 /// A rehearsal tells nobody: nothing happened.
-pub(crate) async fn run(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Edit> {
-    let trigger = climb.trigger;
+pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger, rehearse: bool) -> Result<Edit> {
     let before = held.tokens();
     let moves = propose(&held.state())?;
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, tokens_now| {
-        if climb.rehearse {
+        if rehearse {
             return;
         }
         io.tell(Effect::Progress(Progress {
@@ -141,7 +141,7 @@ pub(crate) async fn run(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Edit> 
     if count > 0 {
         edit.detail = Some(format!("{count} results"));
     }
-    if count > 0 && !climb.rehearse {
+    if count > 0 && !rehearse {
         io.log(Level::Info, format!("Offloaded {count} tool results, {} tokens freed", edit.tokens_freed));
         io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));
     }

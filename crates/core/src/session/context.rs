@@ -50,7 +50,7 @@ pub enum Origin {
 }
 
 /// A message of the app: its position in the log and among the app's messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Place {
     /// Position in the log.
     pub seq: u64,

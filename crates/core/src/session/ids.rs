@@ -1,6 +1,6 @@
 //! Ids and hashes: SHA-256 in hex, 128-bit ids in base32.
 
-use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use base32ct::{Base32Unpadded, Encoding};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of the parts, each preceded by its length so that no two lists of parts collide.
@@ -15,19 +15,19 @@ pub(crate) fn hash(parts: &[&[u8]]) -> [u8; 32] {
 
 /// SHA-256 of some bytes, in lower-case hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
+    hex(&Sha256::digest(bytes))
 }
 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    HEXLOWER.encode(bytes)
+    base16ct::lower::encode_string(bytes)
 }
 
 /// 26 characters of base32 (128 bits), lower case, from the parts.
 pub(crate) fn id(parts: &[&[u8]]) -> String {
     let digest = hash(parts);
     let half = digest.first_chunk::<16>().copied().unwrap_or_default();
-    BASE32_NOPAD.encode(&half).to_ascii_lowercase()
+    Base32Unpadded::encode_string(&half)
 }
 
 /// Prefix of a reference to an offload (`S1.1`).

@@ -1,7 +1,8 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::context::{Item, Origin};
+use super::context::{Item, Offload, Origin};
 use crate::error::{Code, Error, Result};
+use crate::order;
 use serde::Serialize;
 
 /// What became of one message.
@@ -17,7 +18,10 @@ pub struct LedgerEntry {
     /// The reference of its (first) offloaded result.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// SHA-256 of that result's text.
+    /// The references of all its offloaded results, when there are several.
+    #[serde(rename = "refs", skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
+    /// SHA-256 of the first one's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// More about it.
@@ -46,26 +50,23 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
             fate,
             checkpoint: None,
             reference: None,
+            references: Vec::new(),
             sha256: None,
             reason: None,
         };
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
-            Origin::Offloaded { place, offloads } => entries.push(LedgerEntry {
-                reference: offloads.first().map(|offload| offload.reference.clone()),
-                sha256: offloads.first().map(|offload| offload.sha256.clone()),
-                reason: (offloads.len() > 1).then(|| format!("{} results offloaded", offloads.len())),
-                ..entry(place.index, Fate::Offloaded)
-            }),
+            Origin::Offloaded { place, offloads } => {
+                entries.push(referring(entry(place.index, Fate::Offloaded), offloads.iter()));
+            }
             Origin::Summary { checkpoint, covers } => {
                 for cover in covers {
                     for index in cover.from..cover.to {
-                        let offload = cover.offloads.iter().find(|(of, _)| *of == index).map(|(_, o)| o);
+                        let own =
+                            cover.offloads.iter().filter(|(of, _)| *of == index).map(|(_, offload)| offload);
                         entries.push(LedgerEntry {
                             checkpoint: Some(checkpoint.to_string()),
-                            reference: offload.map(|offload| offload.reference.clone()),
-                            sha256: offload.map(|offload| offload.sha256.clone()),
-                            ..entry(index, Fate::Summarised)
+                            ..referring(entry(index, Fate::Summarised), own)
                         });
                     }
                 }
@@ -73,8 +74,18 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
             Origin::Acknowledgement => {}
         }
     }
-    entries.sort_by_key(|entry| entry.index);
-    entries
+    order::by_key(entries, |entry| entry.index as u64)
+}
+
+/// The entry with its references.
+fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload> + Clone) -> LedgerEntry {
+    let references: Vec<String> = offloads.clone().map(|offload| offload.reference.clone()).collect();
+    LedgerEntry {
+        reference: references.first().cloned(),
+        references: if references.len() > 1 { references } else { Vec::new() },
+        sha256: offloads.map(|offload| offload.sha256.clone()).next(),
+        ..entry
+    }
 }
 
 /// Refuses a context in which a message of the first `messages` has no fate, or two.
@@ -98,9 +109,8 @@ pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, me
             Origin::Acknowledgement => {}
         }
     }
-    ranges.sort_unstable();
     let mut next = 0;
-    for (from, to) in ranges {
+    for (from, to) in order::by_key(ranges, |range| range.0 as u64) {
         if from != next {
             let what = if from < next { "has two fates" } else { "has no fate" };
             return Err(broken(from.min(next), what));

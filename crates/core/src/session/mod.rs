@@ -21,5 +21,6 @@ pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
 pub(crate) use ledger::conserve_origins;
+pub(crate) use offloads::NewBlob;
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, NewBlob, State, measure};
+pub(crate) use state::{Change, State, measure};

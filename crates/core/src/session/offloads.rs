@@ -2,12 +2,23 @@
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
 use super::batch::{Key, keys};
+use super::context::Offload;
 use super::ids;
 use super::record;
-use super::state::NewBlob;
 use crate::error::{Code, Error, Result};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
+
+/// A text on its way into the store.
+#[derive(Debug, Clone)]
+pub(crate) struct NewBlob {
+    /// Index of the message it comes from.
+    pub(crate) index: usize,
+    /// What it becomes.
+    pub(crate) offload: Offload,
+    /// Its text.
+    pub(crate) text: String,
+}
 
 /// Bytes of one part.
 const PART: usize = 1 << 20;

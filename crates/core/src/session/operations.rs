@@ -2,7 +2,7 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin, Size};
+use super::context::{Item, Origin, Place, Size};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
@@ -33,6 +33,9 @@ pub struct OutItem {
     /// Log position of the app's own message; the host hands out the object that it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// Index of that message among the app's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
     /// JSON text of a message of ours, or of the app's with something replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Rc<str>>,
@@ -42,8 +45,8 @@ pub struct OutItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Appended {
-    /// Log positions of the messages, in order.
-    pub seqs: Vec<u64>,
+    /// Where the messages are, in order.
+    pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -58,8 +61,8 @@ pub struct Synced {
     /// Index of the first message that differs from what the session knows; what follows it was not appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverged: Option<usize>,
-    /// Log positions of the last of the given messages, as many as this call wrote in one go.
-    pub seqs: Vec<u64>,
+    /// Where the last of the given messages are, as many as this call wrote in one go.
+    pub places: Vec<Place>,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -153,8 +156,8 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let (seqs, _) = append(&io, &held, &bodies, Given::default()).await?;
-            Ok(Appended { seqs, format: held.state().row.format })
+            let (places, _) = append(&io, &held, &bodies, Given::default()).await?;
+            Ok(Appended { places, format: held.state().row.format })
         })
     }
 
@@ -165,7 +168,7 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let mut appended = 0;
-            for _ in 0..=RACES {
+            for races in 0..=RACES {
                 let stored = held.state().row.messages;
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
@@ -173,16 +176,16 @@ impl Session {
                 let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
                 let format = held.state().row.format;
                 if diverged.is_some() {
-                    return Ok(Synced { appended, diverged, seqs: Vec::new(), format });
+                    return Ok(Synced { appended, diverged, places: Vec::new(), format });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
-                let given = Given { first: stored, nth: skip, guarded: true };
+                let given = Given { first: stored, nth: skip, guarded: true, races };
                 let new = bodies.get(skip..).unwrap_or_default();
-                let (seqs, raced) = append(&io, &held, new, given).await?;
-                appended += seqs.len();
+                let (places, raced) = append(&io, &held, new, given).await?;
+                appended += places.len();
                 if !raced {
                     let format = held.state().row.format;
-                    return Ok(Synced { appended, diverged: None, seqs, format });
+                    return Ok(Synced { appended, diverged: None, places, format });
                 }
             }
             Err(conflict())
@@ -323,30 +326,32 @@ struct Given {
     nth: usize,
     /// Nothing more is written once someone else wrote first.
     guarded: bool,
+    /// How often someone else wrote first so far.
+    races: usize,
 }
 
 /// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
 /// because someone else wrote first.
-async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Result<(Vec<u64>, bool)> {
-    let mut seqs = Vec::with_capacity(bodies.len());
+async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Result<(Vec<Place>, bool)> {
+    let mut places = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
-        return Ok((seqs, false));
+        return Ok((places, false));
     }
     let mut settled = settle_format(io, held, bodies, given.first).await?;
     let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
-    let mut races = 0;
+    let mut races = given.races;
     let mut written = 0;
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
         loop {
             let batch = measured.iter().skip(written).take(BATCH).cloned().collect::<Vec<_>>();
-            match held.append(io, &mut settled, &batch, &batch_id).await? {
+            match held.append(io, &mut settled, &batch, &batch_id, races).await? {
                 Attempt::Written(more) => {
                     written += more.len();
-                    seqs.extend(more);
+                    places.extend(more);
                     break;
                 }
-                Attempt::Raced if given.guarded => return Ok((seqs, true)),
+                Attempt::Raced if given.guarded => return Ok((places, true)),
                 Attempt::Raced if races == RACES => return Err(conflict()),
                 Attempt::Raced => races += 1,
             }
@@ -357,7 +362,7 @@ async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Resul
             }
         }
     }
-    Ok((seqs, false))
+    Ok((places, false))
 }
 
 async fn measure_all(
@@ -392,7 +397,10 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
         let known = before.iter().map(|item| wire::parse(0, &item.body));
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = known.chain(new).collect::<Result<Vec<_>>>()?;
-        let format = wire::detect(&values)?;
+        let format = wire::detect(&values).map_err(|error| {
+            // The caller counts from the first of its own messages.
+            Error { index: error.index.map(|index| index.saturating_sub(before.len()) + first), ..error }
+        })?;
         (format, format.wire().evidence(&values) == Evidence::Certain)
     };
     let mut context = None;
@@ -437,8 +445,8 @@ fn out(items: &[Item]) -> Vec<OutItem> {
     items
         .iter()
         .map(|item| match &item.origin {
-            Origin::Message(place) => OutItem { seq: Some(place.seq), body: None },
-            _ => OutItem { seq: None, body: Some(Rc::clone(&item.body)) },
+            Origin::Message(place) => OutItem { seq: Some(place.seq), index: Some(place.index), body: None },
+            _ => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
         })
         .collect()
 }
@@ -466,7 +474,9 @@ fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
         .into_iter()
         .filter_map(|part| match part {
             Repaired::Keep(index) => whole.get(index).cloned(),
-            Repaired::Replace { json, .. } => Some(OutItem { seq: None, body: Some(Rc::from(json)) }),
+            Repaired::Replace { json, .. } => {
+                Some(OutItem { seq: None, index: None, body: Some(Rc::from(json)) })
+            }
         })
         .collect())
 }

@@ -333,7 +333,9 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
     let corrupt = |error: serde_json::Error| {
         Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
     };
-    let Version { v } = serde_json::from_slice(bytes).map_err(corrupt)?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
+    let Version { v } = serde_json::from_str(text).map_err(corrupt)?;
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
@@ -343,5 +345,5 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
             ),
         ));
     }
-    serde_json::from_slice(bytes).map_err(corrupt)
+    serde_json::from_str(text).map_err(corrupt)
 }

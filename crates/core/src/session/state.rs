@@ -2,8 +2,9 @@
 //! (`storage.md` T1 and T3).
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Offload, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
+use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, ViewRow};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
@@ -29,17 +30,6 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
-}
-
-/// A text on its way into the store.
-#[derive(Debug, Clone)]
-pub(crate) struct NewBlob {
-    /// Index of the message it comes from.
-    pub(crate) index: usize,
-    /// What it becomes.
-    pub(crate) offload: Offload,
-    /// Its text.
-    pub(crate) text: String,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -205,7 +195,7 @@ impl State {
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
         for blob in &change.blobs {
-            super::offloads::put(&self.sid, blob, &mut puts)?;
+            offloads::put(&self.sid, blob, &mut puts)?;
         }
         if let Some(job) = &change.job {
             let done = JobRow::Done { v: SCHEMA, generation };

@@ -11,15 +11,18 @@ use crate::step::{Io, Scan};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Commits that lose a race are tried again this often.
-pub(crate) const RACES: usize = 8;
+/// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
+/// someone who writes without a pause wins every time. The waits make about four seconds.
+pub(crate) const RACES: usize = 12;
+/// Races that are run again without a wait.
+const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
 const PAGE: usize = 4 << 20;
 
 /// How an attempt to append ended.
 pub(crate) enum Attempt {
-    /// Written: the log positions.
-    Written(Vec<u64>),
+    /// Written: where the messages are.
+    Written(Vec<Place>),
     /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
     Raced,
 }
@@ -87,21 +90,22 @@ impl Held {
         Ok(moved)
     }
 
-    /// Tries once to append messages (T1): durable when they are written, and only then part of the context.
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context. `race` is
+    /// how many tries were lost before.
     pub(crate) async fn append(
         &self,
         io: &Io,
         settled: &mut Settled,
         bodies: &[(Rc<str>, Size)],
         batch_id: &str,
+        race: usize,
     ) -> Result<Attempt> {
         let now = io.now().await?;
         let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
         match if durable { io.commit(batch).await } else { Ok(()) } {
             Ok(()) => {
-                let seqs =
-                    items.iter().filter_map(|item| item.origin.place()).map(|place| place.seq).collect();
+                let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.row = row;
                 if let Some(context) = settled.context.take() {
@@ -110,16 +114,17 @@ impl Held {
                 for item in items {
                     state.context.push(item);
                 }
-                Ok(Attempt::Written(seqs))
+                Ok(Attempt::Written(places))
             }
             Err(error) if retryable(&error) => {
+                pause(io, race).await?;
                 let before = self.state().row.next_seq;
                 let written = match self.refresh(io).await {
                     Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
                     Err(error) => Err(error),
                 };
                 match written.map_err(|second| first_unless_conflict(error, second))? {
-                    Some(seqs) => Ok(Attempt::Written(seqs)),
+                    Some(places) => Ok(Attempt::Written(places)),
                     None => Ok(Attempt::Raced),
                 }
             }
@@ -127,16 +132,17 @@ impl Held {
         }
     }
 
-    /// Log positions of a batch that was written although its answer said otherwise.
-    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<u64>>> {
+    /// Places of a batch that was written although its answer said otherwise.
+    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
         let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
         let first = record_id(batch_id, 0);
         let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
         for (seq, bytes) in (from..to).zip(rows) {
-            if let Some(bytes) = bytes
-                && record::read_row(&bytes)?.0.id == first
-            {
-                return Ok(Some((seq..seq + count as u64).collect()));
+            let Some(bytes) = bytes else { continue };
+            let (row, _) = record::read_row(&bytes)?;
+            if row.id == first {
+                let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
+                return Ok(Some((0..count).map(place).collect()));
             }
         }
         Ok(None)
@@ -167,6 +173,7 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
                     let ours = match self.refresh(io).await {
                         Ok(false) => continue,
                         Ok(true) => self.is_row(io, &row).await,
@@ -303,6 +310,14 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
         }
     }
     Ok(items)
+}
+
+/// Waits before a commit that lost `race` is tried again.
+async fn pause(io: &Io, race: usize) -> Result<()> {
+    if !(QUICK_RACES..RACES).contains(&race) {
+        return Ok(());
+    }
+    io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
 }
 
 fn missing_row(seq: u64) -> Error {

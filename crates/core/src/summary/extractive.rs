@@ -6,6 +6,7 @@ use super::prompt::SECTIONS;
 use super::render::{MARKER_TOKENS, clip, without_base64};
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Role};
+use crate::order;
 use crate::tokens::Estimator;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -237,8 +238,10 @@ impl Page {
                 }
             }
         }
-        touched.sort_by_key(|(looked_at, index, _)| (*looked_at, Reverse(*index)));
-        for (looked_at, index, path) in touched {
+        let newest_first = |(looked_at, index, _): &(bool, usize, String)| {
+            (u64::from(*looked_at) << 63) | (messages.len() - index) as u64
+        };
+        for (looked_at, index, path) in order::by_key(touched, newest_first) {
             if looked_at && seen.contains(&(path.clone(), true)) {
                 continue;
             }
@@ -286,9 +289,8 @@ impl Page {
         loop {
             let mut out = String::new();
             for (section, name) in SECTIONS.iter().enumerate() {
-                let mut items: Vec<&Item> =
-                    self.items.iter().filter(|item| item.section == section).collect();
-                items.sort_by_key(|item| item.index);
+                let items: Vec<&Item> = self.items.iter().filter(|item| item.section == section).collect();
+                let items = order::by_key(items, |item| item.index as u64);
                 if !items.is_empty() {
                     out.push_str(if out.is_empty() { "" } else { "\n" });
                     out.push_str(&format!("## {name}\n"));

@@ -4,6 +4,21 @@ use super::{Evidence, Format};
 use crate::error::{Code, Error, Result};
 use serde_json_borrow::Value;
 
+/// What is wrong with the first message that no format can read. Where others can be read it is the message's fault,
+/// told in the format of those before it; else the format's.
+fn malformed(messages: &[Value<'_>]) -> Option<Error> {
+    let readable =
+        |message: &Value<'_>| Format::ALL.iter().any(|format| format.wire().read(0, message).is_ok());
+    let index = messages.iter().position(|message| !readable(message))?;
+    let format = detect(messages.get(..index)?).unwrap_or(Format::OpenaiChat);
+    let error = format.wire().read(index, messages.get(index)?).err()?;
+    if messages.iter().any(readable) {
+        return Some(error);
+    }
+    let message = format!("no known format has such messages ({}); pass `format`", error.message);
+    Some(Error { code: Code::UnknownFormat, message, ..error })
+}
+
 /// The format of a history. A history that more than one format could have written as it stands (plain roles and
 /// string contents) is read as OpenAI chat, which is the same to the letter there; an empty one is an error, and
 /// so is one that no format admits or that carries fields of two.
@@ -20,7 +35,10 @@ pub fn detect(messages: &[Value<'_>]) -> Result<Format> {
     match (with(Evidence::Certain).as_slice(), with(Evidence::Possible).as_slice()) {
         ([format], _) => Ok(*format),
         ([], [format, ..]) => Ok(*format),
-        ([], []) => unknown("no known format has messages of this shape, or they mix the fields of several"),
+        ([], []) => match malformed(messages) {
+            Some(error) => Err(error),
+            None => unknown("no known format has messages of this shape, or they mix the fields of several"),
+        },
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|format| format.as_str()).collect();
             unknown(&format!("the messages carry fields of {}", names.join(" and ")))

@@ -173,6 +173,11 @@ pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
     }
 }
 
+/// The JSON that a provider is sent for a message, and that an app gets back after a round trip through JSON.
+pub(crate) fn as_sent(index: usize, json: &str) -> Result<String> {
+    Ok(tagged::plain_json(&parse(index, json)?))
+}
+
 /// JSON text of a tree, its fields in their order.
 fn json(value: &Value<'_>) -> String {
     // Writing a tree of strings, finite numbers and string keys into memory has no way to fail.

@@ -2,6 +2,7 @@
 //! validation and repair cannot disagree.
 
 use super::{Change, Problem, Repaired, edit};
+use crate::order;
 use serde_json_borrow::Value;
 
 /// One broken rule.
@@ -18,12 +19,9 @@ pub(super) struct Finding<F> {
 
 /// The problems of a history whose findings these are, by message.
 pub(super) fn problems<F>(findings: Vec<Finding<F>>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = findings
-        .into_iter()
-        .map(|found| Problem { rule: found.rule, index: found.position, message: found.what })
-        .collect();
-    problems.sort_by_key(|problem| problem.index);
-    problems
+    let problem =
+        |found: Finding<F>| Problem { rule: found.rule, index: found.position, message: found.what };
+    order::by_key(findings.into_iter().map(problem).collect(), |problem| problem.index as u64)
 }
 
 /// A message under repair.
@@ -122,7 +120,7 @@ impl<'v> Repair<'v> {
 
     /// The result, changes in the order of the messages.
     pub(super) fn finish(mut self) -> (Vec<Repaired>, Vec<Change>) {
-        self.changes.sort_by_key(|change| change.index);
+        self.changes = order::by_key(self.changes, |change| change.index as u64);
         let opening = self.opening.map(|json| Repaired::Replace { index: 0, json });
         let rest = self.slots.iter().map(|slot| match &slot.edited {
             None => Repaired::Keep(slot.index),

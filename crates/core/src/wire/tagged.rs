@@ -9,7 +9,7 @@
 //! | `number` | `NaN`, `Infinity`, `-Infinity`, `-0` |
 //! | `object` | a plain object that has a `$cc` key of its own |
 
-use data_encoding::BASE64;
+use base64ct::{Base64, Encoding};
 use serde_json_borrow::{ObjectAsVec, Value};
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ pub(super) fn text<'a>(value: &'a Value<'a>) -> Option<Cow<'a, str>> {
 
 /// The UTF-16 units of a `utf16` payload; what cannot be decoded is one lone surrogate, so that it is reported.
 fn utf16(payload: &Value<'_>) -> Vec<u16> {
-    let bytes = payload.as_str().and_then(|text| BASE64.decode(text.as_bytes()).ok());
+    let bytes = payload.as_str().and_then(|text| Base64::decode_vec(text).ok());
     match bytes {
         Some(bytes) if bytes.len().is_multiple_of(2) => bytes
             .chunks_exact(2)

@@ -3,6 +3,7 @@
 
 use super::read;
 use super::turns::{self, Block, Side, Turn, is_server_call, is_server_result};
+use crate::order;
 use crate::wire::rules::Finding;
 use crate::wire::{Problem, tagged};
 use serde_json_borrow::Value;
@@ -275,9 +276,9 @@ fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
         }
         let paused = at + 1 == turns.len() || turn.blocks.iter().any(|block| block.kind == "tool_use");
         if !paused {
-            let mut unanswered: Vec<&Block<'_>> = open.drain().flat_map(|(_, calls)| calls).collect();
-            unanswered.sort_by_key(|block| (block.position, block.nth));
-            for block in unanswered {
+            let unanswered: Vec<&Block<'_>> = open.drain().flat_map(|(_, calls)| calls).collect();
+            let place = |block: &&Block<'_>| (block.position as u64) << 32 | block.nth as u64;
+            for block in order::by_key(unanswered, place) {
                 findings.block(block, "AN3", "the server tool call has no result in its message; remove it");
             }
         }

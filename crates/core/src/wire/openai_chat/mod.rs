@@ -7,6 +7,7 @@ use super::rules::Repair;
 use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
+use crate::order;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -40,7 +41,7 @@ impl Wire for OpenaiChat {
         let mut problems = super::rules::problems(rules::find(&values));
         if strict {
             problems.extend(rules::strict(messages));
-            problems.sort_by_key(|problem| problem.index);
+            problems = order::by_key(problems, |problem| problem.index as u64);
         }
         problems
     }

@@ -1,0 +1,286 @@
+//! What crosses between the engine and its host: effects out, events in.
+
+use crate::error::{Code, Error};
+use crate::session::batch::{Batch, Key};
+use crate::summary::SummaryRequest;
+use crate::wire::provider::{self, HttpRequest};
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+
+/// What the engine asks its host to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    // ---- answered at once: allowed in synchronous calls ---------------------------------------------------------
+    /// The time: [`Event::Number`], ms since 1970.
+    Now,
+    /// A string never given before: [`Event::Text`].
+    NewId,
+    /// The app's own `tokenCounter` for one message: [`Event::Number`]. `whose` names a message that the app
+    /// handed over, so that it is asked about its own object.
+    Count {
+        /// Whose it is.
+        whose: Whose,
+        /// JSON text.
+        body: Rc<str>,
+    },
+    /// The app's own `redact`: [`Event::Text`].
+    Redact(String),
+    // ---- told: not answered -------------------------------------------------------------------------------------
+    /// How far a compaction is.
+    Progress(Progress),
+    /// A line for the app's logger.
+    Log(Level, String),
+    /// Something that listeners of the session are told.
+    Notify(Notice),
+    // ---- awaited ------------------------------------------------------------------------------------------------
+    /// Ask the app's `summarize`: [`Event::Summary`] or [`Event::Failed`].
+    Summarize {
+        /// What to ask.
+        request: Rc<SummaryRequest>,
+        /// From 1.
+        attempt: u32,
+        /// What the summary is for.
+        purpose: Purpose,
+        /// The answer is not waited for any longer than this, in ms.
+        timeout_ms: u64,
+    },
+    /// Send a request to a provider: [`Event::Response`] or [`Event::Failed`].
+    Fetch {
+        /// The request.
+        request: HttpRequest,
+        /// The answer is not waited for any longer than this, in ms.
+        timeout_ms: u64,
+    },
+    /// Wait this many ms: [`Event::Done`].
+    Sleep(u64),
+    /// The same, while the operation keeps its hold on the state: [`Event::Done`].
+    Pause(u64),
+    /// Read values: [`Event::Values`].
+    Read(Vec<Key>),
+    /// Read a range of keys: [`Event::Entries`].
+    Scan(Scan),
+    /// Write a batch, all or nothing: [`Event::Done`] or [`Event::Failed`].
+    Commit(Batch),
+}
+
+impl Effect {
+    /// True for effects that may take long and hold no state: other calls on the session may run meanwhile.
+    pub fn parks(&self) -> bool {
+        matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_))
+    }
+}
+
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
+}
+
+/// A range of keys to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// Keys that begin with this.
+    pub prefix: Key,
+    /// Only keys behind this one, in the direction of the scan.
+    pub after: Option<Key>,
+    /// At most this many entries.
+    pub limit: usize,
+    /// Stop before passing this many bytes (one entry at least is returned).
+    pub max_bytes: usize,
+    /// From the end.
+    pub reverse: bool,
+}
+
+/// What a summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The history up to a boundary.
+    History,
+}
+
+/// Severity of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// For developers of the engine.
+    Debug,
+    /// What happened.
+    Info,
+    /// Something went wrong and was handled.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+/// How far an operation is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Done, of `total`.
+    pub done: usize,
+    /// Steps of this stage.
+    pub total: usize,
+    /// Tokens before the operation.
+    pub tokens_before: usize,
+    /// Tokens now.
+    pub tokens_now: usize,
+}
+
+/// Stages of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Reading from the store.
+    Read,
+    /// Moving results to the store.
+    Offload,
+    /// Waiting for a summary.
+    Summarise,
+    /// Checking the new context.
+    Validate,
+    /// Writing.
+    Commit,
+}
+
+/// Events of a session for the app (`S1.14`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum Notice {
+    /// Results were moved to the store.
+    Offload {
+        /// How many.
+        count: usize,
+        /// Tokens.
+        freed_tokens: usize,
+    },
+    /// The history was compacted.
+    Compact {
+        /// Tokens before.
+        previous_tokens: usize,
+        /// Tokens after.
+        current_tokens: usize,
+        /// Tokens freed.
+        freed_tokens: usize,
+        /// Offloads that nothing refers to any more.
+        deleted_file_count: usize,
+    },
+    /// Something went wrong and was handled.
+    Warning {
+        /// A stable code.
+        code: Code,
+        /// What happened and what to do.
+        message: String,
+    },
+    /// The platform removed data that had been acknowledged.
+    Dataloss {
+        /// What is missing.
+        reason: String,
+        /// Messages that are gone, when that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_records: Option<u64>,
+    },
+}
+
+/// What the host answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// An effect that has nothing to say was carried out.
+    Done,
+    /// Answer of [`Effect::Now`] and [`Effect::Count`].
+    Number(f64),
+    /// Answer of [`Effect::NewId`] and [`Effect::Redact`].
+    Text(String),
+    /// Answer of [`Effect::Summarize`].
+    Summary {
+        /// What the summariser wrote.
+        text: String,
+        /// What it cost, when the app says.
+        usage: Option<Usage>,
+    },
+    /// Answer of [`Effect::Fetch`], whatever the status.
+    Response {
+        /// HTTP status.
+        status: u16,
+        /// Lower-cased names.
+        headers: Vec<(String, String)>,
+        /// The body as text.
+        body: String,
+    },
+    /// Answer of [`Effect::Read`], in the order of the keys.
+    Values(Vec<Option<Vec<u8>>>),
+    /// Answer of [`Effect::Scan`].
+    Entries(Vec<(Key, Vec<u8>)>),
+    /// The effect failed; nothing of it took place unless the code is [`Code::Indeterminate`].
+    Failed(Failure),
+}
+
+/// Why an effect failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The code that the thrown error carried, when it is one of ours.
+    pub code: Option<Code>,
+    /// What was thrown, as text.
+    pub message: String,
+    /// HTTP status, when the thrown error carried one.
+    pub status: Option<u16>,
+    /// The host found that the error says that the prompt was too long.
+    pub overflow: bool,
+    /// The effect, so that the host can attach the original as the cause. Set by the machine.
+    pub effect: u32,
+}
+
+impl Failure {
+    /// This failure as an error, with `otherwise` when what was thrown had no code of ours.
+    pub fn into_error(self, otherwise: Code) -> Error {
+        Error::new(self.code.unwrap_or(otherwise), self.message).caused_by(self.effect)
+    }
+}
+
+/// Token usage that a provider reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Prompt tokens, cached or not.
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+    /// The part of them that was read from a cache.
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    /// The part of them that was written to a cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    /// The part of them that was reasoning.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
+}
+
+impl From<provider::Usage> for Usage {
+    fn from(usage: provider::Usage) -> Self {
+        Usage {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_read_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+            reasoning_tokens: usage.reasoning,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}

@@ -1,0 +1,84 @@
+/** A chat whose conversation is kept in IndexedDB and always fits the model's window. */
+
+import { openSession } from "context-compactor";
+
+interface ChatMessage {
+  role: "system" | "user" | "assistant";
+  content: string;
+}
+
+const query = new URLSearchParams(location.search);
+const endpoint = query.get("endpoint") ?? "http://localhost:11434/v1/chat/completions";
+const model = query.get("model") ?? "llama3.2";
+
+async function complete(messages: ChatMessage[], maxTokens = 1_000, signal?: AbortSignal): Promise<string> {
+  const response = await fetch(endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages, max_tokens: maxTokens }),
+    signal: signal ?? null,
+  });
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  const { choices } = (await response.json()) as { choices: [{ message: ChatMessage }] };
+  return choices[0].message.content;
+}
+
+const session = await openSession<ChatMessage>({
+  id: "chat",
+  contextWindow: 8_000,
+  maxOutputTokens: 1_000,
+  summarize: ({ system, messages, maxTokens }, { signal }) =>
+    complete([{ role: "system", content: system }, ...messages], maxTokens, signal),
+});
+
+const list = document.querySelector("#messages")!;
+const form = document.querySelector("form")!;
+
+function show(role: string, content: string): void {
+  const item = document.createElement("li");
+  item.textContent = `${role}: ${content}`;
+  list.append(item);
+}
+
+async function showContext(): Promise<void> {
+  const { messages } = await session.prepare();
+  list.replaceChildren();
+  for (const { role, content } of messages) show(role, content);
+}
+
+async function send(text: string): Promise<void> {
+  show("user", text);
+  await session.append({ role: "user", content: text }); // on disk when it resolves
+  const { messages } = await session.prepare(); // compacted if it has to be
+  const answer = await complete(messages);
+  await session.append({ role: "assistant", content: answer });
+  show("assistant", answer);
+}
+
+async function compactNow(instructions: string): Promise<void> {
+  const { success, summary, previousTokens, currentTokens, reason, error } = await session.compact({ instructions });
+  await showContext();
+  if (!success) show("chat", `The conversation is unchanged: ${error?.message}`);
+  else if (summary === undefined) show("chat", `Nothing to do: ${reason}`);
+  else show("chat", `${previousTokens.toLocaleString()} → ${currentTokens.toLocaleString()} tokens`);
+}
+
+function showUsage(): void {
+  const { usedTokens, maxTokens, percent, threshold, messageCount } = session.getContextUsage();
+  const [used, most, limit] = [usedTokens, maxTokens, threshold].map((tokens) => tokens.toLocaleString());
+  show("chat", `${used} of ${most} tokens (${percent} %) in ${messageCount} messages; compacted at ${limit}`);
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = new FormData(form).get("text")!.toString().trim();
+  form.reset();
+  try {
+    if (text.startsWith("/compact")) await compactNow(text.slice("/compact".length));
+    else if (text === "/context") showUsage();
+    else if (text !== "") await send(text);
+  } catch (error) {
+    show("error", String(error));
+  }
+});
+await showContext();

@@ -1,0 +1,45 @@
+/** Recognising a provider's "the prompt was too long" in whatever a client library made of it. */
+
+import { call } from "./engine.js";
+import { CompactionError } from "./errors.js";
+
+/** Where client libraries keep the provider's own error. */
+const INSIDE = ["error", "data", "response", "body", "responseBody", "lastError", "cause"] as const;
+const MAX_DEPTH = 6;
+
+/**
+ * True when `error` says that the prompt is longer than the model's context window: an error of a provider's client, an
+ * object with its `status`, `code` and `message`, the body of an answer, or a text. Then call `prepare` with
+ * `trigger: "overflow"` and send again. False for everything else, this library's own errors among it.
+ */
+export function isContextOverflow(error: unknown): boolean {
+  try {
+    return says(error, 0, 0);
+  } catch (problem) {
+    if (CompactionError.isInstance(problem)) throw problem;
+    // Something that cannot be looked into.
+    return false;
+  }
+}
+
+function says(error: unknown, outerStatus: number, depth: number): boolean {
+  if (depth > MAX_DEPTH || CompactionError.isInstance(error)) return false;
+  if (typeof error === "string") return ask(outerStatus, "", error);
+  if (typeof error !== "object" || error === null) return false;
+  const fields = error as Record<string, unknown>;
+  const metadata = fields["$metadata"] as { httpStatusCode?: unknown } | undefined;
+  const statuses = [fields["status"], fields["statusCode"], metadata?.httpStatusCode];
+  const status = statuses.find((status) => Number.isInteger(status)) as number | undefined;
+  const known = status ?? outerStatus;
+  const message = typeof fields["message"] === "string" ? fields["message"] : "";
+  const codes = [fields["code"], fields["type"]].filter((code) => typeof code === "string");
+  return (
+    [...codes, ""].some((code) => ask(known, code, message)) ||
+    INSIDE.some((name) => says(fields[name], known, depth + 1))
+  );
+}
+
+function ask(status: number, code: string, message: string): boolean {
+  const valid = status > 0 && status < 1000 ? status : 0;
+  return call((engine) => engine.isContextOverflow(valid, code, message));
+}

@@ -1,0 +1,217 @@
+/** Whatever an app hands over by mistake: an error with its place, or handled; never a crash or a half-written session. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as library from "context-compactor";
+import { chat, exchange, fails, frozen, openStore, runtime, SUMMARY } from "../support/api.mjs";
+
+const { compact, openSession, version } = library;
+
+const cyclic = { role: "user", content: "x" };
+cyclic.self = { inside: [cyclic] };
+const deep = (levels) => {
+  let value = "end";
+  for (let level = 0; level < levels; level++) value = level % 2 ? [value] : { value };
+  return { role: "user", content: "x", extra: value };
+};
+const sparse = ["a"];
+sparse[2] = "c";
+const boom = new Error("boom");
+const call = (id, args) => ({ id, type: "function", function: { name: "read", arguments: args } });
+class Custom {
+  role = "user";
+  content = "x";
+}
+
+/** Name, message, code, field. */
+const REFUSED = [
+  ["null", null, "invalid_message", ""],
+  ["undefined", undefined, "invalid_message", ""],
+  ["a text", "hello", "invalid_message", ""],
+  ["a number", 5, "invalid_message", ""],
+  ["a BigInt", 5n, "invalid_message", ""],
+  ["a function", () => {}, "invalid_message", ""],
+  ["a symbol", Symbol("message"), "invalid_message", ""],
+  ["an array", [], "invalid_message", ""],
+  ["no role", { content: "x" }, "invalid_message", "role"],
+  ["an unknown role", { role: "robot", content: "x" }, "invalid_message", "role"],
+  ["a role that is a number", { role: 1, content: "x" }, "invalid_message", "role"],
+  ["content that is a number", { role: "user", content: 5 }, "invalid_message", "content"],
+  ["content that is an object", { role: "user", content: { text: "x" } }, "invalid_message", "content"],
+  ["a block that is a text", { role: "user", content: ["x"] }, "invalid_message", "content[0]"],
+  ["a block without a type", { role: "user", content: [{ text: "x" }] }, "invalid_message", "content[0].type"],
+  [
+    "calls that are no array",
+    { role: "assistant", tool_calls: {} },
+    "invalid_message",
+    "tool_calls",
+  ],
+  [
+    "a call without an id",
+    { role: "assistant", tool_calls: [{ type: "function", function: { name: "read", arguments: "{}" } }] },
+    "invalid_message",
+    "tool_calls[0].id",
+  ],
+  [
+    "arguments that are an object",
+    { role: "assistant", tool_calls: [call("a", "{}"), call("b", { path: "x" })] },
+    "invalid_message",
+    "tool_calls[1].function.arguments",
+  ],
+  ["a result without an id", { role: "tool", content: "x" }, "invalid_message", "tool_call_id"],
+  ["a cycle", cyclic, "unsupported_value", "self.inside[0]"],
+  ["a BigInt inside", { role: "user", content: "x", id: 5n }, "unsupported_value", "id"],
+  ["a function inside", { role: "user", content: "x", run: [() => {}] }, "unsupported_value", "run[0]"],
+  ["a symbol inside", { role: "user", content: "x", tag: Symbol("tag") }, "unsupported_value", "tag"],
+  ["a symbol as a key", { role: "user", content: "x", a: { [Symbol("tag")]: 1 } }, "unsupported_value", "a"],
+  ["a Map", { role: "user", content: "x", data: new Map([[1, 2]]) }, "unsupported_value", "data"],
+  ["a Map as the message", new Map([["role", "user"]]), "unsupported_value", ""],
+  ["a class instance", new Custom(), "unsupported_value", ""],
+  ["a class instance inside", { role: "user", content: "x", a: { b: new Custom() } }, "unsupported_value", "a.b"],
+  ["a sparse array", { role: "user", content: "x", list: sparse }, "unsupported_value", "list"],
+  ["10,000 levels", deep(10_000), "unsupported_value", undefined],
+  ["101 levels", deep(101), "unsupported_value", undefined],
+  ["a key with a lone surrogate", { role: "user", content: "x", "\ud800": 1 }, "unsupported_value", ""],
+  [
+    "a getter that throws",
+    {
+      role: "user",
+      get content() {
+        throw boom;
+      },
+    },
+    "unsupported_value",
+    "",
+  ],
+  [
+    "a getter that throws the second time",
+    {
+      role: "user",
+      reads: 0,
+      get content() {
+        if (this.reads++ > 0) throw boom;
+        return "x";
+      },
+    },
+    "unsupported_value",
+    "",
+  ],
+  [
+    "a Proxy that throws",
+    new Proxy({ role: "user", content: "x" }, { ownKeys: () => { throw boom; } }),
+    "unsupported_value",
+    "",
+  ],
+];
+
+for (const [name, message, code, field] of REFUSED) {
+  test(`bad input: ${name} is refused with its place, and nothing was written`, async () => {
+    const good = chat(2);
+    const messages = [...good, message, ...chat(1)];
+    const expected = { index: 4, ...(field === undefined ? {} : { field }) };
+    await assert.rejects(compact(messages), fails(code, expected));
+    // Roles, and more, are judged by format; without one, nothing is a history.
+    for (const work of ["estimateTokens", "splitMessages", "buildSummaryPrompt", "extractiveSummary", "planCompaction"]) {
+      assert.throws(() => library[work](messages, { format: "openai-chat" }), fails(code, expected), work);
+    }
+    const store = openStore();
+    const session = await openSession({ store, id: "bad" });
+    await session.append(...good);
+    const before = store.text();
+    await assert.rejects(session.append(...chat(1), message), fails(code, { ...expected, index: 2 }));
+    await assert.rejects(session.sync(messages), fails(code, { ...expected, index: 4 }));
+    assert.equal(store.text(), before);
+    const { messages: prepared } = await session.prepare();
+    prepared.forEach((kept, index) => assert.equal(kept, good[index]));
+    await session.append(...chat(1));
+    await session.close();
+  });
+}
+
+test("bad input: what a getter threw is the error's cause", async () => {
+  const getter = { role: "user", get content() { throw boom; } };
+  await assert.rejects(compact([getter]), fails("unsupported_value", { cause: boom, index: 0 }));
+});
+
+test("bad input: the history itself is no array", async () => {
+  for (const history of [undefined, null, {}, "text", 5, new Set()]) {
+    await assert.rejects(compact(history), fails("invalid_message"));
+    for (const work of ["splitMessages", "detectFormat", "validateHistory", "repairHistory", "planCompaction"]) {
+      assert.throws(() => library[work](history), fails("invalid_message"), work);
+    }
+    const session = await openSession({ store: "memory" });
+    await assert.rejects(session.sync(history), fails("invalid_message"));
+  }
+});
+
+test("bad input: an empty history is nothing to do", async () => {
+  const result = await compact([]);
+  assert.deepEqual(result.messages, []);
+  assert.equal(result.success, true);
+  assert.match(result.reason, /Nothing to compress/);
+  assert.equal(library.estimateTokens([]), 0);
+  assert.deepEqual(library.splitMessages([]), { toCompress: [], toPreserve: [], boundary: 0, requested: 0 });
+  assert.deepEqual(library.repairHistory([]), { messages: [], changes: [] });
+  assert.throws(() => library.detectFormat([]), fails("unknown_format"));
+  assert.equal(library.planCompaction([]).willCompact, false);
+  const session = await openSession({ store: "memory" });
+  await session.append();
+  assert.deepEqual((await session.prepare()).messages, []);
+  assert.deepEqual(await session.sync([]), { appended: 0 });
+});
+
+test("bad input: arguments that are not JSON are kept, and never sent (S1.15)", async () => {
+  const broken = exchange(1);
+  broken[1].tool_calls[0].function.arguments = '{"path": ';
+  const history = frozen([...broken, { role: "user", content: "Go on." }]);
+  const session = await openSession({ store: "memory" });
+  await session.append(...history);
+  const warnings = [];
+  session.on("warning", (warning) => warnings.push(warning));
+  const { messages } = await session.prepare();
+  assert.ok(!messages.some((message) => message.tool_calls || message.role === "tool"));
+  assert.equal(messages[0], history[0]);
+  assert.ok(warnings.length > 0);
+  assert.equal((await compact(history)).success, true);
+});
+
+test("bad input: a lone surrogate is handled, and comes back as it was", async () => {
+  const store = openStore();
+  const torn = { role: "user", content: "half \ud83d of an emoji", "note": "\udc00" };
+  const first = await openSession({ store, id: "torn" });
+  await first.append(torn);
+  await first.close();
+  const again = await openSession({ store, id: "torn" });
+  const [message] = (await again.prepare()).messages;
+  // Providers answer 400 to it: what is sent has U+FFFD in its place.
+  assert.equal(message.content, "half \ufffd of an emoji");
+});
+
+test("bad input: a text of 50 MB is counted, kept and sent as the same object", async () => {
+  const store = openStore();
+  const session = await openSession({ store, contextWindow: 100_000_000 });
+  const large = frozen({ role: "user", content: "x".repeat(50_000_000) });
+  await session.append(large);
+  const { messages, usage } = await session.prepare();
+  assert.equal(messages[0], large);
+  assert.ok(usage.usedTokens > 1_000_000);
+});
+
+test("bad input: 100,000 messages are appended in whole batches", async () => {
+  const session = await openSession({ store: "memory", contextWindow: 100_000_000, trigger: { fraction: 1 } });
+  const many = Array.from({ length: 100_000 }, (_, nth) => ({
+    role: nth % 2 ? "assistant" : "user",
+    content: `Message ${nth}`,
+  }));
+  await session.append(...many);
+  const { messages } = await session.prepare();
+  assert.equal(messages.length, many.length);
+  assert.ok(messages.every((message, nth) => message === many[nth]));
+  assert.equal(session.getContextUsage().messageCount, many.length);
+});
+
+test("bad input: nothing of the above has hurt the engine", async () => {
+  assert.equal(version(), "0.1.0");
+  const result = await compact(chat(10), { summarize: async () => SUMMARY, runtime: runtime() });
+  assert.equal(result.success, true);
+});

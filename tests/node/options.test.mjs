@@ -1,0 +1,303 @@
+/** Options out of their bounds are refused with the option's path, by every function that takes them. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as library from "context-compactor";
+import { chat, fails, frozen, summariser } from "../support/api.mjs";
+
+const { compact, openSession, optionsFromEnv, planCompaction } = library;
+
+const provider = { kind: "openai", model: "m" };
+const itself = {};
+itself.itself = itself;
+
+/** Options, and the path of the one at fault. */
+const BAD = [
+  [{ preset: "fastest" }, "preset"],
+  [{ preset: 5 }, "preset"],
+  [{ format: "morse" }, "format"],
+  [{ estimator: "exact" }, "estimator"],
+  [{ model: "" }, "model"],
+  [{ model: 4 }, "model"],
+  [{ summaryModel: "  " }, "summaryModel"],
+  [{ contextWindow: 999 }, "contextWindow"],
+  [{ contextWindow: -1 }, "contextWindow"],
+  [{ contextWindow: 1e10 }, "contextWindow"],
+  [{ contextWindow: 2000.5 }, "contextWindow"],
+  [{ contextWindow: Number.NaN }, "contextWindow"],
+  [{ contextWindow: Infinity }, "contextWindow"],
+  [{ contextWindow: "200000" }, "contextWindow"],
+  [{ contextWindow: 200_000n }, "contextWindow"],
+  [{ contextWindow: 20_000, maxOutputTokens: 20_000 }, "contextWindow"],
+  [{ maxOutputTokens: -1 }, "maxOutputTokens"],
+  [{ reserveTokens: -1 }, "reserveTokens"],
+  [{ reserveTokens: 1.5 }, "reserveTokens"],
+  [{ trigger: 5 }, "trigger"],
+  [{ trigger: { tokens: 0 } }, "trigger.tokens"],
+  [{ trigger: { fraction: 0 } }, "trigger.fraction"],
+  [{ trigger: { fraction: 1.1 } }, "trigger.fraction"],
+  [{ trigger: { tokens: 5, fraction: 0.5 } }, "trigger"],
+  [{ keep: "5" }, "keep"],
+  [{ keep: { messages: 0 } }, "keep.messages"],
+  [{ keep: { messages: 1.5 } }, "keep.messages"],
+  [{ keep: { tokens: -5 } }, "keep.tokens"],
+  [{ keep: { fraction: 2 } }, "keep.fraction"],
+  [{ keep: { fraction: Number.NaN } }, "keep.fraction"],
+  [{ keep: { messages: 5, tokens: 5 } }, "keep"],
+  [{ fallback: "retry" }, "fallback"],
+  [{ retryCount: 0 }, "retryCount"],
+  [{ retryCount: 101 }, "retryCount"],
+  [{ retryCount: "3" }, "retryCount"],
+  [{ timeoutMs: 0 }, "timeoutMs"],
+  [{ timeoutMs: 1e9 }, "timeoutMs"],
+  [{ instructions: "" }, "instructions"],
+  [{ instructions: ["x"] }, "instructions"],
+  [{ summarize: "gpt" }, "summarize"],
+  [{ fetch: {} }, "fetch"],
+  [{ tokenCounter: 4 }, "tokenCounter"],
+  [{ redact: /secret/ }, "redact"],
+  [{ onProgress: true }, "onProgress"],
+  [{ logger: console }, "logger"],
+  [{ signal: {} }, "signal"],
+  [{ signal: "abort" }, "signal"],
+  [{ runtime: 5 }, "runtime.now"],
+  [{ runtime: { now: Date.now } }, "runtime.id"],
+  [{ provider: "openai" }, "provider"],
+  [{ provider: { model: "m" } }, "provider.kind"],
+  [{ provider: { kind: "clippy", model: "m" } }, "provider.kind"],
+  [{ provider: { kind: "openai" } }, "provider.model"],
+  [{ provider: { ...provider, url: 5 } }, "provider.url"],
+  [{ provider: { ...provider, headers: { authorization: 5 } } }, "provider.headers.authorization"],
+  [{ provider: { ...provider, headers: { authorization: () => "key" } } }, "provider.headers.authorization"],
+  [{ offload: [] }, "offload"],
+  [{ offload: { offloadThreshold: 0 } }, "offload.offloadThreshold"],
+  [{ offload: { scanRatio: -0.1 } }, "offload.scanRatio"],
+  [{ offload: { scanRatio: 1.1 } }, "offload.scanRatio"],
+  [{ offload: { minChars: 0 } }, "offload.minChars"],
+  [{ offload: { compactTriggerThreshold: 0 } }, "offload.compactTriggerThreshold"],
+  [{ offload: { compactCooldownSteps: -1 } }, "offload.compactCooldownSteps"],
+  [{ offload: { preserveCount: 0 } }, "offload.preserveCount"],
+  [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
+];
+
+for (const [options, field] of BAD) {
+  const [[name, value]] = Object.entries(options);
+  const shown = typeof value === "object" ? Object.entries(value).map(([key, item]) => `${key} ${String(item)}`) : value;
+  test(`options: ${name} ${String(shown)} is refused as ${field}`, async () => {
+    const check = (error) => {
+      fails("invalid_option", { field })(error);
+      return error.message.startsWith(`${field}: `);
+    };
+    await assert.rejects(compact(chat(10), options), check);
+    await assert.rejects(openSession({ store: "memory", ...options }), check);
+    assert.throws(() => planCompaction(chat(10), options), check);
+  });
+}
+
+test("options: none of those of a session alone is taken as it comes", async () => {
+  for (const [options, field] of [
+    [{ id: "" }, "id"],
+    [{ id: 5 }, "id"],
+    [{ id: "\ud800" }, "id"],
+    [{ store: "disk" }, "store"],
+    [{ store: null }, "store"],
+    [{ store: {} }, "store"],
+    [{ systemPrompt: 5 }, "systemPrompt"],
+  ]) {
+    await assert.rejects(openSession(options), fails("invalid_option", { field }), JSON.stringify(options));
+  }
+});
+
+test("options: the object itself", async () => {
+  for (const options of [null, 5, "text"]) {
+    await assert.rejects(compact(chat(1), options), fails("invalid_option"));
+    await assert.rejects(openSession(options), fails("invalid_option"));
+    for (const name of [
+      "estimateTokens",
+      "splitMessages",
+      "buildSummaryPrompt",
+      "extractiveSummary",
+      "planCompaction",
+      "validateHistory",
+      "repairHistory",
+    ]) {
+      assert.throws(() => library[name](chat(1), options), fails("invalid_option"), name);
+    }
+    assert.throws(() => library.estimateTokens("text", options), fails("invalid_option"));
+  }
+});
+
+test("lesson: options that contain themselves do not take the engine down", async () => {
+  for (const name of ["keep", "trigger", "offload", "provider"]) {
+    await assert.rejects(compact(chat(1), { [name]: itself }), (error) => {
+      fails("invalid_option")(error);
+      return error.field.startsWith(name);
+    });
+  }
+  assert.equal(library.version(), "0.1.0");
+});
+
+test("options: those of the functions that need no session", () => {
+  for (const [name, options, field] of [
+    ["estimateTokens", { estimator: "exact" }, "estimator"],
+    ["estimateTokens", { format: "morse" }, "format"],
+    ["splitMessages", { keep: { messages: 0 } }, "keep.messages"],
+    ["splitMessages", { pinned: [0] }, "pinned"],
+    ["buildSummaryPrompt", { targetTokens: 0 }, "targetTokens"],
+    ["buildSummaryPrompt", { maxInputTokens: 0 }, "maxInputTokens"],
+    ["buildSummaryPrompt", { maxInputTokens: 10 }, "maxInputTokens"],
+    ["buildSummaryPrompt", { preset: "fastest" }, "preset"],
+    ["buildSummaryPrompt", { previousSummary: 5 }, "previousSummary"],
+    ["buildSummaryPrompt", { instructions: "" }, "instructions"],
+    ["extractiveSummary", { targetTokens: 1.5 }, "targetTokens"],
+    ["validateHistory", { strict: "yes" }, "strict"],
+    ["validateHistory", { format: 5 }, "format"],
+    ["repairHistory", { format: "morse" }, "format"],
+  ]) {
+    assert.throws(() => library[name](chat(10), options), fails("invalid_option", { field }), `${name} ${field}`);
+  }
+  assert.throws(() => library.estimateTokens("text", { estimator: 5 }), fails("invalid_option", { field: "estimator" }));
+});
+
+test("options: those of a session's methods", async () => {
+  const session = await openSession({ store: "memory" });
+  await session.append(...chat(3));
+  const refused = (promise, field) => assert.rejects(promise, fails("invalid_option", { field }));
+  await refused(session.prepare({ trigger: "now" }), "trigger");
+  await refused(session.prepare({ signal: 5 }), "signal");
+  await refused(session.prepare({ tools: 5n }), "tools");
+  await refused(session.prepare({ tools: [itself] }), "tools");
+  await refused(session.prepare(null), "");
+  await refused(session.compact({ instructions: 5 }), "instructions");
+  await refused(session.compact({ signal: {} }), "signal");
+  await refused(session.read("off_x", { offset: -1 }), "offset");
+  await refused(session.read("off_x", { limit: 1.5 }), "limit");
+  await refused(session.read("off_x", { limit: "5" }), "limit");
+  await refused(session.read("off_x", null), "");
+  assert.throws(() => session.on("compact", {}), fails("invalid_option", { field: "listener" }));
+  assert.equal((await session.prepare()).messages.length, 6);
+});
+
+test("options: undefined is as good as absent, anywhere, and what is given is not changed", async () => {
+  const options = frozen({
+    preset: undefined,
+    keep: { messages: undefined, tokens: undefined, fraction: undefined },
+    trigger: undefined,
+    provider: undefined,
+    signal: undefined,
+    offload: { minChars: undefined },
+    summarize: summariser(),
+  });
+  assert.equal((await compact(chat(10), options)).success, true);
+  assert.equal(planCompaction(chat(10), options).willCompact, false);
+});
+
+test("options: what the app's own functions throw or return wrongly is named, with the cause", async () => {
+  const boom = new Error("boom");
+  const thrower = () => {
+    throw boom;
+  };
+  const ids = { id: () => "id" };
+  for (const [options, field, cause] of [
+    [{ tokenCounter: thrower }, "tokenCounter", boom],
+    [{ tokenCounter: () => Number.NaN }, "tokenCounter", undefined],
+    [{ tokenCounter: () => -1 }, "tokenCounter", undefined],
+    [{ tokenCounter: () => "12" }, "tokenCounter", undefined],
+    [{ redact: thrower, summarize: summariser() }, "redact", boom],
+    [{ redact: () => 5, summarize: summariser() }, "redact", undefined],
+    [{ runtime: { ...ids, now: thrower } }, "runtime.now", boom],
+    [{ runtime: { ...ids, now: () => Number.NaN } }, "runtime.now", undefined],
+    [{ runtime: { now: Date.now, id: thrower } }, "runtime.id", boom],
+    [{ runtime: { now: Date.now, id: () => "" } }, "runtime.id", undefined],
+  ]) {
+    // A function of the app that fails while a summary is made is the attempt's failure, in the result.
+    const outcome = await compact(chat(10), options).then(({ error }) => error, (error) => error);
+    fails("invalid_option", { field, cause })(outcome);
+  }
+});
+
+test("options: a systemPrompt that throws or returns no text", async () => {
+  const boom = new Error("boom");
+  const throwing = await openSession({ store: "memory", systemPrompt: () => { throw boom; } });
+  await assert.rejects(throwing.prepare(), fails("invalid_option", { field: "systemPrompt", cause: boom }));
+  const numeric = await openSession({ store: "memory", systemPrompt: () => 5 });
+  await assert.rejects(numeric.prepare(), fails("invalid_option", { field: "systemPrompt" }));
+});
+
+// ---- S1.12 ----------------------------------------------------------------------------------------------------------
+
+test("s1_12_options_from_an_environment_record", () => {
+  const environment = frozen({
+    PATH: "/bin",
+    SYNAPSE_COMPACT_TRIGGER_THRESHOLD: "1000",
+    SYNAPSE_COMPACT_TARGET_TOKENS: "2000",
+    SYNAPSE_COMPACT_PRESERVE_COUNT: "3",
+    SYNAPSE_COMPACT_MODEL: "small",
+    SYNAPSE_COMPACT_RETRY_COUNT: "4",
+    SYNAPSE_COMPACT_COOLDOWN_STEPS: "0",
+    SYNAPSE_MAX_CONTEXT_WINDOW: "128000",
+    SYNAPSE_OFFLOAD_THRESHOLD: "5000",
+    SYNAPSE_OFFLOAD_SCAN_RATIO: "0.25",
+    SYNAPSE_OFFLOAD_MIN_CHARS: "6",
+  });
+  const options = optionsFromEnv(environment);
+  assert.deepEqual(options, {
+    contextWindow: 128_000,
+    summaryModel: "small",
+    retryCount: 4,
+    offload: {
+      offloadThreshold: 5_000,
+      scanRatio: 0.25,
+      minChars: 6,
+      compactTriggerThreshold: 1_000,
+      compactCooldownSteps: 0,
+      preserveCount: 3,
+      targetTokens: 2_000,
+    },
+  });
+  assert.equal(planCompaction(chat(1), options).limit, 5_000);
+});
+
+test("s1_12_an_environment_with_none_of_them_gives_no_options", () => {
+  assert.deepEqual(optionsFromEnv({}), {});
+  assert.deepEqual(optionsFromEnv({ SYNAPSE_COMPACT_MODEL: undefined }), {});
+  for (const environment of [null, undefined, "text"]) {
+    assert.throws(() => optionsFromEnv(environment), fails("invalid_option"));
+  }
+});
+
+test("s1_12_process_env_is_read_as_it_is", () => {
+  process.env.SYNAPSE_COMPACT_PRESERVE_COUNT = "7";
+  try {
+    assert.equal(optionsFromEnv(process.env).offload.preserveCount, 7);
+  } finally {
+    delete process.env.SYNAPSE_COMPACT_PRESERVE_COUNT;
+  }
+});
+
+test("s1_12_a_worker_s_variables_may_be_numbers", () => {
+  const { offload } = optionsFromEnv({ SYNAPSE_OFFLOAD_THRESHOLD: 150_000, SYNAPSE_OFFLOAD_SCAN_RATIO: 0.5 });
+  assert.deepEqual(offload, { offloadThreshold: 150_000, scanRatio: 0.5 });
+});
+
+for (const [name, value] of [
+  ["SYNAPSE_COMPACT_TRIGGER_THRESHOLD", "0"],
+  ["SYNAPSE_COMPACT_TARGET_TOKENS", "-5"],
+  ["SYNAPSE_COMPACT_PRESERVE_COUNT", "1.5"],
+  ["SYNAPSE_COMPACT_MODEL", ""],
+  ["SYNAPSE_COMPACT_RETRY_COUNT", "three"],
+  ["SYNAPSE_COMPACT_COOLDOWN_STEPS", "-1"],
+  ["SYNAPSE_MAX_CONTEXT_WINDOW", "200k"],
+  ["SYNAPSE_OFFLOAD_THRESHOLD", ""],
+  ["SYNAPSE_OFFLOAD_THRESHOLD", true],
+  ["SYNAPSE_OFFLOAD_THRESHOLD", -5],
+  ["SYNAPSE_OFFLOAD_THRESHOLD", Number.NaN],
+  ["SYNAPSE_OFFLOAD_THRESHOLD", {}],
+  ["SYNAPSE_OFFLOAD_SCAN_RATIO", "1.01"],
+  ["SYNAPSE_OFFLOAD_SCAN_RATIO", "NaN"],
+  ["SYNAPSE_OFFLOAD_MIN_CHARS", " 5"],
+]) {
+  test(`s1_12_${name} = ${JSON.stringify(value)} is refused by its name`, () => {
+    assert.throws(() => optionsFromEnv({ [name]: value }), fails("invalid_option", { field: name }));
+  });
+}

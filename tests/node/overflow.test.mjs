@@ -1,0 +1,67 @@
+/** Recognising "the prompt was too long", as the clients of providers report it. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CompactionError, isContextOverflow } from "context-compactor";
+
+const error = (message, fields) => Object.assign(new Error(message), fields);
+const openai = { message: "This model's maximum context length is 128000 tokens.", code: "context_length_exceeded" };
+const anthropic = { type: "invalid_request_error", message: "prompt is too long: 210000 tokens > 200000 maximum" };
+
+const OVERFLOWS = {
+  "the openai package": error(`400 ${openai.message}`, {
+    status: 400,
+    code: openai.code,
+    type: "invalid_request_error",
+    error: openai,
+  }),
+  "the openai package, by the code alone": error("400 Bad request", { status: 400, code: openai.code }),
+  "the Anthropic SDK": error("400 …", { status: 400, error: { type: "error", error: anthropic } }),
+  "the AI SDK": error("Bad Request", {
+    name: "AI_APICallError",
+    statusCode: 400,
+    responseBody: JSON.stringify({ error: openai }),
+    data: { error: openai },
+  }),
+  "the AI SDK after retries": error("Failed after 3 attempts.", {
+    lastError: error("Bad Request", { statusCode: 400, data: { type: "error", error: anthropic } }),
+  }),
+  "an HTTP client": error("Request failed with status code 400", { response: { status: 400, data: { error: openai } } }),
+  "AWS": error("Input is too long for requested model.", {
+    name: "ValidationException",
+    $metadata: { httpStatusCode: 400 },
+  }),
+  "a wrapping error": new Error("the agent failed", { cause: error("400", { status: 400, error: openai }) }),
+  "Gemini, as text": '{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}',
+  "a body": { error: openai },
+  "a status of its own": { status: 413 },
+};
+
+for (const [name, thrown] of Object.entries(OVERFLOWS)) {
+  test(`isContextOverflow recognises an error of ${name}`, () => {
+    assert.equal(isContextOverflow(thrown), true);
+  });
+}
+
+const itself = { status: 400, message: "bad" };
+itself.cause = itself;
+const OTHERS = {
+  "a rate limit that speaks of tokens": error("Rate limit reached: too many tokens. Limit 30000 TPM", { status: 429 }),
+  "a rate limit around an overflow's words": { status: 429, error: { message: "maximum context length" } },
+  "a server's error": error("Internal error", { status: 500 }),
+  "a wrong key": error("Incorrect API key", { status: 401, code: "invalid_api_key" }),
+  "a network error": error("fetch failed", { cause: error("ECONNREFUSED", { code: "ECONNREFUSED" }) }),
+  "an error of this library": new CompactionError("context_overflow", "the context window is exceeded"),
+  "an error that causes itself": itself,
+  "something that cannot be looked into": new Proxy({}, { get: () => { throw new Error("no"); } }),
+  "undefined": undefined,
+  "null": null,
+  "a number": 413,
+  "an empty text": "",
+};
+
+for (const [name, thrown] of Object.entries(OTHERS)) {
+  test(`isContextOverflow does not take ${name} for one`, () => {
+    assert.equal(isContextOverflow(thrown), false);
+  });
+}

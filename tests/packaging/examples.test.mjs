@@ -1,0 +1,136 @@
+/** The examples, run as they are with the packed package and a model that is a local server. */
+
+import assert from "node:assert/strict";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "vite";
+import { launch } from "../support/browser.mjs";
+import { serveModel } from "../support/model.mjs";
+import { serve } from "../support/serve.mjs";
+import { bundleWorker, startWorker } from "../support/worker.mjs";
+import { exec, pack, project, temporaryFolder } from "./project.mjs";
+
+const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
+const typescript = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+const summary = "## Current Status\nThe numbers were counted.";
+
+test("examples", async (context) => {
+  const temporary = await temporaryFolder(context);
+  const { archive } = await pack(temporary);
+  const model = await serveModel(({ system, messages }) => (system ? summary : `You said: ${messages.at(-1).content}`));
+  context.after(() => model.close());
+
+  /** A copy of an example with the archive installed. Its TypeScript has no errors. */
+  async function install(name) {
+    const names = await readdir(join(examples, name));
+    const sources = names.filter((file) => file !== "package.json" && file !== "node_modules" && file !== "dist");
+    const texts = sources.map(async (file) => [file, await readFile(join(examples, name, file), "utf8")]);
+    const folder = await project(join(temporary, name), archive, Object.fromEntries(await Promise.all(texts)));
+    if (sources.includes("tsconfig.json")) {
+      await exec(process.execPath, [typescript, "-p", folder]).catch(({ stdout }) => assert.fail(stdout));
+    }
+    return folder;
+  }
+
+  await context.test("each has a manifest that takes the package from this repository", async () => {
+    for (const name of await readdir(examples)) {
+      const manifest = JSON.parse(await readFile(join(examples, name, "package.json"), "utf8"));
+      assert.deepEqual(manifest.dependencies, { "context-compactor": "file:../../pkg" });
+      assert.equal(manifest.name, name);
+    }
+  });
+
+  await context.test("node-agent answers from a month of logs in a window of 10,000 tokens", async () => {
+    const folder = await install("node-agent");
+    const { stdout } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.match(stdout, /\d+ results offloaded: \d+ tokens\n/);
+    assert.match(stdout, /history summarised: \d+ tokens\n/);
+    assert.match(stdout, /A job failed on the days 9, 18, 27\.\n/);
+    assert.match(stdout, /\{ verbatim: \d+, summarised: \d+, offloaded: \d+ \} valid: true\n$/);
+    for (const [, used] of stdout.matchAll(/^(\d+) of 10000 tokens$/gm)) assert.ok(Number(used) <= 9_000);
+  });
+
+  await context.test("worker compacts what is posted to it, and says what is wrong with it", async () => {
+    const folder = await install("worker");
+    const bindings = { ENDPOINT: `${model.url}/v1/chat/completions`, MODEL: "small", OPENAI_API_KEY: "secret" };
+    const worker = await startWorker(await bundleWorker(folder, "./worker.ts"), { bindings });
+    try {
+      const post = async (messages) => {
+        const body = JSON.stringify({ messages });
+        const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body });
+        return { status: response.status, ...(await response.json()) };
+      };
+      const messages = chat(40);
+      const compacted = await post(messages);
+      assert.deepEqual([compacted.status, compacted.success], [200, true]);
+      assert.ok(compacted.currentTokens < compacted.previousTokens);
+      const first = { role: "user", content: `[Compressed History]\n\n${summary}` };
+      assert.deepEqual(compacted.messages, [first, ...messages.slice(1 - compacted.messages.length)]);
+      const { headers, body } = model.requests.at(-1);
+      assert.deepEqual([headers.authorization, body.model], ["Bearer secret", "small"]);
+      const wrong = await post([{ role: "user", content: "Hello" }, { role: "tool", content: "no id" }]);
+      assert.equal(wrong.status, 400);
+      assert.match(wrong.message, /message 1/);
+    } finally {
+      await worker.dispose();
+    }
+  });
+
+  await context.test("vite-chat answers, survives a reload, and knows /compact and /context", async () => {
+    const folder = await install("vite-chat");
+    await build({ root: folder, logLevel: "error" });
+    const server = await serve(join(folder, "dist"));
+    const browser = await launch("chrome");
+    try {
+      const page = await browser.newPage();
+      const errors = [];
+      page.on("pageerror", (error) => errors.push(error));
+      const shown = () => page.$$eval("#messages li", (items) => items.map((item) => item.textContent));
+      const settled = (text) =>
+        page.waitForFunction((text) => document.querySelector("#messages").textContent.includes(text), {}, text);
+      const enter = async (text) => {
+        await page.$eval("input", (input, text) => (input.value = text), text);
+        await page.focus("input");
+        await page.keyboard.press("Enter");
+      };
+      await page.goto(`${server.url}/?endpoint=${model.url}/v1/chat/completions`);
+      const said = [];
+      for (const number of ["one", "two", "three", "four"]) {
+        const text = `${number} ${"word ".repeat(100)}`.trim();
+        await enter(text);
+        await settled(`assistant: You said: ${number}`);
+        said.push(`user: ${text}`, `assistant: You said: ${text}`);
+      }
+      assert.deepEqual(await shown(), said);
+
+      await page.reload();
+      await settled("You said: four");
+      assert.deepEqual(await shown(), said);
+
+      await enter("/context");
+      await settled("in 8 messages");
+      await enter("/compact keep the numbers");
+      await settled(" → ");
+      const [first, ...rest] = await shown();
+      assert.equal(first, `user: [Compressed History]\n\n${summary}`);
+      assert.deepEqual(rest.slice(0, -1), said.slice(-rest.length + 1));
+      assert.match(JSON.stringify(model.requests.at(-1).body), /keep the numbers/);
+      await enter("still there?");
+      await settled("assistant: You said: still there?");
+      assert.deepEqual(errors, []);
+    } finally {
+      await browser.close();
+      await server.close();
+    }
+  });
+});
+
+/** A conversation of `count` messages with text enough to be worth a summary. */
+function chat(count) {
+  return Array.from({ length: count }, (_, at) => ({
+    role: at % 2 ? "assistant" : "user",
+    content: `${at}. ${"counted numbers of things ".repeat(20)}`,
+  }));
+}

@@ -1,0 +1,87 @@
+/** Every program of the README, as it is written, with the packed package where it says that it runs. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { build } from "vite";
+import { launch, resultOf } from "../support/browser.mjs";
+import { serveModel } from "../support/model.mjs";
+import { serve } from "../support/serve.mjs";
+import { bundleWorker, startWorker } from "../support/worker.mjs";
+import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { programs, promisedOutput, withEndpoint } from "./readme.mjs";
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const page = '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/main.js"></script>\n';
+const answer = "The answer of the model.";
+
+const runs = { node: runInNode, browser: runInBrowser, worker: runInWorker };
+
+let temporary, archive, model;
+
+test("README.md", async (context) => {
+  temporary = await temporaryFolder(context);
+  archive = (await pack(temporary)).archive;
+  model = await serveModel(() => answer);
+  context.after(() => model.close());
+  const found = programs(readme);
+  assert.deepEqual([...new Set(found.map(({ place }) => place))].sort(), Object.keys(runs).sort());
+  for (const { line, place, code } of found) {
+    await context.test(`line ${line}, in ${place}`, () => runs[place](`${place}-${line}`, code));
+  }
+});
+
+/** An empty project with the program. */
+function install(name, code) {
+  const files = { "index.html": page, "main.js": withEndpoint(code, model.url) };
+  return project(join(temporary, name), archive, files);
+}
+
+/** It ends well, and prints what its comments say. */
+async function runInNode(name, code) {
+  const folder = await install(name, code);
+  const { stdout, stderr } = await exec(process.execPath, ["main.js"], { cwd: folder });
+  assert.equal(stderr, "");
+  const promised = promisedOutput(code);
+  if (promised) assert.match(stdout, promised);
+}
+
+/** It ends without an error, and the page shows what the model answered. */
+async function runInBrowser(name, code) {
+  const folder = await install(name, `${code}\nglobalThis.result = document.body.textContent.trim();\n`);
+  await build({ root: folder, logLevel: "error" });
+  const server = await serve(join(folder, "dist"));
+  const browser = await launch("chrome");
+  try {
+    assert.equal(await resultOf(browser, `${server.url}/`), answer);
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+/** It answers a history with a smaller one, for which it called the provider once, with its key. */
+async function runInWorker(name, code) {
+  const folder = await install(name, code);
+  const keys = [...code.matchAll(/\benv\.([A-Z_]+)/g)].map(([, key]) => [key, "the key"]);
+  const worker = await startWorker(await bundleWorker(folder, "./main.js"), { bindings: Object.fromEntries(keys) });
+  const calls = model.requests.length;
+  try {
+    const messages = Array.from({ length: 40 }, (_, at) => ({
+      role: at % 2 ? "assistant" : "user",
+      content: `${at}. ${"words of a long conversation ".repeat(20)}`,
+    }));
+    const body = JSON.stringify({ messages });
+    const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body });
+    const result = await response.json();
+    assert.equal(result.success, true);
+    assert.ok(result.currentTokens < result.previousTokens);
+    assert.ok(result.messages[0].content.endsWith(answer));
+    assert.deepEqual(result.messages.at(-1), messages.at(-1));
+    assert.equal(model.requests.length, calls + 1);
+    if (keys.length > 0) assert.match(JSON.stringify(model.requests.at(-1).headers), /the key/);
+  } finally {
+    await worker.dispose();
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * What tests of sessions run inside a page or a module worker: every entry of `globalThis.sessions` is one step. Values
+ * in and out are plain JSON.
+ */
+
+import * as library from "context-compactor";
+
+/** Open sessions by name. */
+const open = new Map();
+const PRESERVED = 5;
+
+/** Numbers at which `prepare` offloads every result, and summarises nothing as long as there was one. */
+const eager = {
+  offload: { offloadThreshold: 1_000, scanRatio: 1, compactTriggerThreshold: 1, preserveCount: PRESERVED },
+};
+
+/** Tells the test something and returns what it answers. */
+async function tell(path, body = null) {
+  const response = await fetch(path, { method: "POST", body: JSON.stringify(body) });
+  return response.json();
+}
+
+async function code(action) {
+  try {
+    await action();
+    return "ok";
+  } catch (error) {
+    return library.CompactionError.isInstance(error) ? error.code : String(error?.stack ?? error);
+  }
+}
+
+/** A summary that leaves out no fact, so that nothing is appended to it. */
+function answerTo(request, mark) {
+  const facts = request.facts.map(({ text }) => `- ${text}`).join("\n");
+  return `## Current Status\n${mark}\n\n## Key Decisions\n${facts}`;
+}
+
+/** What an app can see of a session: the context, every message's fate, and the texts of its offloads. */
+async function seen(session) {
+  const { messages } = await session.prepare();
+  const ledger = session.explain();
+  const texts = {};
+  for (const { ref } of ledger) {
+    if (ref) texts[ref] = await session.read(ref);
+  }
+  return { messages, ledger, texts };
+}
+
+/** One exchange of a tool with its result, in OpenAI chat. */
+function exchange(id, result) {
+  const call = { id, type: "function", function: { name: "read_file", arguments: `{"path":"src/${id}.rs"}` } };
+  return [
+    { role: "user", content: `请看 ${id} 👩‍👩‍👧` },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: id, content: result },
+    { role: "assistant", content: `${id} is fine.` },
+  ];
+}
+
+const steps = {
+  async databases() {
+    return (await indexedDB.databases()).map(({ name }) => name);
+  },
+
+  /** Opens a session whose summariser asks the test at `/summarise` first, and then writes `mark`. */
+  async open(name, mark, settings = {}) {
+    const summarize = async (request) => {
+      await tell("/summarise", mark);
+      return answerTo(request, mark);
+    };
+    open.set(name, await library.openSession({ id: name, ...eager, retryCount: 1, summarize, ...settings }));
+  },
+
+  codeOfOpening: (name) => code(() => steps.open(name, "")),
+  codeOfUse: (name) => code(() => open.get(name).prepare()),
+  appendExchange: (name, id, result) => open.get(name).append(...exchange(id, result)),
+  seen: (name) => seen(open.get(name)),
+  delete: (name) => open.get(name).delete(),
+
+  /** Texts of the user, each in a commit of its own; `slowly` with a moment between them. */
+  async say(name, texts, slowly = false) {
+    for (const content of texts) {
+      // Timers of tabs in the background wait for a second at least.
+      if (slowly) await tell("/moment");
+      await open.get(name).append({ role: "user", content });
+    }
+  },
+
+  /** How a compaction ended. */
+  async compact(name) {
+    try {
+      const { success, error, messages } = await open.get(name).compact();
+      return { success, code: error?.code ?? null, messages };
+    } catch (error) {
+      return { success: false, code: error.code ?? String(error) };
+    }
+  },
+
+  /** What a session holds, without changing it; whether its log is `history`, when that is given. */
+  async view(name, history) {
+    const session = await library.openSession({ id: name });
+    try {
+      const found = await seen(session);
+      return history ? { ...found, synced: await session.sync(history) } : found;
+    } finally {
+      await session.close();
+    }
+  },
+
+  /** As where there is no IndexedDB at all. */
+  hideIndexedDb() {
+    Object.defineProperty(globalThis, "indexedDB", { value: undefined, configurable: true });
+  },
+
+  /** As in pages that may not store anything. */
+  refuseIndexedDb() {
+    IDBFactory.prototype.open = () => {
+      throw new DOMException("The operation is insecure.", "SecurityError");
+    };
+  },
+
+  /**
+   * A turn of a session and a compaction that the page does not live through: it is reloaded at `moment`. Tells the
+   * test the context before, the summary's text, and each append that was acknowledged.
+   */
+  async compactAndReload(name, round, moment) {
+    let answered = false;
+    const session = await library.openSession({
+      id: name,
+      ...eager,
+      retryCount: 1,
+      summarize: async (request) => {
+        const answer = answerTo(request, `round ${round}`);
+        const late = { role: "user", content: `appended while round ${round} was summarised` };
+        await session.append(late);
+        await tell("/acknowledged", [late]);
+        await tell("/asked", { summary: answer });
+        if (moment.at === "asked") return endless(() => end(moment));
+        answered = true;
+        if (moment.at === "answered") setTimeout(() => end(moment), moment.ms);
+        return answer;
+      },
+    });
+    const result = `result of round ${round}: ${"数据 data 😀 ".repeat(700)}`;
+    const said = ["a", "b"].map((nth) => exchange(`call_${round}${nth}`, `${nth}, ${result}`));
+    for (const message of said.flat()) {
+      await session.append(message);
+      await tell("/acknowledged", [message]);
+    }
+    const { messages } = await session.prepare();
+    const { boundary } = library.splitMessages(messages, { keep: { messages: PRESERVED } });
+    await tell("/before", { messages, boundary });
+    atCommit(moment, () => answered);
+    await session.compact();
+    if (moment.at === "ended") end(moment);
+  },
+};
+
+/** Ends the page: by itself, or by the test, which kills the browser. Lets it do nothing more for `block` ms. */
+function end({ kill, block = 0 }) {
+  if (kill) void tell("/kill");
+  else location.reload();
+  for (const until = performance.now() + block; performance.now() < until; );
+}
+
+function endless(action) {
+  action();
+  return new Promise(() => {});
+}
+
+/** Ends the page in the middle of the commit that comes after the answer. */
+function atCommit(moment, isDue) {
+  const { transaction } = IDBDatabase.prototype;
+  let due = true;
+  IDBDatabase.prototype.transaction = function (stores, mode, ...rest) {
+    const mine = due && isDue() && mode === "readwrite";
+    if (mine) due = false;
+    if (mine && moment.at === "begin") end(moment);
+    const begun = transaction.call(this, stores, mode, ...rest);
+    if (mine && moment.at === "written") queueMicrotask(() => end(moment));
+    if (mine && moment.at === "complete") begun.addEventListener("complete", () => end(moment));
+    return begun;
+  };
+}
+
+globalThis.sessions = steps;
+
+if (typeof document === "undefined") {
+  // In a module worker: the steps are called by message.
+  addEventListener("message", async ({ data: { step, args } }) => {
+    try {
+      postMessage({ value: await steps[step](...args) });
+    } catch (error) {
+      postMessage({ error: String(error?.stack ?? error) });
+    }
+  });
+} else {
+  void tell("/loaded");
+}

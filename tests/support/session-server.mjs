@@ -1,0 +1,67 @@
+/** The pages that sessions are tested in, and what they tell the test. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundle } from "./bundle.mjs";
+import { serve } from "./session.mjs";
+
+const SCRIPT = "/js/sessions.js";
+const PAGE = `<!doctype html><title>session</title><link rel="icon" href="data:,"><script type="module" src="${SCRIPT}"></script>`;
+
+/**
+ * Serves the page of `session-page.mjs`. `told` maps paths to functions of what the page posts there. Returns
+ * `openPage(session)`, `loads()` and `close()`.
+ */
+export async function serveSessions(told) {
+  const folder = await mkdtemp(join(tmpdir(), "context-compactor-sessions-"));
+  await bundle(`import "./tests/support/session-page.mjs";`, join(folder, "sessions.js"));
+  let loads = 0;
+  const posts = Object.entries({ "/loaded": () => void loads++, ...told });
+  const server = await serve({
+    "/": PAGE,
+    "/js/": folder,
+    ...Object.fromEntries(posts.map(([path, tell]) => [path, (body) => tell(JSON.parse(body))])),
+  });
+  return {
+    /** How often the page was loaded. */
+    loads: () => loads,
+    /** Opens the page and waits until it can be used. */
+    async openPage(session) {
+      const { page } = await session.openPage(`${server.origin}/`);
+      await ready(page);
+      return page;
+    },
+    async close() {
+      await server.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** Waits for the page's steps. */
+export async function ready(page) {
+  await page.waitForFunction(() => "sessions" in globalThis);
+}
+
+/** Calls a step in the page. */
+export function call(page, step, ...args) {
+  return page.evaluate((step, args) => globalThis.sessions[step](...args), step, args);
+}
+
+/** Calls a step in the page's module worker, which is kept for the next call. */
+export function callInWorker(page, step, ...args) {
+  return page.evaluate(
+    (script, step, args) => {
+      globalThis.worker ??= new Worker(script, { type: "module" });
+      return new Promise((resolve, reject) => {
+        worker.onmessage = ({ data: { value, error } }) => (error ? reject(new Error(error)) : resolve(value));
+        worker.onerror = (event) => reject(new Error(event.message));
+        worker.postMessage({ step, args });
+      });
+    },
+    SCRIPT,
+    step,
+    args,
+  );
+}

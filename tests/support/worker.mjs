@@ -1,0 +1,43 @@
+/** The Workers runtime. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+
+/** Leaves WebAssembly files to the host, which compiles them itself, and notes where they are. */
+function wasmModules(found) {
+  return {
+    name: "wasm modules",
+    setup({ onResolve }) {
+      onResolve({ filter: /\.wasm$/ }, ({ path, resolveDir }) => {
+        found.push(join(resolveDir, path));
+        return { path: "./core.wasm", external: true };
+      });
+    },
+  };
+}
+
+/** Bundles the Worker whose module `entry` is in `folder`: its `code`, and the paths of the `wasm` that it imports. */
+export async function bundleWorker(folder, entry) {
+  const wasm = [];
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: [entry],
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    conditions: ["workerd", "worker"],
+    plugins: [wasmModules(wasm)],
+    write: false,
+    logLevel: "error",
+  });
+  return { code: outputFiles[0].text, wasm };
+}
+
+/** Runs a bundled Worker. The caller disposes of it. */
+export async function startWorker({ code, wasm }, options = {}) {
+  const modules = [{ type: "ESModule", path: "main.js", contents: code }];
+  if (wasm.length > 0) modules.push({ type: "CompiledWasm", path: "core.wasm", contents: await readFile(wasm[0]) });
+  return new Miniflare({ compatibilityDate: "2026-04-01", modules, ...options });
+}

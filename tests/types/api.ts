@@ -1,0 +1,154 @@
+/** Results are typed by what goes in: the app's own message types come out again. Compiled, never run. */
+
+import {
+  compact,
+  CompactionError,
+  isContextOverflow,
+  openSession,
+  optionsFromEnv,
+  planCompaction,
+  repairHistory,
+  splitMessages,
+  type CompactionResult,
+  type CompactOptions,
+  type ErrorCode,
+  type Message,
+  type NewMessage,
+  type Plan,
+  type Session,
+  type Store,
+  type Summarize,
+} from "context-compactor";
+
+/** True when both types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(...holds: Same<A, B> extends true ? [] : ["these types differ"]): void {
+  void holds;
+}
+
+// ---- message types as the vendors' packages declare them --------------------------------------------------------------
+
+interface ChatText {
+  type: "text";
+  text: string;
+}
+interface ChatImage {
+  type: "image_url";
+  image_url: { url: string; detail?: "auto" | "low" | "high" };
+}
+interface ChatCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+type ChatMessage =
+  | { role: "system" | "developer"; content: string | ChatText[]; name?: string }
+  | { role: "user"; content: string | (ChatText | ChatImage)[]; name?: string }
+  | { role: "assistant"; content?: string | ChatText[] | null; refusal?: string | null; tool_calls?: ChatCall[] }
+  | { role: "tool"; content: string | ChatText[]; tool_call_id: string };
+
+type ContentBlock =
+  | { type: "text"; text: string; cache_control?: { type: "ephemeral" } | null }
+  | { type: "thinking"; thinking: string; signature: string }
+  | { type: "tool_use"; id: string; name: string; input: unknown }
+  | { type: "tool_result"; tool_use_id: string; content?: string | { type: "text"; text: string }[]; is_error?: boolean };
+interface MessageParam {
+  role: "user" | "assistant";
+  content: string | ContentBlock[];
+}
+
+declare const chat: ChatMessage[];
+declare const params: readonly MessageParam[];
+/** What a vendor's client takes. */
+declare function create(body: { messages: ChatMessage[] }): void;
+declare function createMessage(body: { messages: MessageParam[] }): void;
+
+// ---- inference --------------------------------------------------------------------------------------------------------
+
+export async function functions(): Promise<void> {
+  const one = await compact(chat);
+  same<typeof one, CompactionResult<ChatMessage | NewMessage>>();
+  create({ messages: one.messages });
+  const other = await compact(params, { format: "anthropic" });
+  same<typeof other, CompactionResult<MessageParam | NewMessage>>();
+  createMessage({ messages: other.messages });
+
+  const { toCompress, toPreserve } = splitMessages(params, { pinned: (message) => message.role === "user" });
+  same<typeof toCompress, MessageParam[]>();
+  createMessage({ messages: [...toCompress, ...toPreserve] });
+  create({ messages: repairHistory(chat).messages });
+
+  const plan = planCompaction(params);
+  same<typeof plan, Plan>();
+  same<ReturnType<typeof optionsFromEnv>, CompactOptions>();
+  optionsFromEnv(process.env);
+}
+declare const process: { env: Record<string, string | undefined> };
+
+export async function sessions(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory", systemPrompt: () => "You are brief." });
+  same<typeof session, Session<ChatMessage>>();
+  await session.append(...chat);
+  await session.append({ role: "tool", tool_call_id: "a", content: "x" });
+  // @ts-expect-error: a message of another format.
+  await session.append({ role: "function", content: "x" });
+  const { messages, system } = await session.prepare({ tools: [], trigger: "overflow" });
+  create({ messages });
+  same<typeof system, string | undefined>();
+  create({ messages: (await session.compact({ instructions: "short" })).messages });
+  const { appended, diverged } = await session.sync(chat);
+  same<typeof appended, number>();
+  same<typeof diverged, number | undefined>();
+  const off = session.on("compact", ({ previousTokens, deletedFileCount }) => {
+    same<typeof previousTokens, number>();
+    same<typeof deletedFileCount, number>();
+  });
+  same<typeof off, () => void>();
+  // @ts-expect-error: no such event.
+  session.on("compacted", () => {});
+  // @ts-expect-error: what an offload does not tell.
+  session.on("offload", ({ previousTokens }) => previousTokens);
+  const untyped = await openSession();
+  same<typeof untyped, Session<Message>>();
+}
+
+export async function disposed(): Promise<void> {
+  await using session = await openSession({ store: "memory" });
+  await session.append({ role: "user", content: "x" });
+}
+
+// ---- options and errors -----------------------------------------------------------------------------------------------
+
+export const plain: Summarize = async ({ system, messages, maxTokens }, { signal, attempt, purpose }) =>
+  `${system} ${messages.length} ${maxTokens} ${signal.aborted} ${attempt} ${purpose}`;
+export const withUsage: Summarize = async () => ({ text: "x", usage: { inputTokens: 1, outputTokens: 1 } });
+// @ts-expect-error: a summary is a text.
+export const junk: Summarize = async () => 5;
+
+export const options: CompactOptions[] = [
+  { preset: "offload", keep: { fraction: 0.2 }, fetch, signal: new AbortController().signal },
+  { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fallback: "extractive" },
+  // @ts-expect-error: no such preset.
+  { preset: "fastest" },
+  // @ts-expect-error: a provider needs its model.
+  { provider: { kind: "openai" } },
+  // @ts-expect-error: no such option.
+  { offload: { treshold: 5 } },
+];
+
+export function handle(thrown: unknown): ErrorCode | undefined {
+  if (isContextOverflow(thrown)) return "context_overflow";
+  if (!CompactionError.isInstance(thrown)) return undefined;
+  same<typeof thrown.code, ErrorCode>();
+  same<typeof thrown.index, number | undefined>();
+  same<typeof thrown.cause, unknown>();
+  return thrown.code;
+}
+
+/** A store of one's own needs nothing of the package but its types. */
+export const store: Store = {
+  caps: { atomic: "batch", cas: true, durable: "none", maxValueBytes: 1e6, maxBatchOps: 1e3 },
+  read: (keys) => keys.map(() => undefined),
+  scan: async () => [],
+  commit: async ({ expect, puts, deletes }) => void [expect, puts, deletes],
+};

@@ -1,0 +1,80 @@
+import type { Compaction } from "../run/types.js";
+import { CompactionDiff } from "./compaction-diff.js";
+import { Icon } from "./icon.js";
+import { count, percent, plural } from "./labels.js";
+
+interface Props {
+  compactions: readonly Compaction[];
+  selected: number | undefined;
+  onSelect(number: number | undefined): void;
+  onOffload(ref: string): void;
+}
+
+/** Every rewrite of the context; one at a time is open as a diff. */
+export function Compactions({ compactions, selected, onSelect, onOffload }: Props) {
+  if (compactions.length === 0) {
+    return (
+      <p class="empty">
+        No compaction yet. The first one comes when the context reaches the trigger, or with{" "}
+        <code>/compact</code> in the chat.
+      </p>
+    );
+  }
+  return (
+    <ol class="compactions">
+      {[...compactions].reverse().map((compaction) => {
+        const { number, kind, tokensBefore, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
+          compaction;
+        const open = number === selected;
+        const moved = edits
+          .filter(({ rung }) => rung === "offload")
+          .reduce((sum, { indices }) => sum + indices.length, 0);
+        return (
+          <li key={number} class={open ? "open" : ""} id={`compaction-${number}`}>
+            <button
+              type="button"
+              class="head"
+              aria-expanded={open}
+              onClick={() => onSelect(open ? undefined : number)}
+            >
+              <span class={`kind ${kind}`}>
+                <Icon name={kind === "summary" ? "summarised" : "offloaded"} />
+              </span>
+              <span class="title">
+                <b>
+                  {kind === "summary" ? "Summary" : "Offload"}
+                  {manual ? " · /compact" : ""}
+                </b>
+                <span>
+                  at message {count(x)}
+                  {moved > 0 ? ` · results of ${plural(moved, "message")} moved out` : ""}
+                  {deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}
+                </span>
+              </span>
+              <span class="change number">
+                <b>
+                  {count(tokensBefore)} → {count(tokensAfter)}
+                </b>
+                <span>−{percent(tokensBefore === 0 ? 0 : 1 - tokensAfter / tokensBefore)}</span>
+              </span>
+              <Icon name="chevron" />
+            </button>
+            {open && (
+              <>
+                <p class="facts">
+                  {count(Math.round(durationMs))} ms ·{" "}
+                  {llmCalls === 0 ? "no model call" : plural(llmCalls, "model call")}
+                  {compaction.problems === 0
+                    ? " · valid for the provider"
+                    : ` · ${plural(compaction.problems, "broken rule")}`}
+                  {compaction.reason ? ` · ${compaction.reason}` : ""}
+                </p>
+                <CompactionDiff compaction={compaction} onOffload={onOffload} />
+              </>
+            )}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

@@ -1,0 +1,13 @@
+import { render } from "preact";
+import { App } from "./app.js";
+import { RunController } from "./run/controller.js";
+import "./styles/base.css";
+import "./styles/stage.css";
+import "./styles/panels.css";
+
+const root = document.getElementById("app");
+if (root) {
+  const run = new RunController();
+  render(<App run={run} />, root);
+  void run.start(!matchMedia("(prefers-reduced-motion: reduce)").matches);
+}

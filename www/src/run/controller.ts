@@ -1,0 +1,482 @@
+import { CompactionError, detectFormat, estimateTokens, openSession, validateHistory } from "../engine.js";
+import type { CompactionResult, Edit, Format, Message, Session } from "../engine.js";
+import { parseCommand, runCommand } from "../logic/commands.js";
+import { answersOf, isExchangeOpen, kindOf, referencesOf } from "../logic/messages.js";
+import { callModel } from "../logic/model-call.js";
+import { claim, newId, release, remember, rememberedId } from "./address.js";
+import { deleteRun, loadRun, saveCompaction, saveRun, type RunRecord } from "./archive.js";
+import { loadEndpoint, saveEndpoint, summaryOptions, type Endpoint } from "./endpoint.js";
+import { describe } from "./describe.js";
+import { EMPTY } from "./initial.js";
+import { Store } from "./store.js";
+import type { ChatItem, Compaction, LogEntry, Offload, RunState, Sample, SourceName } from "./types.js";
+
+const STEP_MS = 1_000;
+
+/** Plays a recorded run into a real session, the way an agent would: append, prepare before each answer, go on. */
+export class RunController extends Store<RunState> {
+  endpoint: Endpoint | undefined = loadEndpoint();
+  #session: Session | undefined;
+  #format: Format | undefined;
+  #entries: LogEntry[] = [];
+  #appended = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #abort: AbortController | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #saved = 0;
+
+  constructor() {
+    super(EMPTY);
+    addEventListener("pagehide", () => void this.#save());
+  }
+
+  // ---- opening ------------------------------------------------------------------------------------------------
+
+  /** Comes back to the session of the last visit, or begins the recorded run. */
+  async start(autoplay: boolean): Promise<void> {
+    const id = rememberedId();
+    try {
+      const known = id === undefined ? undefined : await loadRun(id);
+      if (id === undefined || !known || !(await claim(id)))
+        return await this.begin("invoicing-run", autoplay);
+      await this.#restore(id, known.record, known.compactions);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** A new session on a recorded run, or on the user's own messages. */
+  async begin(
+    sourceName: SourceName,
+    autoplay: boolean,
+    own?: Message[],
+    contextWindow = this.state.contextWindow,
+  ): Promise<void> {
+    this.pause();
+    await this.#exclusive(async () => {
+      const id = newId();
+      const source = own ?? (await recorded(sourceName));
+      await this.#close();
+      await claim(id);
+      this.set({ ...EMPTY, id, sourceName, source, contextWindow, speed: this.state.speed });
+      this.#entries = [];
+      this.#appended = false;
+      await this.#open();
+      this.#sample();
+      await this.#save();
+      remember(id);
+      this.set({ phase: "ready" });
+    }).catch((error: unknown) => this.#fail(error));
+    if (autoplay && this.state.phase === "ready") this.play();
+  }
+
+  async #restore(id: string, record: RunRecord, compactions: Compaction[]): Promise<void> {
+    const source = record.messages ?? (await recorded(record.sourceName));
+    this.set({ ...EMPTY, id, source, sourceName: record.sourceName, contextWindow: record.contextWindow });
+    await this.#open();
+    const session = this.#session;
+    if (!session) return;
+    // The session is the truth: what it got after the last save of this page comes from the source.
+    const ledger = session.explain();
+    const entries = record.entries.slice(0, ledger.length);
+    let cursor = entries.filter((entry) => "source" in entry).length;
+    while (entries.length < ledger.length && cursor < source.length) entries.push({ source: cursor++ });
+    const log = entries
+      .map((entry) => ("own" in entry ? entry.own : source[entry.source]))
+      .filter((message) => message !== undefined);
+    this.#entries = entries;
+    this.set({
+      log,
+      cursor,
+      ledger,
+      weights: log.map((message) => this.#weigh(message)),
+      samples: record.samples.filter(({ x }) => x <= log.length),
+      compactions: compactions.filter(({ x }) => x <= log.length),
+      offloads: record.offloads.filter(({ x }) => x <= log.length),
+      chat: record.chat,
+      overflowAt: record.overflowAt,
+      usage: session.getContextUsage(),
+    });
+    // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
+    if (!isExchangeOpen(log)) this.set({ context: (await session.prepare()).messages });
+    this.#refresh();
+    remember(id);
+    this.set({ phase: "ready" });
+  }
+
+  async #open(): Promise<void> {
+    const { id, source, contextWindow } = this.state;
+    this.#format = detectFormat([...source]);
+    const session = await openSession({
+      id,
+      contextWindow,
+      format: this.#format,
+      ...summaryOptions(this.endpoint),
+    });
+    session.on("progress", (progress) => {
+      if (this.state.busy) this.set({ busy: { ...this.state.busy, progress } });
+    });
+    session.on("warning", ({ message }) => this.#say({ from: "note", tone: "error", text: message }));
+    session.on("dataloss", ({ reason }) =>
+      this.#say({ from: "note", tone: "error", text: `Data was lost: ${reason}` }),
+    );
+    this.#session = session;
+    this.set({ usage: session.getContextUsage() });
+  }
+
+  async #close(): Promise<void> {
+    await this.#session?.close();
+    this.#session = undefined;
+    if (this.state.id !== "") release(this.state.id);
+  }
+
+  /** Deletes the session and everything that this page kept about it, then begins again. */
+  async startOver(
+    sourceName = this.state.sourceName,
+    contextWindow = this.state.contextWindow,
+  ): Promise<void> {
+    this.pause();
+    const { id, source, sourceName: current } = this.state;
+    await this.#exclusive(async () => {
+      await this.#session?.delete();
+      await deleteRun(id);
+    }).catch((error: unknown) => this.#fail(error));
+    await this.begin(
+      sourceName,
+      true,
+      sourceName === "own" && current === "own" ? [...source] : undefined,
+      contextWindow,
+    );
+  }
+
+  async setEndpoint(endpoint: Endpoint | undefined): Promise<void> {
+    this.pause();
+    this.endpoint = endpoint;
+    saveEndpoint(endpoint);
+    await this.#exclusive(async () => {
+      await this.#session?.close();
+      await this.#open();
+    }).catch((error: unknown) => this.#fail(error));
+    this.set({});
+  }
+
+  // ---- playing ------------------------------------------------------------------------------------------------
+
+  play(): void {
+    const { phase, cursor, source } = this.state;
+    if (phase !== "ready" || cursor >= source.length) return;
+    this.set({ playing: true, view: undefined });
+    this.#schedule(0);
+  }
+
+  pause(): void {
+    clearTimeout(this.#timer);
+    this.set({ playing: false });
+  }
+
+  setSpeed(speed: number): void {
+    this.set({ speed });
+  }
+
+  /** Looks at an earlier step, or runs ahead to a later one. */
+  async seek(x: number): Promise<void> {
+    const { log, source, cursor } = this.state;
+    if (x <= log.length) return this.set({ view: x === log.length ? undefined : x });
+    this.pause();
+    this.set({ view: undefined });
+    const last = Math.min(source.length, cursor + x - log.length);
+    await this.#exclusive(async () => {
+      while (this.state.cursor < last && !this.state.error) await this.#advance();
+      await this.#save();
+    }).catch((error: unknown) => this.#fail(error));
+  }
+
+  #schedule(delay: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#tick(), delay);
+  }
+
+  async #tick(): Promise<void> {
+    await this.#exclusive(() => this.#advance()).catch((error: unknown) => this.#fail(error));
+    if (!this.state.playing) return;
+    if (this.state.cursor >= this.state.source.length) {
+      this.pause();
+      await this.#save();
+    } else this.#schedule(STEP_MS / this.state.speed);
+  }
+
+  /** One message of the source. Before an answer of the model the context is prepared, as for a real call. */
+  async #advance(): Promise<void> {
+    const { source, cursor } = this.state;
+    const message = source[cursor];
+    if (!message || !this.#session) return;
+    if (kindOf(message) === "assistant" && this.#appended) await this.#prepare();
+    await this.#append(message, { source: cursor });
+    this.set({ cursor: cursor + 1 });
+    if (performance.now() - this.#saved > 400) await this.#save();
+  }
+
+  async #append(message: Message, entry: LogEntry): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    await session.append(message);
+    this.#entries.push(entry);
+    this.#appended = true;
+    const { log, context, weights } = this.state;
+    this.set({
+      log: [...log, message],
+      context: [...context, message],
+      weights: [...weights, this.#weigh(message)],
+    });
+    this.#refresh();
+    this.#sample();
+  }
+
+  async #prepare(): Promise<Message[]> {
+    const session = this.#session;
+    if (!session) return [];
+    const before = [...this.state.context];
+    const tokensBefore = session.getContextUsage().usedTokens;
+    const started = performance.now();
+    const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
+    this.#appended = false;
+    this.set({ context: prepared.messages });
+    if (prepared.edits.length > 0) {
+      await this.#record({
+        before,
+        tokensBefore,
+        edits: prepared.edits,
+        result: prepared.result,
+        started,
+        manual: false,
+      });
+    }
+    if (prepared.result?.success === false) {
+      this.#say({
+        from: "note",
+        tone: "error",
+        text: `A summary failed, the history is unchanged: ${prepared.result.error?.message ?? prepared.result.reason ?? ""}`,
+      });
+    }
+    return prepared.messages;
+  }
+
+  // ---- what happened ------------------------------------------------------------------------------------------
+
+  async #record(change: {
+    before: Message[];
+    tokensBefore: number;
+    edits: Edit[];
+    result: CompactionResult | undefined;
+    started: number;
+    manual: boolean;
+  }): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    this.#refresh();
+    const { log, context, compactions, ledger, usage, id } = this.state;
+    const { result } = change;
+    const summarised = result?.success === true && result.freedTokens > 0;
+    const compaction: Compaction = {
+      number: compactions.length + 1,
+      x: log.length,
+      kind: summarised ? "summary" : "offload",
+      manual: change.manual,
+      before: change.before,
+      after: [...context],
+      tokensBefore: change.tokensBefore,
+      tokensAfter: usage?.usedTokens ?? 0,
+      edits: change.edits,
+      deleted: result?.deletedFiles ?? [],
+      llmCalls: result?.llmCalls ?? 0,
+      durationMs: performance.now() - change.started,
+      ledger: [...ledger],
+      problems: validateHistory([...context], this.#format ? { format: this.#format } : {}).problems.length,
+      ...(result?.summary === undefined ? {} : { summary: result.summary }),
+      ...(result?.reason === undefined ? {} : { reason: result.reason }),
+    };
+    this.set({ compactions: [...compactions, compaction], offloads: this.#offloads(compaction) });
+    this.#sample();
+    await saveCompaction(id, compaction);
+    await this.#save();
+  }
+
+  /** References stand in the messages, several in one perhaps; what was summarised since is named by the ledger. */
+  #offloads({ after, deleted, ledger, x }: Compaction): Offload[] {
+    const { log, offloads } = this.state;
+    const known = new Map(offloads.map((offload) => [offload.ref, offload]));
+    const answers = new Map(
+      log.flatMap((message, index) => answersOf(message).map((id) => [id, index] as const)),
+    );
+    const named = ledger.flatMap(({ ref, index }) =>
+      ref ? [{ ref, callId: answersOf(log[index] ?? {})[0] ?? "" }] : [],
+    );
+    const hashes = new Map(ledger.map(({ ref, sha256 }) => [ref, sha256]));
+    for (const { ref, callId } of [...after.flatMap(referencesOf), ...named]) {
+      const index = answers.get(callId);
+      if (index === undefined || known.has(ref)) continue;
+      const sha256 = hashes.get(ref);
+      known.set(ref, { ref, index, callId, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
+    }
+    return [...known.values()].map((offload) =>
+      deleted.includes(offload.ref) ? { ...offload, retired: true } : offload,
+    );
+  }
+
+  #refresh(): void {
+    if (this.#session) this.set({ usage: this.#session.getContextUsage(), ledger: this.#session.explain() });
+  }
+
+  #sample(): void {
+    const { usage, log, weights, samples, overflowAt, contextWindow } = this.state;
+    if (!usage) return;
+    const without = weights.reduce((sum, weight) => sum + weight, 0);
+    const sample: Sample = {
+      x: log.length,
+      used: usage.usedTokens,
+      without,
+      threshold: usage.threshold,
+      max: usage.maxTokens,
+      categories: usage.categories
+        .filter(({ kind }) => kind === "used")
+        .map(({ name, tokens }) => ({ name, tokens })),
+    };
+    this.set({
+      samples: [...samples, sample],
+      overflowAt: overflowAt ?? (without > contextWindow ? log.length : undefined),
+    });
+  }
+
+  /** The text of an offload, read back from the session. */
+  async readOffload(ref: string): Promise<string> {
+    if (!this.#session) throw new Error("The session is not open.");
+    return this.#session.read(ref);
+  }
+
+  // ---- chat ---------------------------------------------------------------------------------------------------
+
+  async send(text: string): Promise<void> {
+    const command = parseCommand(text);
+    this.pause();
+    this.#say({ from: command ? "command" : "user", text });
+    await this.#exclusive(async () => {
+      const session = this.#session;
+      if (!session) return;
+      if (!command) return this.#ask(text);
+      if (command.name === "context") this.#refresh();
+      const answer = await runCommand(command, {
+        getContextUsage: () => session.getContextUsage(),
+        compact: (options) => this.#compact(session, options),
+      });
+      this.#say({ from: "note", tone: answer.tone, text: answer.text });
+    }).catch((error: unknown) => this.#say({ from: "note", tone: "error", text: describe(error) }));
+    await this.#save();
+  }
+
+  async #compact(session: Session, options: { instructions?: string }): Promise<CompactionResult> {
+    const before = [...this.state.context];
+    const tokensBefore = session.getContextUsage().usedTokens;
+    const started = performance.now();
+    const result = await this.#working("Compacting", (signal) => session.compact({ ...options, signal }));
+    if (result.success && result.freedTokens > 0) {
+      this.set({ context: result.messages });
+      await this.#record({ before, tokensBefore, edits: result.appliedEdits, result, started, manual: true });
+    }
+    return result;
+  }
+
+  async #ask(text: string): Promise<void> {
+    const { endpoint } = this;
+    const format = this.#format;
+    if (!endpoint) return this.#say({ from: "info", text: NO_ENDPOINT });
+    if ((endpoint.kind === "anthropic") !== (format === "anthropic")) {
+      return this.#say({
+        from: "info",
+        text: `This conversation is in the ${format} format, the endpoint speaks ${endpoint.kind}. It can write summaries, but not answer here.`,
+      });
+    }
+    while (isExchangeOpen(this.state.log) && this.state.cursor < this.state.source.length)
+      await this.#advance();
+    await this.#append({ role: "user", content: text }, { own: { role: "user", content: text } });
+    const messages = await this.#prepare();
+    const reply = await this.#working("Waiting for the model", (signal) =>
+      callModel(endpoint, { messages, maxTokens: 1_024 }, signal),
+    );
+    const message = { role: "assistant", content: reply };
+    await this.#append(message, { own: message });
+    this.#say({ from: "model", text: reply });
+  }
+
+  #weigh(message: Message): number {
+    return estimateTokens([message], this.#format ? { format: this.#format } : {});
+  }
+
+  #say(item: ChatItem): void {
+    this.set({ chat: [...this.state.chat, item] });
+  }
+
+  // ---- plumbing -----------------------------------------------------------------------------------------------
+
+  abort(): void {
+    this.#abort?.abort();
+  }
+
+  async #working<T>(label: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#abort = new AbortController();
+    this.set({ busy: { label, progress: undefined } });
+    try {
+      return await work(this.#abort.signal);
+    } finally {
+      this.set({ busy: undefined });
+    }
+  }
+
+  /** Steps, commands and seeks wait for each other. */
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#queue.then(work, work);
+    this.#queue = next.catch(() => undefined);
+    return next;
+  }
+
+  async #save(): Promise<void> {
+    const { id, sourceName, contextWindow, source, samples, offloads, chat, overflowAt } = this.state;
+    if (id === "") return;
+    this.#saved = performance.now();
+    await saveRun(id, {
+      sourceName,
+      contextWindow,
+      entries: [...this.#entries],
+      samples: [...samples],
+      offloads: [...offloads],
+      chat: [...chat],
+      ...(sourceName === "own" ? { messages: [...source] } : {}),
+      ...(overflowAt === undefined ? {} : { overflowAt }),
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.pause();
+    if (CompactionError.isInstance(error) && error.code === "aborted") {
+      return this.#say({ from: "info", text: "Stopped. The history is unchanged; the run is paused." });
+    }
+    const message = describe(error);
+    if (this.state.phase === "ready") this.#say({ from: "note", tone: "error", text: message });
+    this.set(this.state.phase === "ready" ? { error: message } : { phase: "failed", error: message });
+  }
+
+  dismissError(): void {
+    this.set({ error: undefined });
+  }
+}
+
+const NO_ENDPOINT =
+  "There is no model behind this page. The recorded run plays without one, and the commands work: try /context or /compact.\n" +
+  "To chat, add your own endpoint under “Model”. The key stays in this tab and is forgotten when you close it.";
+
+async function recorded(name: SourceName): Promise<Message[]> {
+  const response = await fetch(
+    `${import.meta.env.BASE_URL}transcripts/${name === "own" ? "invoicing-run" : name}.json`,
+  );
+  if (!response.ok) throw new Error(`The recorded run could not be loaded (${response.status}).`);
+  return (await response.json()) as Message[];
+}
