@@ -177,9 +177,12 @@ fn a_failed_append_settles_nothing() {
 #[test]
 fn a_format_that_settles_in_a_race_is_kept() {
     let mut desk = Desk::new(json!({}));
+    // Both formats admit this block; they count it differently.
+    let thought = json!({ "type": "thinking", "thinking": "a thought of some length, to be counted" });
+    let answer = json!({ "role": "assistant", "content": [thought, { "type": "text", "text": "so" }] });
     desk.append(&[user("plain")]);
     let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
-    other.append(&[assistant("from the other tab")]);
+    other.append(&[body(&answer)]);
     desk.append(&turn(Format::Anthropic, 0, 20));
     let again = Desk::over(Rc::clone(&desk.memory), "c", json!({}));
     assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
