@@ -130,7 +130,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id)),
+      run((engine) => engine.Session.open(options, id, this.#store.caps.maxBatchOps)),
       { ...this.#host, signal: this.#options.signal },
     );
     this.#handle = opened.handle;

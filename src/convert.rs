@@ -127,6 +127,7 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&options, "limit", scan.limit as f64);
             set(&options, "maxBytes", scan.max_bytes as f64);
             set(&options, "reverse", scan.reverse);
+            set(&options, "keysOnly", scan.keys_only);
             set(&object, "options", options);
             "scan"
         }

@@ -17,8 +17,9 @@ pub struct Session {
 #[wasm_bindgen]
 impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
-    pub fn open(given: JsValue, id: Option<String>) -> Thrown<Operation> {
-        Ok(Operation::new(CoreSession::open(settings(given)?, id), |(core, opened)| {
+    /// `max_batch_ops` is the most that the store takes in one batch.
+    pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
+        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), |(core, opened)| {
             let object = to_js(opened)?;
             let handle = JsValue::from(Session { core: core.clone() });
             Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;

@@ -161,7 +161,7 @@ fn session(transcript: &Transcript, cut: usize, scripted: bool, counts: &mut Cou
     options["format"] = json!(format.as_str());
     options["fallback"] = json!("extractive");
     let settings = settings(options);
-    let (session, _) = host.run(Session::open(Rc::clone(&settings), Some(id.clone()))).unwrap();
+    let (session, _) = host.run(Session::open(Rc::clone(&settings), Some(id.clone()), 10_000)).unwrap();
     let half = (cut / 2).max(1);
     for part in [&bodies[..half], &bodies[half..cut]] {
         host.run(session.append(part.to_vec())).unwrap_or_else(|error| panic!("{id} at {cut}: {error}"));

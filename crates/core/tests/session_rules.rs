@@ -406,7 +406,7 @@ fn sessions_see_nothing_of_each_other() {
     desk.prepare();
     let reference = desk.session.explain().unwrap()[2].reference.clone().unwrap();
     let mut host = Host::new(Rc::clone(&desk.memory) as _, "other");
-    let (other, opened) = host.run(Session::open(settings(json!({})), Some("t".into()))).unwrap();
+    let (other, opened) = host.run(Session::open(settings(json!({})), Some("t".into()), 10_000)).unwrap();
     assert_eq!(opened.messages, 0);
     assert_eq!(host.run(other.read(reference.clone(), 0, None)).unwrap_err().code, Code::NotFound);
     host.run(other.append(vec![user("mine")])).unwrap();

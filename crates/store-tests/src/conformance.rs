@@ -65,7 +65,14 @@ fn refused(store: &dyn Store, batch: &Batch, code: Code) {
 }
 
 fn scan(prefix: &[&str]) -> Scan {
-    Scan { prefix: key(prefix), after: None, limit: 1_000, max_bytes: 1 << 20, reverse: false }
+    Scan {
+        prefix: key(prefix),
+        after: None,
+        limit: 1_000,
+        max_bytes: 1 << 20,
+        reverse: false,
+        keys_only: false,
+    }
 }
 
 fn keys(store: &dyn Store, scan: &Scan) -> Vec<String> {

@@ -183,7 +183,7 @@ impl World {
     fn begin(&mut self, tab: usize) -> Result<(), String> {
         let beside = !self.tabs[tab].tasks.is_empty();
         let Some(session) = self.tabs[tab].session.clone() else {
-            let machine = Session::open(Rc::clone(&self.settings), Some(ID.into()));
+            let machine = Session::open(Rc::clone(&self.settings), Some(ID.into()), 10_000);
             let opened = |(session, _): (Session, Opened)| Outcome::Opened(session);
             return self.start(tab, Asked::Open, Box::new(Mapped(machine, opened)));
         };

@@ -5,7 +5,7 @@ use super::batch::{Key, KeyPart, keys};
 use super::context::{Context, Offload, Origin};
 use super::offloads;
 use super::operations::Session;
-use super::record::{self, Kind, SessionRow, Unread, ViewRow};
+use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
 use super::{conserve_origins, ids};
 use crate::error::{Code, Error, Result};
 use crate::wire::{self, Format};
@@ -50,20 +50,16 @@ pub fn look(session: &Session) -> Result<Look> {
 ///
 /// Errors: [`Code::StoreCorrupt`] with the first invariant that does not hold (`I1` …).
 pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
-    let sid = ids::id(&[b"sid", id.as_bytes()]);
     let rows: BTreeMap<&Key, &[u8]> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
+    let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
+    let NameRow { sid, .. } = record::decode(name, "session's name")?;
     let own = KeyPart::Text(sid.clone());
     let mine = |table: &str| {
         let table = KeyPart::Text(table.into());
         rows.keys().filter(|key| key.0.first() == Some(&table) && key.0.get(1) == Some(&own)).count() as u64
     };
     let Some(row) = rows.get(&keys::session(&sid)) else {
-        let empty = keys::TABLES.iter().all(|table| mine(table) == 0);
-        return if empty {
-            Ok(Audit::default())
-        } else {
-            broken("I1", "rows of a session that does not exist")
-        };
+        return broken("I1", "a name of a session that does not exist");
     };
     let row: SessionRow = record::decode(row, "session")?;
     let messages = log(&sid, &row, &rows)?;

@@ -53,6 +53,7 @@ pub struct Batch {
 
 /// The tables (`storage.md` §5.1). `sid` and `blob` are 128-bit ids in base32.
 pub mod keys {
+    use super::super::ids;
     use super::{Key, KeyPart};
 
     fn key(table: &str, sid: &str) -> Vec<KeyPart> {
@@ -62,6 +63,11 @@ pub mod keys {
     fn with(mut parts: Vec<KeyPart>, part: KeyPart) -> Vec<KeyPart> {
         parts.push(part);
         parts
+    }
+
+    /// Which session the app's name `id` stands for.
+    pub fn name(id: &str) -> Key {
+        Key(with(key("meta", "session"), KeyPart::Text(ids::id(&[b"name", id.as_bytes()]))))
     }
 
     /// The one row of a session that changes.

@@ -1,5 +1,6 @@
 //! Sessions: the log, the views over it, and the operations of the public API.
 
+mod append;
 pub mod audit;
 pub mod batch;
 mod context;

@@ -1,25 +1,22 @@
 //! The operations of a session, each a [`Machine`] for the host to drive. Hosts queue them: one at a time, except that
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
-use super::batch::{Batch, Durability, keys};
-use super::context::{Item, Origin, Place, Size};
+use super::append::{Given, append};
+use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
 use super::ledger::{LedgerEntry, ledger};
-use super::state::{Settled, State, measure, size_of};
-use super::stored::{Attempt, RACES, conflict};
+use super::state::State;
+use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
-use crate::step::{Effect, Io, Level, Machine, Notice, Scan, Whose};
-use crate::wire::{self, Author, Evidence, Format, Repaired};
+use crate::step::{Effect, Io, Level, Machine, Notice, Whose};
+use crate::wire::{self, Author, Format, Repaired};
 use serde::Serialize;
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
-
-/// Messages of one batch. A call with more is written in several, each of which is whole.
-const BATCH: usize = 4_000;
 
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
@@ -106,15 +103,20 @@ pub struct Compacted {
 }
 
 impl Session {
-    /// Opens the session that the app calls `id`, or begins it; with no id, begins one.
-    pub fn open(settings: Rc<Settings>, id: Option<String>) -> Machine<(Session, Opened)> {
-        Machine::new(|io| async move {
+    /// Opens the session that the app calls `id`, or begins it; with no id, begins one. `max_batch_ops` is the most
+    /// that the store takes in one batch.
+    pub fn open(
+        settings: Rc<Settings>,
+        id: Option<String>,
+        max_batch_ops: usize,
+    ) -> Machine<(Session, Opened)> {
+        Machine::new(move |io| async move {
             let secret = io.new_id().await?;
             let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
-            let sid = ids::id(&[b"sid", id.as_bytes()]);
             let now = io.now().await?;
-            let mut state = State::new(sid, id, secret, settings, now);
-            state.load(&io).await?;
+            let mut state = State::new(id, secret, settings, now);
+            state.max_batch_ops = max_batch_ops;
+            state.open(&io).await?;
             let opened =
                 Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
             Ok((Session { slot: Slot::new(state) }, opened))
@@ -142,7 +144,7 @@ impl Session {
 
     async fn once(io: &Io, settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Result<Session> {
         let secret = io.new_id().await?;
-        let mut state = State::new(String::new(), String::new(), secret, settings, 0);
+        let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
         let session = Session { slot: Slot::new(state) };
         let held = session.slot.take()?;
@@ -242,27 +244,12 @@ impl Session {
         })
     }
 
-    /// Removes everything that the session stored, in one batch.
+    /// Removes everything that the session stored.
     pub fn delete(&self) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let sid = slot.look(|state| state.sid.clone())?;
-            let mut deletes = Vec::new();
-            for table in keys::TABLES {
-                let mut after = None;
-                loop {
-                    let prefix = keys::all(table, &sid);
-                    let scan = Scan { prefix, after, limit: 1_000, max_bytes: 4 << 20, reverse: false };
-                    let entries = io.scan(scan).await?;
-                    let Some((last, _)) = entries.last() else { break };
-                    after = Some(last.clone());
-                    deletes.extend(entries.into_iter().map(|(key, _)| key));
-                }
-            }
-            if !deletes.is_empty() {
-                let (expect, puts) = (Vec::new(), Vec::new());
-                io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await?;
-            }
+            let held = slot.take()?;
+            held.delete(&io).await?;
             slot.close();
             Ok(())
         })
@@ -315,104 +302,6 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
         state.row.pending_step = false;
         state.row.steps += 1;
     }
-}
-
-/// Where messages on their way into the log stand in what the app handed over.
-#[derive(Debug, Clone, Copy, Default)]
-struct Given {
-    /// Index of the first in the app's array, for errors.
-    first: usize,
-    /// Index of the first among the bodies of this operation.
-    nth: usize,
-    /// Nothing more is written once someone else wrote first.
-    guarded: bool,
-    /// How often someone else wrote first so far.
-    races: usize,
-}
-
-/// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
-/// because someone else wrote first.
-async fn append(io: &Io, held: &Held, bodies: &[Rc<str>], given: Given) -> Result<(Vec<Place>, bool)> {
-    let mut places = Vec::with_capacity(bodies.len());
-    if bodies.is_empty() {
-        return Ok((places, false));
-    }
-    let mut settled = settle_format(io, held, bodies, given.first).await?;
-    let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
-    let mut races = given.races;
-    let mut written = 0;
-    while written < bodies.len() {
-        let batch_id = io.new_id().await?;
-        loop {
-            let batch = measured.iter().skip(written).take(BATCH).cloned().collect::<Vec<_>>();
-            match held.append(io, &mut settled, &batch, &batch_id, races).await? {
-                Attempt::Written(more) => {
-                    written += more.len();
-                    places.extend(more);
-                    break;
-                }
-                Attempt::Raced if given.guarded => return Ok((places, true)),
-                Attempt::Raced if races == RACES => return Err(conflict()),
-                Attempt::Raced => races += 1,
-            }
-            let format = settled.format;
-            settled = settle_format(io, held, bodies, given.first).await?;
-            if settled.format != format {
-                measured = measure_all(io, held, settled.format, bodies, given).await?;
-            }
-        }
-    }
-    Ok((places, false))
-}
-
-async fn measure_all(
-    io: &Io,
-    held: &Held,
-    format: Format,
-    bodies: &[Rc<str>],
-    given: Given,
-) -> Result<Vec<(Rc<str>, Size)>> {
-    let settings = held.settings();
-    let mut measured = Vec::with_capacity(bodies.len());
-    for (nth, body) in bodies.iter().enumerate() {
-        let mut size = {
-            let value = wire::parse(given.first + nth, body)?;
-            size_of(&settings, &format.wire().read(given.first + nth, &value)?)
-        };
-        if settings.app_counts {
-            size.tokens = io.count(Whose::New(given.nth + nth), body).await?;
-        }
-        measured.push((Rc::clone(body), size));
-    }
-    Ok(measured)
-}
-
-/// The format, decided as soon as a message says it. Until then plain roles and texts are read as OpenAI chat.
-async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
-    if let Some(format) = held.state().row.format {
-        return Ok(Settled { format, sure: true, context: None });
-    }
-    let before: Vec<Item> = held.context().items().to_vec();
-    let (format, sure) = {
-        let known = before.iter().map(|item| wire::parse(0, &item.body));
-        let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
-        let values = known.chain(new).collect::<Result<Vec<_>>>()?;
-        let format = wire::detect(&values).map_err(|error| {
-            // The caller counts from the first of its own messages.
-            Error { index: error.index.map(|index| index.saturating_sub(before.len()) + first), ..error }
-        })?;
-        (format, format.wire().evidence(&values) == Evidence::Certain)
-    };
-    let mut context = None;
-    if sure && format != held.format() {
-        let mut items = Vec::with_capacity(before.len());
-        for item in before {
-            let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
-            items.push(Item { size, ..item });
-        }
-        context = Some(items.into_iter().collect());
-    }
-    Ok(Settled { format, sure, context })
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.

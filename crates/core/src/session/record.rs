@@ -49,6 +49,20 @@ pub(crate) struct SessionRow {
     pub updated_at: u64,
 }
 
+/// Which session has a name. Written with the first messages, removed with the last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NameRow {
+    /// [`SCHEMA`].
+    pub v: u32,
+    /// The app's own name for the session.
+    pub id: String,
+    /// Names the session's rows.
+    pub sid: String,
+    /// The session is being deleted: its rows go, and then the name is free.
+    #[serde(default)]
+    pub deleted: bool,
+}
+
 /// Kinds of log row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

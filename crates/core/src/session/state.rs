@@ -5,7 +5,7 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
-use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, ViewRow};
+use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -18,7 +18,8 @@ use std::rc::Rc;
 /// A session in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
-    /// Names the session's rows.
+    /// Names the session's rows. Drawn anew when a session begins, so that nothing of a deleted one under the same name
+    /// can be taken for it.
     pub(crate) sid: String,
     /// The row as it was last read or written.
     pub(crate) row: SessionRow,
@@ -30,6 +31,10 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
+    /// Formats that no message so far speaks against; only as long as none is sure.
+    pub(crate) plausible: Vec<Format>,
+    /// The most that the store takes in one batch.
+    pub(crate) max_batch_ops: usize,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -38,6 +43,8 @@ pub(crate) struct Settled {
     pub(crate) format: Format,
     /// Some message says it.
     pub(crate) sure: bool,
+    /// Formats that nothing speaks against, as long as none is sure.
+    pub(crate) plausible: Vec<Format>,
     /// The context measured in it, where the session was read in another one so far.
     pub(crate) context: Option<Context>,
 }
@@ -71,7 +78,8 @@ struct ViewNote<'a> {
 
 impl State {
     /// A session that is nowhere but in memory.
-    pub(crate) fn new(sid: String, id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
+    pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
+        let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,
@@ -90,12 +98,21 @@ impl State {
             created_at: now,
             updated_at: now,
         };
-        State { sid, row, context: Context::default(), settings, durable: true, fixed_tokens: 0 }
+        State {
+            sid,
+            row,
+            context: Context::default(),
+            settings,
+            durable: true,
+            fixed_tokens: 0,
+            plausible: Format::ALL.to_vec(),
+            max_batch_ops: usize::MAX,
+        }
     }
 
-    /// The messages' format; OpenAI chat as long as they could be of several.
+    /// The messages' format; the first that they could be in, as long as none is sure.
     pub(crate) fn format(&self) -> Format {
-        self.row.format.unwrap_or(Format::OpenaiChat)
+        self.row.format.or(self.plausible.first().copied()).unwrap_or(Format::OpenaiChat)
     }
 
     /// All tokens of the next prompt.
@@ -110,7 +127,14 @@ impl State {
 
     fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
         puts.push((keys::session(&self.sid), record::encode(row)?));
-        let expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
+        let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
+        if self.row.ver == 0 {
+            // The first commit takes the name.
+            let name = keys::name(&self.row.id);
+            let row = NameRow { v: SCHEMA, id: self.row.id.clone(), sid: self.sid.clone(), deleted: false };
+            puts.push((name.clone(), record::encode(&row)?));
+            expect.push((name, None));
+        }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
     }
 
@@ -173,13 +197,19 @@ impl State {
     }
 
     /// The batch that changes the context (T3) and the row after it: view, log row, offloads, job and pointer.
-    pub(crate) fn change_batch(&self, change: &Change, now: u64) -> Result<(Batch, SessionRow)> {
+    /// `commit_id` is new for every change, so that two that are alike are told apart.
+    pub(crate) fn change_batch(
+        &self,
+        change: &Change,
+        commit_id: &str,
+        now: u64,
+    ) -> Result<(Batch, SessionRow)> {
         let mut row = self.next_row(now);
         row.generation += 1;
         let generation = row.generation;
         let note = ViewNote { view: generation, rung: &change.cause.rung };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
-        let id = format!("view_{}", ids::id(&[row.head.as_bytes(), &generation.to_le_bytes()]));
+        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
         let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
         row.tail_from = row.next_seq;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
@@ -223,7 +253,8 @@ impl State {
     }
 
     /// The batch that notes that a summary is being asked for (T2). Advisory: nothing depends on it.
-    pub(crate) fn job_batch(&self, job: &str, now: u64, lease_ms: u64) -> Result<Batch> {
+    /// It also writes the session's row, and with it when the attempt was made (`S1.4`).
+    pub(crate) fn job_batch(&self, job: &str, now: u64, lease_ms: u64) -> Result<(Batch, SessionRow)> {
         let prepared = JobRow::Prepared {
             v: SCHEMA,
             base_generation: self.row.generation,
@@ -232,12 +263,9 @@ impl State {
             at: now,
             lease: now.saturating_add(lease_ms),
         };
-        Ok(Batch {
-            expect: Vec::new(),
-            puts: vec![(keys::job(&self.sid, job), record::encode(&prepared)?)],
-            deletes: Vec::new(),
-            durability: Durability::Relaxed,
-        })
+        let row = self.next_row(now);
+        let batch = self.batch(&row, vec![(keys::job(&self.sid, job), record::encode(&prepared)?)])?;
+        Ok((Batch { durability: Durability::Relaxed, ..batch }, row))
     }
 }
 

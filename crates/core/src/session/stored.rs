@@ -1,13 +1,14 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::batch::keys;
+use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Item, Origin, Place, Size};
 use super::held::Held;
 use super::ledger;
-use super::record::{self, Kind, SessionRow, Unread, ViewRow};
+use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Settled, State, measure, record_id};
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Scan};
+use crate::step::{Io, Level, Scan};
+use crate::wire::{self, Evidence, Format};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -28,8 +29,23 @@ pub(crate) enum Attempt {
 }
 
 impl State {
-    /// Reads the session from the store; false when it is not there.
-    pub(crate) async fn load(&mut self, io: &Io) -> Result<bool> {
+    /// Reads the session that has this one's name, when there is one.
+    pub(crate) async fn open(&mut self, io: &Io) -> Result<()> {
+        if let Some(name) = name_row(io, &self.row.id).await? {
+            if name.deleted {
+                // Someone was stopped half-way through removing it.
+                return sweep(io, &name.sid, &self.row.id, self.max_batch_ops).await;
+            }
+            self.sid = name.sid;
+            if !self.load(io).await? {
+                return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the session with this one's rows; false when it is not there.
+    async fn load(&mut self, io: &Io) -> Result<bool> {
         let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
         let clash = |format| self.settings.format.filter(|given| *given != format);
         if let Some(format) = row.format
@@ -40,6 +56,9 @@ impl State {
         let mut unread = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
+        self.plausible = Format::ALL.to_vec();
+        let texts: Vec<&Rc<str>> = unread.iter().filter_map(|(_, body)| body.as_ref()).collect();
+        self.judge(&texts)?;
         self.context = self.items(io, unread).await?.into_iter().collect();
         ledger::conserve(self.context.items(), self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
@@ -50,6 +69,15 @@ impl State {
     fn adopt(&mut self, row: SessionRow) {
         self.row = row;
         self.row.format = self.row.format.or(self.settings.format);
+    }
+
+    /// Rules out the formats that these messages speak against.
+    fn judge(&mut self, bodies: &[&Rc<str>]) -> Result<()> {
+        if self.row.format.is_none() {
+            let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+            self.plausible.retain(|format| format.wire().evidence(&values) != Evidence::Against);
+        }
+        Ok(())
     }
 
     /// Items with their bodies and sizes.
@@ -67,9 +95,14 @@ impl Held {
     /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
     async fn refresh(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
-        let Some(row) = session_row(io, &copy.sid).await? else {
-            return if copy.row.ver == 0 { Ok(false) } else { Err(deleted()) };
-        };
+        if copy.row.ver == 0 {
+            // Nothing is ours yet: someone else may have taken the name.
+            copy.open(io).await?;
+            let moved = copy.row.generation > 0;
+            *self.state_mut() = copy;
+            return Ok(moved);
+        }
+        let Some(row) = session_row(io, &copy.sid).await? else { return Err(deleted()) };
         let moved = row.generation != copy.row.generation;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
@@ -80,6 +113,7 @@ impl Held {
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
             copy.adopt(row);
+            copy.judge(&unread.iter().filter_map(|(_, body)| body.as_ref()).collect::<Vec<_>>())?;
             for item in copy.items(io, unread).await? {
                 copy.context.push(item);
             }
@@ -108,6 +142,7 @@ impl Held {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.row = row;
+                state.plausible = std::mem::take(&mut settled.plausible);
                 if let Some(context) = settled.context.take() {
                     state.context = context;
                 }
@@ -153,6 +188,7 @@ impl Held {
     ///
     /// Errors: [`Code::Conflict`] when someone else changed the context itself.
     pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+        let commit_id = io.new_id().await?;
         for race in 0..=RACES {
             let mut after = self.context().clone();
             after.apply(&change.splices);
@@ -164,7 +200,7 @@ impl Held {
                 return Ok(());
             }
             let now = io.now().await?;
-            let (batch, row) = self.state().change_batch(&change, now)?;
+            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
@@ -198,14 +234,66 @@ impl Held {
         }
     }
 
-    /// Notes that a summary is being asked for (T2).
+    /// Notes that a summary is being asked for (T2). Only a record: what fails here is logged, and the summary goes on.
+    ///
+    /// Errors: [`Code::Conflict`] when the context was changed elsewhere, [`Code::Closed`] when the session is gone.
     pub(crate) async fn begin_job(&self, io: &Io, job: &str, lease_ms: u64) -> Result<()> {
         if !self.state().durable {
             return Ok(());
         }
-        let now = io.now().await?;
-        let batch = self.state().job_batch(job, now, lease_ms)?;
-        io.commit(batch).await
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let (batch, row) = self.state().job_batch(job, now, lease_ms)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().row = row;
+                    return Ok(());
+                }
+                Err(error) if retryable(&error) => {
+                    pause(io, race).await?;
+                    if self.refresh(io).await? {
+                        return Err(conflict());
+                    }
+                }
+                Err(error) if error.code == Code::Aborted => return Err(error),
+                Err(error) => {
+                    io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes everything that the session stored: in one batch where the store takes it, else the session's row first,
+    /// so that nothing can be appended any more, and the rest behind it. [`State::open`] ends what was stopped half-way.
+    pub(crate) async fn delete(&self, io: &Io) -> Result<()> {
+        let (id, sid, most) = {
+            let state = self.state();
+            (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
+        };
+        for race in 0..=RACES {
+            let Some(row) = session_row(io, &sid).await? else { return Ok(()) };
+            let session = keys::session(&sid);
+            let expect = vec![(session.clone(), Some(row.ver))];
+            let mut deletes = rows_of(io, &sid).await?;
+            let whole = deletes.len() + 3 < most;
+            let mut puts = Vec::new();
+            if whole {
+                deletes.push(keys::name(&id));
+            } else {
+                deletes = vec![session];
+                let name = NameRow { v: record::SCHEMA, id: id.clone(), sid: sid.clone(), deleted: true };
+                puts.push((keys::name(&id), record::encode(&name)?));
+            }
+            match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {
+                Ok(()) if whole => return Ok(()),
+                Ok(()) => return sweep(io, &sid, &id, most).await,
+                Err(error) if retryable(&error) => pause(io, race).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
     }
 
     /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
@@ -226,6 +314,46 @@ impl Held {
         let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
         let all = log_items(io, &sid, 0, next).await?;
         Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
+    }
+}
+
+async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+    let values = io.read(vec![keys::name(id)]).await?;
+    match values.into_iter().next().flatten() {
+        Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
+        None => Ok(None),
+    }
+}
+
+/// The keys of all rows of a session.
+async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
+    let mut rows = Vec::new();
+    for table in keys::TABLES {
+        let mut after = None;
+        loop {
+            let prefix = keys::all(table, sid);
+            let scan = Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only: true };
+            let entries = io.scan(scan).await?;
+            let Some((last, _)) = entries.last() else { break };
+            after = Some(last.clone());
+            rows.extend(entries.into_iter().map(|(key, _)| key));
+        }
+    }
+    Ok(rows)
+}
+
+/// Removes the rows of a session that is deleted already, page by page, and its name last.
+async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
+    let remove =
+        |expect, deletes| Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict };
+    for page in rows_of(io, sid).await?.chunks(most.max(1)) {
+        io.commit(remove(Vec::new(), page.to_vec())).await?;
+    }
+    // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
+    let expect = vec![(keys::name(id), Some(2))];
+    match io.commit(remove(expect, vec![keys::name(id)])).await {
+        Err(error) if error.code != Code::Conflict => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -263,6 +391,7 @@ async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>
             limit: (to - next).min(1_000) as usize,
             max_bytes: PAGE,
             reverse: false,
+            keys_only: false,
         };
         let before = next;
         for (_, bytes) in io.scan(scan).await? {

@@ -94,6 +94,8 @@ pub struct Scan {
     pub max_bytes: usize,
     /// From the end.
     pub reverse: bool,
+    /// Only the keys are wanted.
+    pub keys_only: bool,
 }
 
 /// What a summary is for.
@@ -178,14 +180,6 @@ pub enum Notice {
         code: Code,
         /// What happened and what to do.
         message: String,
-    },
-    /// The platform removed data that had been acknowledged.
-    Dataloss {
-        /// What is missing.
-        reason: String,
-        /// Messages that are gone, when that is known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lost_records: Option<u64>,
     },
 }
 

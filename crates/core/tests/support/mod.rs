@@ -45,7 +45,7 @@ impl Desk {
     pub fn over(memory: Rc<MemoryStore>, name: &str, over: Value) -> Desk {
         let mut host = Host::new(Rc::clone(&memory) as _, name);
         host.summarise = Box::new(|_, _| summary(SUMMARY));
-        let (session, _) = host.run(Session::open(settings(over), Some("s".into()))).unwrap();
+        let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
         Desk { memory, host, session }
     }
 

@@ -1,0 +1,156 @@
+//! Messages on their way into the log: their format, their sizes, their batches.
+
+use super::context::{Item, Place, Size};
+use super::held::Held;
+use super::state::{Settled, measure, size_of};
+use super::stored::{Attempt, RACES, conflict};
+use crate::error::{Code, Error, Result};
+use crate::step::{Io, Whose};
+use crate::wire::{self, Evidence, Format};
+use serde_json_borrow::Value;
+use std::rc::Rc;
+
+/// Where messages on their way into the log stand in what the app handed over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given {
+    /// Index of the first in the app's array, for errors.
+    pub(crate) first: usize,
+    /// Index of the first among the bodies of this operation.
+    pub(crate) nth: usize,
+    /// Nothing more is written once someone else wrote first.
+    pub(crate) guarded: bool,
+    /// How often someone else wrote first so far.
+    pub(crate) races: usize,
+}
+
+/// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
+/// because someone else wrote first.
+pub(crate) async fn append(
+    io: &Io,
+    held: &Held,
+    bodies: &[Rc<str>],
+    given: Given,
+) -> Result<(Vec<Place>, bool)> {
+    let mut places = Vec::with_capacity(bodies.len());
+    if bodies.is_empty() {
+        return Ok((places, false));
+    }
+    let mut settled = settle_format(io, held, bodies, given.first).await?;
+    let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
+    let mut races = given.races;
+    let mut written = 0;
+    // Log rows, and the rows of the session beside them.
+    let most = held.state().max_batch_ops.saturating_sub(4).max(1);
+    while written < bodies.len() {
+        let batch_id = io.new_id().await?;
+        loop {
+            let batch = measured.iter().skip(written).take(most).cloned().collect::<Vec<_>>();
+            let attempt = held.append(io, &mut settled, &batch, &batch_id, races).await;
+            match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
+                Attempt::Written(more) => {
+                    written += more.len();
+                    places.extend(more);
+                    break;
+                }
+                Attempt::Raced if given.guarded => return Ok((places, true)),
+                Attempt::Raced if races == RACES => return Err(conflict()),
+                Attempt::Raced => races += 1,
+            }
+            let format = settled.format;
+            settled = settle_format(io, held, bodies, given.first).await?;
+            if settled.format != format {
+                measured = measure_all(io, held, settled.format, bodies, given).await?;
+            }
+        }
+    }
+    Ok((places, false))
+}
+
+async fn measure_all(
+    io: &Io,
+    held: &Held,
+    format: Format,
+    bodies: &[Rc<str>],
+    given: Given,
+) -> Result<Vec<(Rc<str>, Size)>> {
+    let settings = held.settings();
+    let mut measured = Vec::with_capacity(bodies.len());
+    for (nth, body) in bodies.iter().enumerate() {
+        let mut size = {
+            let value = wire::parse(given.first + nth, body)?;
+            size_of(&settings, &format.wire().read(given.first + nth, &value)?)
+        };
+        if settings.app_counts {
+            size.tokens = io.count(Whose::New(given.nth + nth), body).await?;
+        }
+        measured.push((Rc::clone(body), size));
+    }
+    Ok(measured)
+}
+
+/// A call with more messages than one batch holds is written in several, each of which is whole.
+fn half_way(mut error: Error, written: usize, of: usize) -> Error {
+    if written > 0 {
+        error.message = format!(
+            "the first {written} of {of} messages were appended, the others were not: append those, or sync the whole \
+             history; {}",
+            error.message
+        );
+    }
+    error
+}
+
+/// The format, decided as soon as a message says it; until then the first that nothing speaks against. Only the new
+/// messages are judged, and the context is read again only when the format changes.
+async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
+    if let Some(format) = held.state().row.format {
+        return Ok(Settled { format, sure: true, plausible: Vec::new(), context: None });
+    }
+    let (format, sure, plausible) = {
+        let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
+        let values = new.collect::<Result<Vec<_>>>()?;
+        let so_far = held.state().plausible.clone();
+        let rated: Vec<(Format, Evidence)> =
+            so_far.iter().map(|format| (*format, format.wire().evidence(&values))).collect();
+        let certain: Vec<Format> = rated
+            .iter()
+            .filter(|(_, evidence)| *evidence == Evidence::Certain)
+            .map(|(format, _)| *format)
+            .collect();
+        let plausible: Vec<Format> = rated
+            .iter()
+            .filter(|(_, evidence)| *evidence != Evidence::Against)
+            .map(|(format, _)| *format)
+            .collect();
+        match (certain.as_slice(), plausible.first()) {
+            ([format], _) => (*format, true, plausible),
+            ([], Some(format)) => (*format, false, plausible),
+            _ => return Err(no_format(&values, first)),
+        }
+    };
+    let mut context = None;
+    if format != held.format() {
+        let before: Vec<Item> = held.context().items().to_vec();
+        let mut items = Vec::with_capacity(before.len());
+        for item in before {
+            let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
+            items.push(Item { size, ..item });
+        }
+        context = Some(items.into_iter().collect());
+    }
+    Ok(Settled { format, sure, plausible, context })
+}
+
+/// Why new messages have no format that the session could be in.
+fn no_format(values: &[Value<'_>], first: usize) -> Error {
+    match wire::detect(values) {
+        Err(error) => Error { index: error.index.map(|index| index + first), ..error },
+        Ok(format) => {
+            let what = format!(
+                "a message in {} cannot follow the earlier messages of this session; pass `format`",
+                format.as_str()
+            );
+            Error { index: Some(first), ..Error::new(Code::UnknownFormat, what) }
+        }
+    }
+}
