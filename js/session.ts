@@ -102,6 +102,8 @@ class LiveSession<M extends Message> implements Session<M> {
   #incoming: readonly M[] = [];
   /** Messages of ours by their text: handed out again as the same objects. */
   #ours = new Map<string, Message>();
+  /** Definitions of the tools of the last `prepare`. */
+  #tools = "";
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
   #handle!: Handle;
   #id = "";
@@ -181,7 +183,7 @@ class LiveSession<M extends Message> implements Session<M> {
         throw invalidOption("trigger", 'must be "auto" or "overflow"');
       }
       const system = this.#systemPrompt();
-      const fixed = [system ?? "", asSent(tools)];
+      const fixed = [system ?? "", (this.#tools = asSent(tools))];
       let thrown = new Map<number, unknown>();
       const { items, usage, edits, result } = await this.#drive<{
         items: Item[];
@@ -217,7 +219,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   plan(): Plan {
-    this.#checkOpen();
+    this.#countFixed();
     return driveSync(
       run(() => this.#handle.plan()),
       this.#host,
@@ -225,7 +227,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   getContextUsage(): ContextUsage {
-    this.#checkOpen();
+    this.#countFixed();
     return run(() => this.#handle.usage()) as ContextUsage;
   }
 
@@ -385,6 +387,16 @@ class LiveSession<M extends Message> implements Session<M> {
     const incoming = whose === "new" ? this.#incoming[at] : undefined;
     // Another tab may have appended some of those that are handed over.
     return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
+  }
+
+  /** Counts the system prompt as it is now, with the tools of the last `prepare`. */
+  #countFixed(): void {
+    this.#checkOpen();
+    const fixed = [this.#systemPrompt() ?? "", this.#tools];
+    driveSync(
+      run(() => this.#handle.countFixed(fixed)),
+      this.#host,
+    );
   }
 
   #systemPrompt(): string | undefined {

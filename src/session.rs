@@ -43,6 +43,12 @@ impl Session {
         Operation::new(self.core.prepare(trigger, fixed), to_js)
     }
 
+    /// Nothing: counts the system prompt and the tools for `usage` and `plan`.
+    #[wasm_bindgen(js_name = countFixed)]
+    pub fn count_fixed(&self, fixed: Vec<String>) -> Operation {
+        Operation::new(self.core.count_fixed(fixed), |()| Ok(JsValue::NULL))
+    }
+
     /// `{ items, result }`.
     pub fn compact(&self, instructions: Option<String>) -> Operation {
         Operation::new(self.core.compact(instructions), to_js)

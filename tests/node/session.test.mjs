@@ -368,3 +368,14 @@ test("delete removes every row of the session and of no other", async () => {
   const anew = await openSession({ store, id: "doomed" });
   assert.deepEqual(anew.explain(), []);
 });
+
+test("usage and plan count the system prompt before the first prepare", async () => {
+  let systemPrompt = "You review changes to a parser. ".repeat(400);
+  const session = await openSession({ store: "memory", ...SMALL, systemPrompt: () => systemPrompt });
+  await session.append(...chat(2));
+  const before = [session.getContextUsage().usedTokens, session.plan().tokens];
+  const { usage } = await session.prepare();
+  assert.deepEqual(before, [usage.usedTokens, usage.usedTokens]);
+  systemPrompt = "Short.";
+  assert.ok(session.getContextUsage().usedTokens < usage.usedTokens / 2, "the prompt as it is now");
+});

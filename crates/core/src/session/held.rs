@@ -60,6 +60,11 @@ impl Slot {
         self.0.closed.set(true);
     }
 
+    /// Notes what the system prompt and the tools of the next prompt take.
+    pub(crate) fn set_fixed(&self, tokens: usize) {
+        self.0.state.borrow_mut().fixed_tokens = tokens;
+    }
+
     /// Looks at the state, between operations or during one.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
         self.check_open()?;

@@ -200,7 +200,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
-            let fixed_tokens = count_fixed(&io, &held, &fixed).await?;
+            let fixed_tokens = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
             begin_step(&mut held.state_mut(), fixed_tokens);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
@@ -210,6 +210,18 @@ impl Session {
                 edits: done.edits,
                 result: done.result,
             })
+        })
+    }
+
+    /// Counts what goes with the messages, for [`Session::usage`] and [`Session::plan`] before the next prepare. Asks only
+    /// for what is answered at once.
+    pub fn count_fixed(&self, fixed: Vec<String>) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let (settings, format) = slot.look(|state| (Rc::clone(&state.settings), state.format()))?;
+            let tokens = count_fixed(&io, &settings, format, &fixed).await?;
+            slot.set_fixed(tokens);
+            Ok(())
         })
     }
 
@@ -319,14 +331,14 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-async fn count_fixed(io: &Io, held: &Held, fixed: &[String]) -> Result<usize> {
+async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[String]) -> Result<usize> {
     let mut tokens = 0;
     for text in fixed.iter().filter(|text| !text.is_empty()) {
-        tokens += if held.settings().app_counts {
-            let body: Rc<str> = Rc::from(held.format().wire().text_message(Author::User, text));
+        tokens += if settings.app_counts {
+            let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text));
             io.count(Whose::Ours, &body).await?
         } else {
-            held.settings().estimator.text(text)
+            settings.estimator.text(text)
         };
     }
     Ok(tokens)
