@@ -1,7 +1,7 @@
-//! Wire formats: one file each. A format reads the app's messages into the model, writes the few *new* messages
+//! Wire formats: a folder each. A format reads the app's messages into the model, writes the few *new* messages
 //! that compaction needs, and knows the rules its provider enforces.
 //!
-//! To add a format: a file beside this one with a type that implements [`Wire`], a variant of [`Format`], and a
+//! To add a format: a folder beside this file with a type that implements [`Wire`], a variant of [`Format`], and a
 //! line in [`Format::wire`]. Nothing outside this folder names a format's fields.
 
 mod anthropic;
