@@ -155,9 +155,6 @@ pub trait Wire: Sync {
     fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
         Unbound::Same
     }
-
-    /// True when two neighbouring messages of one role are refused or merged by the provider.
-    fn alternates(&self) -> bool;
 }
 
 /// Parses one message from JSON text.
