@@ -92,12 +92,15 @@ pub(crate) fn propose(
     let is_system = |at: usize| role(at) == Some(Role::System);
     let cut = split::cut(&messages, &tokens, settings.keep, is_system);
     // The summary is a user message. Where a user message would follow it the cut moves on to an earlier answer of
-    // the model, so that the roles go on alternating.
+    // the model, so that the roles go on alternating; not far, and not to where nothing is left to compress.
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
-    let better = (1..=cut.boundary)
+    let compressible = |item: &Item| item.size.role != Role::System && item.origin.place().is_some();
+    let first = history.iter().position(compressible).unwrap_or(history.len());
+    let least = cut.boundary.saturating_sub(settings.numbers.preserve_count).max(first + 1);
+    let better = (least..cut.boundary)
         .rev()
-        .find(|at| exchanges.is_boundary(*at) && role(*at).is_none_or(|role| role == Role::Assistant));
+        .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant));
     let boundary = match better {
         Some(better) if collides(cut.boundary) => better,
         _ => cut.boundary,
