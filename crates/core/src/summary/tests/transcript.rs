@@ -2,7 +2,7 @@
 
 use super::super::render::{TAGS, escape, without_base64};
 use super::super::{PromptOptions, build};
-use super::{call, result, text};
+use super::{call, result};
 use crate::message::{Message, Part, Role, ToolResult};
 use proptest::prelude::*;
 
