@@ -111,7 +111,7 @@ pub enum Unbound {
     Same,
     /// The message without it: JSON text.
     Changed(String),
-    /// Nothing: the message must go.
+    /// Nothing: it is all that there is.
     Nothing,
 }
 
