@@ -44,7 +44,8 @@ fn requested(length: usize, tokens: &[usize], keep: Keep) -> usize {
             kept = kept.saturating_add(**tokens);
             kept <= limit
         });
-        length.saturating_sub(fits.count())
+        // However long the last message is, it is what the model is to answer.
+        length.saturating_sub(fits.count().max(1))
     };
     match keep {
         Keep::Messages(count) => length.saturating_sub(count),
@@ -107,7 +108,17 @@ mod tests {
         assert_eq!(cut(&history, &tokens, Keep::Tokens(70), |_| false).boundary, 2);
         assert_eq!(cut(&history, &tokens, Keep::Tokens(69), |_| false).boundary, 3);
         assert_eq!(cut(&history, &tokens, Keep::Fraction(0.4), |_| false).boundary, 3);
-        assert_eq!(cut(&history, &tokens, Keep::Fraction(0.0), |_| false).boundary, 4);
+    }
+
+    #[test]
+    fn s1_5_a_budget_that_holds_nothing_keeps_the_last_message_with_its_exchange() {
+        let history = [text(Role::User), text(Role::Assistant)];
+        for keep in [Keep::Tokens(39), Keep::Tokens(0), Keep::Fraction(0.0)] {
+            assert_eq!(cut(&history, &[20, 40], keep, |_| false).boundary, 1, "{keep:?}");
+        }
+        let history = [text(Role::User), call(&["a"]), result("a")];
+        assert_eq!(cut(&history, &[20, 10, 400], Keep::Tokens(50), |_| false).boundary, 1);
+        assert_eq!(cut(&[], &[], Keep::Tokens(50), |_| false).boundary, 0);
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl World {
         let mut known = Vec::new();
         for item in seen.context.items() {
             match &item.origin {
-                Origin::Offloaded { place, offloads } => {
+                Origin::Edited { place, offloads, .. } => {
                     known.extend(offloads.iter().map(|offload| (place.index, offload.clone())));
                 }
                 Origin::Summary { covers, .. } => {

@@ -1,11 +1,12 @@
 //! What a summary would replace in the active context.
 
-use super::options::Settings;
 use crate::error::Result;
 use crate::message::Role;
-use crate::session::{Context, Cover, Item, Offload, Origin};
+use crate::reduce::reasoning;
+use crate::session::{Cover, Held, Item, Offload, Origin, Splice, State};
 use crate::split;
-use crate::wire::{self, Format};
+use crate::step::Io;
+use crate::wire;
 
 /// The part of a context that a summary replaces: items `head .. boundary`.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +23,7 @@ pub(crate) struct Proposal {
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
     pub(crate) replaced_tokens: usize,
-    /// Tokens that stay whatever the summary says.
+    /// Tokens that stay whatever the summary says, with the reasoning of [`Proposal::unbound_tokens`].
     pub(crate) mandatory_tokens: usize,
     /// Messages behind the boundary.
     pub(crate) preserved: usize,
@@ -35,7 +36,7 @@ impl Proposal {
         for item in &self.compress {
             match &item.origin {
                 Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
-                Origin::Offloaded { place, offloads } => {
+                Origin::Edited { place, offloads, .. } => {
                     let offloads = offloads.iter().map(|offload| (place.index, offload.clone())).collect();
                     join(&mut covers, place.index, place.index + 1, offloads);
                 }
@@ -48,6 +49,17 @@ impl Proposal {
             }
         }
         covers
+    }
+
+    /// The change that puts `insert` in the place of that part.
+    pub(crate) fn splice(&self, insert: Vec<Item>) -> Splice {
+        Splice { at: self.head, remove: self.boundary - self.head, insert }
+    }
+
+    /// Tokens of the reasoning that the messages behind the part lose with it.
+    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &Held) -> Result<usize> {
+        let (_, freed) = reasoning::unbind(io, held, vec![self.splice(self.stay.clone())]).await?;
+        Ok(freed)
     }
 
     /// References that nothing in the context holds afterwards (`S1.9`).
@@ -73,11 +85,9 @@ fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usiz
 }
 
 /// What a summary would replace now, or why there is nothing to.
-pub(crate) fn propose(
-    context: &Context,
-    settings: &Settings,
-    format: Format,
-) -> Result<Result<Proposal, String>> {
+pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
+    let State { context, settings, .. } = state;
+    let format = state.format();
     let items = context.items();
     let head = context.head();
     let history = items.get(head..).unwrap_or_default();
@@ -92,12 +102,26 @@ pub(crate) fn propose(
     let is_system = |at: usize| role(at) == Some(Role::System);
     let cut = split::cut(&messages, &tokens, settings.keep, is_system);
     // The summary is a user message. Where a user message would follow it the cut moves on to an earlier answer of
-    // the model, so that the roles go on alternating.
+    // the model, so that the roles go on alternating; not far, not to where nothing is left to compress, and not
+    // where it would keep more than fits.
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
-    let better = (1..=cut.boundary)
+    let compressible = |item: &Item| item.size.role != Role::System && item.origin.place().is_some();
+    let first = history.iter().position(compressible).unwrap_or(history.len());
+    let least = cut.boundary.saturating_sub(settings.numbers.preserve_count).max(first + 1);
+    let replaces = |at: usize| {
+        let replaced = history.iter().take(at).filter(|item| item.size.role != Role::System);
+        replaced.map(|item| item.size.tokens).sum::<usize>()
+    };
+    let fits = |at: usize| {
+        let replaced = replaces(at);
+        let summary = settings.numbers.target_tokens.min(replaced / 2);
+        state.tokens().saturating_sub(replaced).saturating_add(summary) <= settings.hard_limit
+    };
+    let better = (least..cut.boundary)
         .rev()
-        .find(|at| exchanges.is_boundary(*at) && role(*at).is_none_or(|role| role == Role::Assistant));
+        .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant))
+        .filter(|at| fits(*at));
     let boundary = match better {
         Some(better) if collides(cut.boundary) => better,
         _ => cut.boundary,
@@ -112,7 +136,7 @@ pub(crate) fn propose(
         let kept = history.len().saturating_sub(boundary);
         return Ok(Err(format!("Nothing to compress: {kept} messages stay and no others are left")));
     }
-    let replaced_tokens = compress.iter().map(|item| item.size.tokens).sum();
+    let replaced_tokens = replaces(boundary);
     let total = context.totals().tokens;
     Ok(Ok(Proposal {
         head,

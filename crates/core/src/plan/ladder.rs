@@ -6,7 +6,7 @@ use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise;
 use crate::error::{Code, Error, Result};
 use crate::reduce::offload;
-use crate::session::{Held, State};
+use crate::session::Held;
 use crate::step::Io;
 
 /// How a climb is made.
@@ -54,10 +54,10 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 }
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                let proposal = cut::propose(&held.context(), &held.settings(), held.format())?;
+                let proposal = cut::propose(&held.state())?;
                 if climb.rehearse {
                     match proposal {
-                        Ok(proposal) => done.rungs.push(summarise::rehearse(&held.settings(), &proposal)),
+                        Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
                         Err(reason) => done.idle.push(reason),
                     }
                 } else {
@@ -72,7 +72,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     }
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
     if must_fit && held.tokens() > held.settings().hard_limit {
-        return Err(overflow(&held.state(), done.result.as_ref())?);
+        return Err(overflow(io, held, done.result.as_ref()).await?);
     }
     Ok(done)
 }
@@ -82,7 +82,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     let settings = copy.settings();
     let (tokens, limit, hard_limit) =
         (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
-    let floor = floor(&copy.state())?;
+    let floor = floor(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {
@@ -125,19 +125,21 @@ impl std::fmt::Display for Floor {
 }
 
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
-fn floor(state: &State) -> Result<Floor> {
-    let mandatory = match cut::propose(&state.context, &state.settings, state.format())? {
-        Ok(proposal) => proposal.mandatory_tokens,
-        Err(_) => state.context.totals().tokens,
+async fn floor(io: &Io, held: &Held) -> Result<Floor> {
+    let proposal = cut::propose(&held.state())?;
+    let mandatory = match proposal {
+        Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
+        Err(_) => held.context().totals().tokens,
     };
-    Ok(Floor { fixed: state.fixed_tokens, mandatory, total: state.fixed_tokens.saturating_add(mandatory) })
+    let fixed = held.state().fixed_tokens;
+    Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
 }
 
-fn overflow(state: &State, result: Option<&CompactionResult>) -> Result<Error> {
-    let (tokens, limit) = (state.tokens(), state.settings.hard_limit);
+async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Result<Error> {
+    let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
     let why = match result.and_then(|result| result.error.as_ref()) {
         Some(error) => format!("the summary failed ({error})"),
-        None => floor(state)?.to_string(),
+        None => floor(io, held).await?.to_string(),
     };
     let cause = result.and_then(|result| result.error.as_ref()).and_then(|error| error.cause);
     let mut error = Error::new(

@@ -6,8 +6,8 @@ use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
-use crate::reduce::offload;
-use crate::session::{Cause, Change, Held, Item, Origin, Splice, State, ids, ledger, measure, offloads};
+use crate::reduce::{offload, reasoning};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
 use crate::wire::{self, Author, provider};
@@ -30,17 +30,19 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
 }
 
 /// What the rung would do.
-pub(crate) fn rehearse(settings: &Settings, proposal: &Proposal) -> RungPlan {
+pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Result<RungPlan> {
+    let settings = held.settings();
+    let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = settings.numbers.target_tokens;
     let calls = usize::from(settings.summariser != Summariser::Extractive);
-    RungPlan {
+    Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target),
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
         llm_calls: calls,
-        input_tokens: calls * proposal.replaced_tokens.min(input_limit(settings)),
+        input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings)),
         output_tokens: calls * max_tokens(target),
-    }
+    })
 }
 
 /// `ceil(target × 1.2)` (`S1.7`).
@@ -442,7 +444,8 @@ async fn commit(
     let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
     let tokens = tokens_of(&written.items);
     let before = held.tokens();
-    let freed = proposal.replaced_tokens.saturating_sub(tokens);
+    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![proposal.splice(insert)]).await?;
+    let freed = proposal.replaced_tokens.saturating_sub(tokens) + of_reasoning;
     io.tell(Effect::Progress(Progress {
         stage: Stage::Commit,
         done: 0,
@@ -460,7 +463,6 @@ async fn commit(
         model: written.model.clone(),
         input: String::new(),
     };
-    let splices = vec![Splice { at: proposal.head, remove: proposal.boundary - proposal.head, insert }];
     let by_model = held.settings().summariser != Summariser::Extractive;
     let job = by_model.then(|| job(&held.state()));
     held.change(io, Change { splices, blobs: Vec::new(), cause, job }).await?;

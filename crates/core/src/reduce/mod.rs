@@ -1,3 +1,4 @@
 //! The rungs that need no model.
 
 pub(crate) mod offload;
+pub(crate) mod reasoning;

@@ -1,5 +1,6 @@
 //! Tool results out to the store, references in (`S1.1` to `S1.3`).
 
+use super::reasoning;
 use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::plan::{Edit, Rung, Trigger};
@@ -79,7 +80,9 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|blob| blob.offload.clone()));
     let offloads = order::by_key(offloads, |offload| offload.nth as u64);
-    Ok(Item { body, size: planned.item.size, origin: Origin::Offloaded { place, offloads } })
+    let reasoning_removed = matches!(planned.item.origin, Origin::Edited { reasoning_removed: true, .. });
+    let origin = Origin::Edited { place, offloads, reasoning_removed };
+    Ok(Item { body, size: planned.item.size, origin })
 }
 
 /// Moves results to the store. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
@@ -176,6 +179,8 @@ async fn store(io: &Io, held: &Held, moves: &[Move], trigger: Trigger) -> Result
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().cloned());
     }
+    let (splices, of_reasoning) = reasoning::unbind(io, held, splices).await?;
+    freed += of_reasoning;
     let cause = Cause {
         rung: Rung::Offload.as_str().into(),
         trigger: trigger.as_str().into(),

@@ -160,7 +160,7 @@ fn views(
 /// Offloads that an item refers to or stands for, with the index of their message.
 fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
     match origin {
-        Origin::Offloaded { place, offloads } => {
+        Origin::Edited { place, offloads, .. } => {
             offloads.iter().map(|offload| (place.index, offload)).collect()
         }
         Origin::Summary { covers, .. } => covers

@@ -31,12 +31,14 @@ pub struct Size {
 pub enum Origin {
     /// The app's own message, untouched.
     Message(Place),
-    /// The app's message with some tool results moved to the store.
-    Offloaded {
+    /// The app's message with something taken out of it.
+    Edited {
         /// Which message.
         place: Place,
-        /// The results that were moved, in the order of the message's results.
+        /// The tool results that were moved to the store, in the order of the message's results.
         offloads: Vec<Offload>,
+        /// The reasoning that was bound to what stood before it is gone (`AN8`).
+        reasoning_removed: bool,
     },
     /// A summary that stands for earlier messages.
     Summary {
@@ -87,7 +89,7 @@ impl Origin {
     /// The app's message that this item is, whole or in part.
     pub fn place(&self) -> Option<Place> {
         match self {
-            Origin::Message(place) | Origin::Offloaded { place, .. } => Some(*place),
+            Origin::Message(place) | Origin::Edited { place, .. } => Some(*place),
             Origin::Summary { .. } | Origin::Acknowledgement => None,
         }
     }
@@ -103,7 +105,7 @@ impl Origin {
     /// The references that this item's text holds.
     pub fn offloads(&self) -> &[Offload] {
         match self {
-            Origin::Offloaded { offloads, .. } => offloads,
+            Origin::Edited { offloads, .. } => offloads,
             _ => &[],
         }
     }

@@ -39,7 +39,12 @@ pub enum Fate {
     Summarised,
     /// In the context with a reference in place of a result.
     Offloaded,
+    /// In the context without a part of it.
+    Reduced,
 }
+
+const REASONING_REMOVED: &str =
+    "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
 /// The fate of every message of the app, in order.
 pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
@@ -56,8 +61,10 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         };
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
-            Origin::Offloaded { place, offloads } => {
-                entries.push(referring(entry(place.index, Fate::Offloaded), offloads.iter()));
+            Origin::Edited { place, offloads, reasoning_removed } => {
+                let fate = if offloads.is_empty() { Fate::Reduced } else { Fate::Offloaded };
+                let reason = reasoning_removed.then(|| REASONING_REMOVED.to_string());
+                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });
             }
             Origin::Summary { checkpoint, covers } => {
                 for cover in covers {
@@ -100,7 +107,7 @@ pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, me
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for origin in origins {
         match origin {
-            Origin::Message(place) | Origin::Offloaded { place, .. } => {
+            Origin::Message(place) | Origin::Edited { place, .. } => {
                 ranges.push((place.index, place.index + 1));
             }
             Origin::Summary { covers, .. } => {

@@ -199,16 +199,20 @@ pub(crate) struct StoredSplice {
 pub(crate) enum StoredItem {
     /// A run of the app's messages: first log position, first index, count (log positions are consecutive).
     Messages(u64, usize, usize),
-    /// A message with results offloaded.
-    Offloaded {
+    /// A message with something taken out of it.
+    #[serde(rename = "offloaded")]
+    Edited {
         /// Log position.
         seq: u64,
         /// Index among the app's messages.
         index: usize,
-        /// The message with its references.
+        /// The message as it is now.
         body: Box<RawValue>,
-        /// The results.
+        /// The results that were moved to the store.
         offloads: Vec<Offload>,
+        /// The reasoning that was bound to what stood before it is gone.
+        #[serde(default, rename = "reasoningRemoved", skip_serializing_if = "std::ops::Not::not")]
+        reasoning_removed: bool,
     },
     /// A summary.
     Summary {
@@ -246,11 +250,12 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 }
                 StoredItem::Messages(*seq, *index, 1)
             }
-            Origin::Offloaded { place, offloads } => StoredItem::Offloaded {
+            Origin::Edited { place, offloads, reasoning_removed } => StoredItem::Edited {
                 seq: place.seq,
                 index: place.index,
                 body: raw(&item.body)?,
                 offloads: offloads.clone(),
+                reasoning_removed: *reasoning_removed,
             },
             Origin::Summary { checkpoint, covers } => StoredItem::Summary {
                 checkpoint: checkpoint.to_string(),
@@ -278,8 +283,9 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                         .map(|n| (Origin::Message(Place { seq: seq + n as u64, index: index + n }), None)),
                 );
             }
-            StoredItem::Offloaded { seq, index, body, offloads } => {
-                items.push((Origin::Offloaded { place: Place { seq, index }, offloads }, Some(text(&body))));
+            StoredItem::Edited { seq, index, body, offloads, reasoning_removed } => {
+                let place = Place { seq, index };
+                items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
             }
             StoredItem::Summary { checkpoint, body, covers } => {
                 items.push((Origin::Summary { checkpoint: checkpoint.into(), covers }, Some(text(&body))));

@@ -91,7 +91,9 @@ pub(super) fn blocks<'a>(messages: &'a [Message<'_>], estimator: Estimator) -> V
         .map(|(index, message)| {
             let mut pieces = Vec::with_capacity(message.parts.len());
             for part in &message.parts {
-                pieces.extend(piece(part, message.role, &mut waiting, estimator));
+                if let Some(piece) = piece(part, message.role, &mut waiting, estimator) {
+                    add(&mut pieces, piece);
+                }
             }
             for call in message.calls() {
                 waiting.entry(&call.id).or_default().push(&call.name);
@@ -100,6 +102,20 @@ pub(super) fn blocks<'a>(messages: &'a [Message<'_>], estimator: Estimator) -> V
             Block { open, pieces }
         })
         .collect()
+}
+
+/// Adds a piece. Prose that follows prose becomes one piece with it: each escaped alone, two halves of a tag would
+/// meet in the transcript.
+fn add<'a>(pieces: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
+    let is_prose = |piece: &Piece<'_>| matches!(piece.class, Class::User | Class::Prose);
+    match pieces.last_mut() {
+        Some(last) if is_prose(last) && is_prose(&piece) => {
+            let text = last.text.to_mut();
+            text.push('\n');
+            text.push_str(&piece.text);
+        }
+        _ => pieces.push(piece),
+    }
 }
 
 fn piece<'a>(

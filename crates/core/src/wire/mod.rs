@@ -111,7 +111,7 @@ pub enum Unbound {
     Same,
     /// The message without it: JSON text.
     Changed(String),
-    /// Nothing: the message must go.
+    /// Nothing: it is all that there is.
     Nothing,
 }
 
@@ -155,9 +155,6 @@ pub trait Wire: Sync {
     fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
         Unbound::Same
     }
-
-    /// True when two neighbouring messages of one role are refused or merged by the provider.
-    fn alternates(&self) -> bool;
 }
 
 /// Parses one message from JSON text.

@@ -53,10 +53,6 @@ impl Wire for Anthropic {
     fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
         repair::without_reasoning(message)
     }
-
-    fn alternates(&self) -> bool {
-        true
-    }
 }
 
 fn kind<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {

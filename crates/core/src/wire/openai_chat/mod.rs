@@ -51,10 +51,6 @@ impl Wire for OpenaiChat {
         repair.until_clean(rules::find, rules::apply);
         repair.finish()
     }
-
-    fn alternates(&self) -> bool {
-        false
-    }
 }
 
 fn role<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {

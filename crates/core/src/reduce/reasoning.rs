@@ -1,0 +1,68 @@
+//! Reasoning that the provider binds to what stood before it (`AN8`). It cannot outlive a change of that: a request
+//! with it would be refused.
+
+use crate::error::Result;
+use crate::session::{Held, Item, Origin, Splice, measure};
+use crate::step::{Io, Whose};
+use crate::wire::{self, Unbound};
+
+/// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that
+/// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched.
+pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result<(Vec<Splice>, usize)> {
+    let items = held.context().items().to_vec();
+    let mut completed: Vec<Splice> = Vec::with_capacity(splices.len());
+    let mut freed = 0;
+    // First item behind the changes so far; `None` before the first.
+    let mut behind = None;
+    for mut splice in splices {
+        if let Some(from) = behind {
+            freed += unbind_kept(io, held, &items, from..splice.at, &mut completed).await?;
+            for item in &mut splice.insert {
+                if let Some(unbound) = unbound(io, held, item).await? {
+                    freed += item.size.tokens.saturating_sub(unbound.size.tokens);
+                    *item = unbound;
+                }
+            }
+        }
+        behind = Some(splice.at + splice.remove);
+        completed.push(splice);
+    }
+    if let Some(from) = behind {
+        freed += unbind_kept(io, held, &items, from..items.len(), &mut completed).await?;
+    }
+    Ok((completed, freed))
+}
+
+async fn unbind_kept(
+    io: &Io,
+    held: &Held,
+    items: &[Item],
+    range: std::ops::Range<usize>,
+    splices: &mut Vec<Splice>,
+) -> Result<usize> {
+    let mut freed = 0;
+    for (at, item) in items.iter().enumerate().take(range.end).skip(range.start) {
+        if let Some(unbound) = unbound(io, held, item).await? {
+            freed += item.size.tokens.saturating_sub(unbound.size.tokens);
+            splices.push(Splice { at, remove: 1, insert: vec![unbound] });
+        }
+    }
+    Ok(freed)
+}
+
+/// The message without its bound reasoning; `None` when it stays as it is. One of reasoning alone stays too: an empty
+/// message would be refused as well.
+async fn unbound(io: &Io, held: &Held, item: &Item) -> Result<Option<Item>> {
+    let Some(place) = item.origin.place() else { return Ok(None) };
+    let format = held.format();
+    let body = {
+        let value = wire::parse(place.index, &item.body)?;
+        match format.wire().without_bound_reasoning(&value) {
+            Unbound::Changed(json) => json.into(),
+            Unbound::Same | Unbound::Nothing => return Ok(None),
+        }
+    };
+    let size = measure(io, &held.settings(), format, Whose::Ours, &body).await?;
+    let offloads = item.origin.offloads().to_vec();
+    Ok(Some(Item { body, size, origin: Origin::Edited { place, offloads, reasoning_removed: true } }))
+}

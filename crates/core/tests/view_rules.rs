@@ -1,0 +1,207 @@
+//! What a change of the context does to the messages that stay, and what of the context is sent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod support;
+
+use context_compactor_core::session::Session;
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{Body, assistant, body, results, user};
+use serde_json::{Value, json};
+use support::*;
+
+/// Nothing to offload, always over the threshold.
+fn eager() -> Value {
+    json!({ "trigger": { "tokens": 100 } })
+}
+
+/// Offloads whatever it may, summarises never.
+fn only_offload() -> Value {
+    json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } })
+}
+
+/// A turn whose call and whose answer begin with signed thinking.
+fn thinking_turn(nth: usize, tokens: usize) -> Vec<Body> {
+    let id = format!("call_{nth}");
+    let thinking = |what: &str| json!({ "type": "thinking", "thinking": long(what, 20), "signature": format!("c2ln{nth}") });
+    let call = json!({ "type": "tool_use", "id": id, "name": "read_file", "input": { "path": "a.rs" } });
+    let mut turn = vec![
+        user(&format!("question {nth}")),
+        body(&json!({ "role": "assistant", "content": [thinking("which file"), call] })),
+    ];
+    turn.extend(results(Format::Anthropic, &[(&id, &long(&format!("result {nth}"), tokens))]));
+    let answer = json!({ "type": "text", "text": format!("answer {nth}") });
+    turn.push(body(&json!({ "role": "assistant", "content": [thinking("what it says"), answer] })));
+    turn
+}
+
+fn thinks(message: &Value) -> bool {
+    message.to_string().contains("signature")
+}
+
+/// The ledger as the public API shows it.
+fn ledger(session: &Session) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let entries = serde_json::to_value(session.explain().unwrap()).unwrap();
+    entries.as_array().unwrap().iter().map(|entry| (text(&entry["fate"]), text(&entry["reason"]))).collect()
+}
+
+fn fates(session: &Session) -> Vec<String> {
+    ledger(session).into_iter().map(|(fate, _)| fate).collect()
+}
+
+#[test]
+fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_was_there() {
+    let mut desk = Desk::new(json!({}));
+    for nth in 0..3 {
+        desk.append(&thinking_turn(nth, 60));
+    }
+    let before = desk.session.usage().unwrap().used_tokens;
+    let result = desk.compact();
+    assert!(result.success, "{:?}", result.error);
+    let context = desk.context();
+    assert_valid(Format::Anthropic, &context);
+    assert!(!context.iter().any(thinks), "nothing that stayed was signed for this prefix");
+    let usage = desk.session.usage().unwrap().used_tokens;
+    assert_eq!((result.current_tokens, before - result.freed_tokens), (usage, usage));
+    let edit = &result.applied_edits[0];
+    assert_eq!((edit.tokens_freed, edit.indices.clone()), (result.freed_tokens, (0..7).collect::<Vec<_>>()));
+    // The answer 1 (7), call (9) and answer (11) of the last turn are edited; the others are the app's own objects.
+    let entries = ledger(&desk.session);
+    for (index, (fate, reason)) in entries.iter().enumerate().skip(7) {
+        let reduced = [7, 9, 11].contains(&index);
+        assert_eq!(fate, if reduced { "reduced" } else { "verbatim" }, "message {index}");
+        assert_eq!(reason.contains("AN8"), reduced, "message {index}: {reason}");
+    }
+    let sent = desk.prepare();
+    let indices: Vec<Option<usize>> = sent.items.iter().map(|item| item.index).collect();
+    assert_eq!(indices, [None, None, Some(8), None, Some(10), None]);
+    // Thinking that comes later is signed for the new prefix and stays until that changes.
+    desk.append(&thinking_turn(3, 60));
+    assert_eq!(desk.sent().iter().filter(|message| thinks(message)).count(), 2);
+    // Another tab reads the same from the store.
+    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    assert_eq!(other.context(), desk.context());
+    assert_eq!(ledger(&other.session), ledger(&desk.session));
+    assert_eq!(other.session.usage().unwrap(), desk.session.usage().unwrap());
+    let again = other.compact();
+    assert!(again.success, "{:?}", again.error);
+    assert_eq!(again.ledger.len(), 16);
+    assert_valid(Format::Anthropic, &other.context());
+    assert!(!other.context().iter().any(thinks));
+    assert_eq!(other.stored().messages.iter().filter(|body| body.contains("signature")).count(), 8);
+}
+
+#[test]
+fn an8_offloading_takes_the_thinking_behind_the_first_offload_and_leaves_what_is_before_it() {
+    let mut desk = Desk::new(only_offload());
+    for nth in 0..3 {
+        desk.append(&thinking_turn(nth, 120));
+    }
+    let before = desk.session.usage().unwrap().used_tokens;
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    let prepared = desk.prepare();
+    assert_eq!(plan.rungs[0].tokens_freed, prepared.edits[0].tokens_freed, "the plan counts it too");
+    assert_eq!(before - prepared.edits[0].tokens_freed, prepared.usage.used_tokens);
+    assert_eq!(prepared.edits[0].indices, [2], "the first half: one result");
+    let sent = bodies(&desk.session, &prepared);
+    assert_valid(Format::Anthropic, &sent);
+    let thinking: Vec<usize> = (0..sent.len()).filter(|at| thinks(&sent[*at])).collect();
+    assert_eq!(thinking, [1], "what stands before the first change is as it was");
+    let verbatim = "verbatim";
+    let reduced = "reduced";
+    let expected = [
+        verbatim,
+        verbatim,
+        "offloaded",
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+    ];
+    assert_eq!(fates(&desk.session), expected);
+    // The next offload is of messages that were edited already, and of a summary over edited ones nothing is lost.
+    for nth in 3..6 {
+        desk.append(&thinking_turn(nth, 120));
+    }
+    desk.prepare();
+    assert_valid(Format::Anthropic, &desk.context());
+    assert!(desk.compact().success);
+    desk.stored();
+    let other = Desk::over(desk.memory.clone(), "b", only_offload());
+    assert_eq!(ledger(&other.session), ledger(&desk.session));
+}
+
+#[test]
+fn an8_a_compaction_of_one_shot_too() {
+    let mut desk = Desk::new(eager());
+    let history: Vec<Body> = (0..3).flat_map(|nth| thinking_turn(nth, 60)).collect();
+    let done = desk.host.run(Session::compact_once(settings(eager()), history.clone())).unwrap();
+    let text = |item: &context_compactor_core::session::OutItem| match item.index {
+        Some(index) => history[index].to_string(),
+        None => item.body.clone().unwrap().to_string(),
+    };
+    let out: Vec<Value> = done.items.iter().map(|item| serde_json::from_str(&text(item)).unwrap()).collect();
+    assert_valid(Format::Anthropic, &out);
+    assert!(!out.iter().any(thinks));
+}
+
+#[test]
+fn an8_a_message_of_thinking_alone_stays_since_an_empty_one_is_refused() {
+    let mut desk = Desk::new(eager());
+    desk.append(&talk(4, 60));
+    let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" });
+    desk.append(&[
+        user("and"),
+        body(&json!({ "role": "assistant", "content": [thinking] })),
+        assistant("so"),
+    ]);
+    assert!(desk.compact().success);
+    assert!(desk.context().iter().any(thinks));
+}
+
+#[test]
+fn s1_5_a_cut_behind_a_long_run_of_user_messages_still_frees_something() {
+    let mut desk = Desk::new(eager());
+    let mut history = vec![user(&long("first", 40)), assistant(&long("answer", 40))];
+    history.extend((0..60).map(|nth| user(&long(&format!("note {nth}"), 20))));
+    desk.append(&history);
+    let result = desk.compact();
+    assert!(result.success, "{:?}", result.error);
+    assert_eq!(result.preserved_count, 5);
+    let context = desk.context();
+    assert_eq!(context.len(), 7, "summary, acknowledgement and the preserved five");
+    assert_eq!(context[1]["role"], "assistant");
+}
+
+#[test]
+fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
+    let mut desk = Desk::new(eager());
+    desk.append(&[assistant(&long("greeting", 200))]);
+    desk.append(&(0..6).map(|nth| user(&long(&format!("note {nth}"), 40))).collect::<Vec<_>>());
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_some(), "{:?} {:?}", result.error, result.reason);
+}
+
+#[test]
+fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
+    let over = json!({ "trigger": { "tokens": 100 }, "offload": { "scanRatio": 0 } });
+    let mut desk = Desk::new(over.clone());
+    let plain: Vec<Body> = talk(6, 60);
+    desk.append(&plain);
+    let without = desk.host.run(desk.session.plan()).unwrap();
+    let mut other = Desk::over(Default::default(), "b", over);
+    let mut signed = plain;
+    let last: Value = serde_json::from_str(&signed[11]).unwrap();
+    let thinking = json!({ "type": "thinking", "thinking": long("hm", 80), "signature": "c2ln" });
+    let text = json!({ "type": "text", "text": last["content"] });
+    signed[11] = body(&json!({ "role": "assistant", "content": [thinking, text] }));
+    other.append(&signed);
+    let with = other.host.run(other.session.plan()).unwrap();
+    assert!(with.rungs[0].tokens_freed >= without.rungs[0].tokens_freed + 80);
+    assert!(with.floor <= without.floor + 1, "{} {}", with.floor, without.floor);
+}
