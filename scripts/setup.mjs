@@ -66,11 +66,15 @@ async function standardLibrary() {
 
 // ---- npm ------------------------------------------------------------------------------------------------------
 
-/** `demo` leaves the test tools out. What has been installed with them stays so: `npm start` removes nothing. */
+/**
+ * `demo` leaves the test tools out. What has been installed with them, by `npm ci` itself or here, stays so: `npm start`
+ * and `npm run build` remove nothing.
+ */
 async function packages(wanted) {
   const stamp = join(root, "node_modules/.set-up");
   const kept = existsSync(stamp) ? readFileSync(stamp, "utf8") : "";
-  const scope = kept.startsWith("all ") ? "all" : wanted;
+  // The link to the workspace of the tests is there only when everything was installed.
+  const scope = existsSync(join(root, "node_modules/tests")) ? "all" : wanted;
   const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
   const current = `${scope} ${lock} ${process.platform} ${process.arch}\n`;
   if (kept === current) return;
