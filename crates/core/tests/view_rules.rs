@@ -3,6 +3,7 @@
 
 mod support;
 
+use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, results, user};
@@ -185,6 +186,24 @@ fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
     desk.append(&(0..6).map(|nth| user(&long(&format!("note {nth}"), 40))).collect::<Vec<_>>());
     let result = desk.compact();
     assert!(result.success && result.summary.is_some(), "{:?} {:?}", result.error, result.reason);
+}
+
+#[test]
+fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again() {
+    let only_offload = || json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } });
+    let mut desk = Desk::new(only_offload());
+    desk.append(&turn(Format::OpenaiChat, 0, 200));
+    desk.append(&talk(2, 10));
+    let mut other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let mut once = Some(());
+    desk.host.meanwhile = Box::new(move |effect| {
+        if is_change(effect) && once.take().is_some() {
+            other.prepare();
+        }
+    });
+    let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+    assert!(prepared.edits.is_empty(), "the other tab did it");
+    assert_eq!((desk.stored().generation, prepared.usage.offload_count), (1, 1));
 }
 
 #[test]
