@@ -6,6 +6,7 @@ use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, SCHEMA, SessionRow, ViewRow};
+use super::sound::Unsent;
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
+    /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
+    pub(crate) unsent: Vec<Unsent>,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -90,7 +93,15 @@ impl State {
             created_at: now,
             updated_at: now,
         };
-        State { sid, row, context: Context::default(), settings, durable: true, fixed_tokens: 0 }
+        State {
+            sid,
+            row,
+            context: Context::default(),
+            settings,
+            durable: true,
+            fixed_tokens: 0,
+            unsent: Vec::new(),
+        }
     }
 
     /// The messages' format; OpenAI chat as long as they could be of several.
