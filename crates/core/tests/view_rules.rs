@@ -251,6 +251,38 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
 }
 
 #[test]
+fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
+    let system = body(&json!({ "role": "system", "content": "Be brief." }));
+    let mut desk = Desk::new(eager());
+    desk.append(&[system, user(&long("Fix src/parser.rs now", 60))]);
+    desk.append(&talk(5, 60)[1..]);
+    desk.compact();
+    desk.append(&[user(&long("Now fix src/lexer.rs", 60)), assistant(&long("done", 60))]);
+    desk.append(&talk(3, 60));
+    desk.compact();
+    let seen = |nth: usize| {
+        let (request, _) = &desk.host.seen.requests[nth];
+        let request = serde_json::to_value(&**request).unwrap();
+        let fact = |text: &str| {
+            let facts = request["facts"].as_array().unwrap().clone();
+            facts.into_iter().find(|fact| fact["text"] == text).map(|fact| fact["index"].clone())
+        };
+        (
+            request["messages"][0]["content"].as_str().unwrap().to_string(),
+            fact("src/parser.rs"),
+            fact("src/lexer.rs"),
+        )
+    };
+    let (prompt, parser, _) = seen(0);
+    assert!(prompt.contains("<message index=\"1\" role=\"user\">") && !prompt.contains("index=\"0\""));
+    assert_eq!(parser, Some(json!(1)));
+    let (prompt, _, lexer) = seen(1);
+    assert!(prompt.contains("<message role=\"user\">\n[Compressed History]"), "{prompt}");
+    assert!(prompt.contains("<message index=\"11\" role=\"user\">"));
+    assert_eq!(lexer, Some(json!(11)));
+}
+
+#[test]
 fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
     let over = json!({ "trigger": { "tokens": 100 }, "offload": { "scanRatio": 0 } });
     let mut desk = Desk::new(over.clone());
