@@ -24,8 +24,8 @@ export interface Usage {
 export interface Fact {
   kind: "path" | "url" | "id" | "number" | "command" | "error" | "constraint" | "decision" | "identifier";
   text: string;
-  /** Index of the message it comes from. */
-  index: number;
+  /** Index of the message it comes from; none when that is not the app's own, as an earlier summary. */
+  index?: number;
   weight: number;
 }
 

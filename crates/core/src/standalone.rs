@@ -74,6 +74,7 @@ pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryReq
                 instructions: options.instructions.as_deref(),
                 previous_summary: options.previous_summary.as_deref(),
                 rejected: None,
+                indices: None,
                 estimator: options.estimator,
             },
         )

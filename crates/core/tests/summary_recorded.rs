@@ -76,14 +76,14 @@ fn built_in_summaries_of_real_sessions_fit_and_keep_the_goal() {
 fn lesson_lost_constraints_facts_of_real_sessions_stand_in_them() {
     each_history(|id, messages| {
         for fact in facts(messages).iter().filter(|fact| fact.kind != FactKind::Number) {
-            let stands = messages[fact.index].parts.iter().any(|part| match part {
+            let stands = messages[fact.index.unwrap()].parts.iter().any(|part| match part {
                 Part::Text(text) => text.contains(&fact.text),
                 Part::ToolResult(result) => result.text.contains(&fact.text),
                 // Parsed: the raw arguments hold it in JSON's escapes.
                 Part::ToolCall(_) => true,
                 _ => false,
             });
-            assert!(stands, "{id}: {:?} is not in message {}", fact.kind, fact.index);
+            assert!(stands, "{id}: {:?} is not in message {:?}", fact.kind, fact.index);
         }
     });
 }

@@ -3,9 +3,12 @@
 
 mod support;
 
+use context_compactor_core::Code;
+use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
+use context_compactor_core::step::Notice;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{Body, assistant, body, results, user};
+use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
 use serde_json::{Value, json};
 use support::*;
 
@@ -185,6 +188,98 @@ fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
     desk.append(&(0..6).map(|nth| user(&long(&format!("note {nth}"), 40))).collect::<Vec<_>>());
     let result = desk.compact();
     assert!(result.success && result.summary.is_some(), "{:?} {:?}", result.error, result.reason);
+}
+
+#[test]
+fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again() {
+    let only_offload = || json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } });
+    let mut desk = Desk::new(only_offload());
+    desk.append(&turn(Format::OpenaiChat, 0, 200));
+    desk.append(&talk(2, 10));
+    let mut other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let mut once = Some(());
+    desk.host.meanwhile = Box::new(move |effect| {
+        if is_change(effect) && once.take().is_some() {
+            other.prepare();
+        }
+    });
+    let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+    assert!(prepared.edits.is_empty(), "the other tab did it");
+    assert_eq!((desk.stored().generation, prepared.usage.offload_count), (1, 1));
+}
+
+#[test]
+fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
+    for format in FORMATS {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&[user("read both")]);
+        let alone = desk.prepare().usage;
+        desk.append(&[calls(format, &[("a", "x"), ("b", "y")])]);
+        assert_eq!(fates(&desk.session), ["verbatim", "verbatim"], "nothing was left out so far");
+        let usage = desk.prepare().usage;
+        assert_eq!(usage, alone, "{format:?}: the usage is that of what is sent");
+        let entries = ledger(&desk.session);
+        assert_eq!(entries[0], ("verbatim".into(), String::new()));
+        assert_eq!(entries[1].0, "dropped");
+        let rule = if format == Format::OpenaiChat { "OC2" } else { "AN2" };
+        assert!(entries[1].1.contains(rule) && entries[1].1.contains("log"), "{}", entries[1].1);
+        let warnings = |desk: &Desk| {
+            let is = |notice: &&Notice| matches!(notice, Notice::Warning { code: Code::InvalidMessage, .. });
+            desk.host.seen.notices.iter().filter(is).count()
+        };
+        let told = warnings(&desk);
+        assert!(told > 0);
+        desk.prepare();
+        assert_eq!(warnings(&desk), told, "told once");
+        desk.append(&results(format, &[("a", "1"), ("b", "2")]));
+        let all = desk.prepare();
+        assert_eq!(all.usage, desk.session.usage().unwrap());
+        assert!(fates(&desk.session).iter().all(|fate| fate == "verbatim"));
+        desk.append(&[calls(format, &[("c", "z")])]);
+        desk.prepare();
+        assert!(warnings(&desk) > told, "another one is told again");
+    }
+    // A message of which a part is sent.
+    let mut desk = Desk::new(json!({}));
+    let mut call: Value = serde_json::from_str(&calls(Format::OpenaiChat, &[("a", "x")])).unwrap();
+    call["content"] = json!("I will look.");
+    desk.append(&[user("look"), body(&call)]);
+    let prepared = desk.prepare();
+    assert_eq!((prepared.items.len(), prepared.usage.tool_call_count), (2, 0));
+    assert_eq!(fates(&desk.session), ["verbatim", "reduced"]);
+    assert!(!desk.host.seen.notices.is_empty());
+}
+
+#[test]
+fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
+    let system = body(&json!({ "role": "system", "content": "Be brief." }));
+    let mut desk = Desk::new(eager());
+    desk.append(&[system, user(&long("Fix src/parser.rs now", 60))]);
+    desk.append(&talk(5, 60)[1..]);
+    desk.compact();
+    desk.append(&[user(&long("Now fix src/lexer.rs", 60)), assistant(&long("done", 60))]);
+    desk.append(&talk(3, 60));
+    desk.compact();
+    let seen = |nth: usize| {
+        let (request, _) = &desk.host.seen.requests[nth];
+        let request = serde_json::to_value(&**request).unwrap();
+        let fact = |text: &str| {
+            let facts = request["facts"].as_array().unwrap().clone();
+            facts.into_iter().find(|fact| fact["text"] == text).map(|fact| fact["index"].clone())
+        };
+        (
+            request["messages"][0]["content"].as_str().unwrap().to_string(),
+            fact("src/parser.rs"),
+            fact("src/lexer.rs"),
+        )
+    };
+    let (prompt, parser, _) = seen(0);
+    assert!(prompt.contains("<message index=\"1\" role=\"user\">") && !prompt.contains("index=\"0\""));
+    assert_eq!(parser, Some(json!(1)));
+    let (prompt, _, lexer) = seen(1);
+    assert!(prompt.contains("<message role=\"user\">\n[Compressed History]"), "{prompt}");
+    assert!(prompt.contains("<message index=\"11\" role=\"user\">"));
+    assert_eq!(lexer, Some(json!(11)));
 }
 
 #[test]

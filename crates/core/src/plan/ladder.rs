@@ -9,6 +9,9 @@ use crate::reduce::offload;
 use crate::session::Held;
 use crate::step::Io;
 
+/// How often a rung that another tab overtook is tried again.
+const AGAIN: usize = 3;
+
 /// How a climb is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Climb<'r> {
@@ -43,8 +46,8 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let mut freed = 0;
     for rung in preset.rungs {
         match rung {
-            Rung::Offload if offload::fires(&held.state(), climb.trigger) => {
-                let edit = offload::run(io, held, climb.trigger, climb.rehearse).await?;
+            Rung::Offload => {
+                let Some(edit) = offload(io, held, climb).await? else { continue };
                 freed = edit.tokens_freed;
                 if edit.indices.is_empty() {
                     done.idle.push("no tool result is left to offload".into());
@@ -67,7 +70,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     done.result = Some(result);
                 }
             }
-            Rung::Offload | Rung::Summarise => {}
+            Rung::Summarise => {}
         }
     }
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
@@ -75,6 +78,21 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
         return Err(overflow(io, held, done.result.as_ref()).await?);
     }
     Ok(done)
+}
+
+/// The offload rung. When another tab changed the context first, what it made of it is looked at again: it may have
+/// freed enough.
+async fn offload(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Option<Edit>> {
+    let mut again = 0;
+    loop {
+        if !offload::fires(&held.state(), climb.trigger) {
+            return Ok(None);
+        }
+        match offload::run(io, held, climb.trigger, climb.rehearse).await {
+            Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
+            done => return done.map(Some),
+        }
+    }
 }
 
 /// What a climb would do: the same climb, on a copy.

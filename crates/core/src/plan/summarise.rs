@@ -258,6 +258,8 @@ async fn ask(
     let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    let places = proposal.compress.iter().map(|item| item.origin.place());
+    let indices: Vec<Option<usize>> = places.map(|place| Some(place?.index)).collect();
     for attempt in 1..=numbers.retry_count {
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
@@ -274,6 +276,7 @@ async fn ask(
                 instructions: instructions.as_deref(),
                 previous_summary: None,
                 rejected: rejected.as_deref(),
+                indices: Some(&indices),
                 estimator: settings.estimator,
             },
         )?;

@@ -39,8 +39,10 @@ pub enum Fate {
     Summarised,
     /// In the context with a reference in place of a result.
     Offloaded,
-    /// In the context without a part of it.
+    /// In the context without a part of it, or sent without it.
     Reduced,
+    /// In the context, but left out of what the last `prepare` sent.
+    Dropped,
 }
 
 const REASONING_REMOVED: &str =

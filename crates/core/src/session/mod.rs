@@ -10,6 +10,7 @@ mod ledger;
 pub(crate) mod offloads;
 mod operations;
 mod record;
+mod sound;
 mod state;
 mod stored;
 mod usage;

@@ -8,6 +8,7 @@ use super::record;
 use crate::error::{Code, Error, Result};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
+use unicode_segmentation::UnicodeSegmentation;
 
 /// A text on its way into the store.
 #[derive(Debug, Clone)]
@@ -99,4 +100,25 @@ pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> 
         part = to + 1;
     }
     whole(reference, &head, bytes)
+}
+
+/// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
+/// longer than the limit, so that reading on always gets further.
+pub(super) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
+    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let rest = text.get(start..).unwrap_or_default();
+    let Some(limit) = limit else { return rest.to_string() };
+    let mut end = 0;
+    let mut taken = 0;
+    for (at, cluster) in rest.grapheme_indices(true) {
+        taken += cluster.chars().count();
+        if taken > limit && at > 0 {
+            break;
+        }
+        end = at + cluster.len();
+        if taken >= limit {
+            break;
+        }
+    }
+    rest.get(..end).unwrap_or_default().to_string()
 }

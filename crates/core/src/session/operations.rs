@@ -5,18 +5,17 @@ use super::append::{Given, append};
 use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
-use super::ledger::{LedgerEntry, ledger};
+use super::ledger::LedgerEntry;
 use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
-use super::{Held, offloads};
+use super::{Held, offloads, sound};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
-use crate::step::{Effect, Io, Level, Machine, Notice, Whose};
-use crate::wire::{self, Author, Format, Repaired};
+use crate::step::{Io, Machine, Whose};
+use crate::wire::{self, Author, Format};
 use serde::Serialize;
 use std::rc::Rc;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
@@ -82,9 +81,9 @@ pub struct Opened {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prepared {
-    /// The context.
+    /// What of the context can be sent.
     pub items: Vec<OutItem>,
-    /// How full it is.
+    /// How full the window is with it.
     pub usage: ContextUsage,
     /// What was changed on the way.
     pub edits: Vec<Edit>,
@@ -204,12 +203,8 @@ impl Session {
             begin_step(&mut held.state_mut(), fixed_tokens);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
-            Ok(Prepared {
-                items: sound(&io, &held.state())?,
-                usage: usage(&held.state()),
-                edits: done.edits,
-                result: done.result,
-            })
+            let (items, usage) = sound::send(&io, &held).await?;
+            Ok(Prepared { items, usage, edits: done.edits, result: done.result })
         })
     }
 
@@ -252,7 +247,7 @@ impl Session {
         Machine::new(move |io| async move {
             let sid = slot.look(|state| state.sid.clone())?;
             let text = offloads::read(&io, &sid, &reference).await?;
-            Ok(range(&text, offset, limit))
+            Ok(offloads::range(&text, offset, limit))
         })
     }
 
@@ -282,9 +277,9 @@ impl Session {
         self.slot.look(look)
     }
 
-    /// The fate of every message.
+    /// The fate of every message, with what the last `prepare` did not send.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
-        self.slot.look(|state| ledger(state.context.items()))
+        self.slot.look(sound::ledger)
     }
 
     /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
@@ -344,7 +339,7 @@ async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[Stri
     Ok(tokens)
 }
 
-fn out(items: &[Item]) -> Vec<OutItem> {
+pub(super) fn out(items: &[Item]) -> Vec<OutItem> {
     items
         .iter()
         .map(|item| match &item.origin {
@@ -352,55 +347,4 @@ fn out(items: &[Item]) -> Vec<OutItem> {
             _ => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
         })
         .collect()
-}
-
-/// The context without exchanges that the provider would refuse (`S1.15`). The log keeps them: a result that is still
-/// to come makes its call whole again.
-fn sound(io: &Io, state: &State) -> Result<Vec<OutItem>> {
-    let items = state.context.items();
-    let whole = out(items);
-    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let wire = state.format().wire();
-    if wire.validate(&values, false).is_empty() {
-        return Ok(whole);
-    }
-    let (repaired, changes) = wire.repair(&values);
-    for change in &changes {
-        let message = format!(
-            "message {} of the context is not sent as it is ({}): {}",
-            change.index, change.rule, change.message
-        );
-        io.log(Level::Warn, message.clone());
-        io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
-    }
-    Ok(repaired
-        .into_iter()
-        .filter_map(|part| match part {
-            Repaired::Keep(index) => whole.get(index).cloned(),
-            Repaired::Replace { json, .. } => {
-                Some(OutItem { seq: None, index: None, body: Some(Rc::from(json)) })
-            }
-        })
-        .collect())
-}
-
-/// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
-/// longer than the limit, so that reading on always gets further.
-fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
-    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
-    let rest = text.get(start..).unwrap_or_default();
-    let Some(limit) = limit else { return rest.to_string() };
-    let mut end = 0;
-    let mut taken = 0;
-    for (at, cluster) in rest.grapheme_indices(true) {
-        taken += cluster.chars().count();
-        if taken > limit && at > 0 {
-            break;
-        }
-        end = at + cluster.len();
-        if taken >= limit {
-            break;
-        }
-    }
-    rest.get(..end).unwrap_or_default().to_string()
 }

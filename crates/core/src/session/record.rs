@@ -367,3 +367,18 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
     }
     serde_json::from_str(text).map_err(corrupt)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an8_an_item_stored_before_reasoning_was_noted_reads_as_one_with_its_reasoning() {
+        let stored = r#"{"offloaded":{"seq":3,"index":2,"body":{"role":"tool"},"offloads":[]}}"#;
+        let item: StoredItem = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let place = Place { seq: 3, index: 2 };
+        let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
+        assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
+    }
+}

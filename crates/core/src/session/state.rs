@@ -6,6 +6,7 @@ use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::sound::Unsent;
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
     pub(crate) max_batch_ops: usize,
+    /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
+    pub(crate) unsent: Vec<Unsent>,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -107,6 +110,7 @@ impl State {
             fixed_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
+            unsent: Vec::new(),
         }
     }
 

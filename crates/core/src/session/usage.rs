@@ -1,5 +1,6 @@
 //! How full the context is (`/context`, `S1.13`).
 
+use super::context::Context;
 use super::state::State;
 use serde::Serialize;
 
@@ -38,8 +39,13 @@ pub struct Category {
 
 /// How full a session's context is.
 pub(crate) fn usage(state: &State) -> ContextUsage {
-    let totals = state.context.totals();
-    let used = state.tokens();
+    usage_of(state, &state.context)
+}
+
+/// How full it would be with this context.
+pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
+    let totals = context.totals();
+    let used = totals.tokens.saturating_add(state.fixed_tokens);
     let window = state.settings.window;
     let buffer = window - state.settings.hard_limit;
     let category = |name, tokens, kind| Category { name, tokens, kind };
@@ -58,7 +64,7 @@ pub(crate) fn usage(state: &State) -> ContextUsage {
         max_tokens: window,
         percent: (used as f64 * 1_000.0 / window as f64).round() / 10.0,
         threshold: state.settings.numbers.offload_threshold,
-        message_count: state.context.items().len(),
+        message_count: context.items().len(),
         tool_call_count: totals.calls,
         offload_count: totals.offloads,
         categories,

@@ -41,7 +41,7 @@ pub(super) fn fit(
     let estimator = options.estimator;
     let previous = options.previous_summary.map(str::trim).filter(|text| !text.is_empty());
     let draft = Draft {
-        blocks: blocks(messages, estimator),
+        blocks: blocks(messages, options),
         previous: previous.map(|text| Piece {
             before: String::new(),
             text: without_base64(text),

@@ -214,7 +214,7 @@ impl Page {
         // A bare error name says nothing without its line.
         let tells = |fact: &&Fact| fact.kind == kind && (kind != FactKind::Error || fact.text.contains(' '));
         for fact in facts.iter().filter(tells) {
-            match self.add(section, fact.index, "", &fact.text, room) {
+            match self.add(section, fact.index.unwrap_or(0), "", &fact.text, room) {
                 None => return,
                 Some(spent) => room -= spent.min(room),
             }

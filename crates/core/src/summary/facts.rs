@@ -63,8 +63,9 @@ pub struct Fact {
     pub kind: FactKind,
     /// Its text, to the letter.
     pub text: String,
-    /// Index of the first message that it stands in.
-    pub index: usize,
+    /// Index of the first message that it stands in; none for a message that is not the app's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
     /// Importance, to compare facts of one history: kind × √(mentions by role and recency).
     pub weight: f64,
 }
@@ -156,7 +157,12 @@ impl Found {
                 if wanted(entry.kind) {
                     // Three decimals: enough to rank, and readable in JSON.
                     let weight = (entry.weight() * 1000.0).round() / 1000.0;
-                    facts.push(Fact { kind: entry.kind, text: text.clone(), index: entry.first, weight });
+                    facts.push(Fact {
+                        kind: entry.kind,
+                        text: text.clone(),
+                        index: Some(entry.first),
+                        weight,
+                    });
                 }
                 at = entry.chained;
             }

@@ -60,6 +60,19 @@ pub struct PromptOptions<'a> {
     pub estimator: Estimator,
     /// Why the attempt before was not accepted: [`super::Rejection::reason`].
     pub rejected: Option<&'a str>,
+    /// Index of each message among the app's own, `None` for one that is not the app's; without them they are
+    /// counted from 0.
+    pub indices: Option<&'a [Option<usize>]>,
+}
+
+impl PromptOptions<'_> {
+    /// The index that the message at `position` is known by.
+    pub(super) fn index(&self, position: usize) -> Option<usize> {
+        match self.indices {
+            Some(indices) => indices.get(position).copied().flatten(),
+            None => Some(position),
+        }
+    }
 }
 
 impl Default for PromptOptions<'_> {
@@ -71,6 +84,7 @@ impl Default for PromptOptions<'_> {
             previous_summary: None,
             estimator: Estimator::default(),
             rejected: None,
+            indices: None,
         }
     }
 }
@@ -128,12 +142,16 @@ impl Prompt {
             fill(REJECTED, &[("reason", &escape(head(reason, 500)))]).trim_end().to_string()
         });
         let fitted = budget::fit(messages, &system, &ending, options)?;
+        let mut facts = facts(messages);
+        for fact in &mut facts {
+            fact.index = fact.index.and_then(|position| options.index(position));
+        }
         Ok(SummaryRequest {
             system,
             messages: vec![PromptMessage { role: "user", content: fitted.content }],
             max_tokens: target.saturating_mul(6).div_ceil(5),
             target_tokens: target,
-            facts: facts(messages),
+            facts,
             truncated: fitted.truncated,
             model: None,
         })

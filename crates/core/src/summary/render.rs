@@ -20,10 +20,13 @@
 //! </message>
 //! ```
 //!
+//! A message that is not the app's own, as an earlier summary, has no index.
+//!
 //! Escaping touches nothing but the names of our own tags, so that code stays readable. `<`, blanks, `/` and one of
 //! [`TAGS`] in any letter case, ended by something that can end a tag's name, becomes `&lt;` and the rest. Content that
 //! holds such an escape already gets one `amp;` more, so that unescaping is exact.
 
+use super::prompt::PromptOptions;
 use super::text::{head, tail};
 use crate::message::{Media, MediaKind, Message, Part, Role};
 use crate::tokens::Estimator;
@@ -83,22 +86,24 @@ pub(super) struct Block<'a> {
 pub(super) const CLOSE: &str = "</message>\n";
 
 /// Reads messages into blocks, borrowing their texts. One pass.
-pub(super) fn blocks<'a>(messages: &'a [Message<'_>], estimator: Estimator) -> Vec<Block<'a>> {
+pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_>) -> Vec<Block<'a>> {
     let mut waiting: HashMap<&str, Vec<&str>> = HashMap::new();
     messages
         .iter()
         .enumerate()
-        .map(|(index, message)| {
+        .map(|(position, message)| {
             let mut pieces = Vec::with_capacity(message.parts.len());
             for part in &message.parts {
-                if let Some(piece) = piece(part, message.role, &mut waiting, estimator) {
+                if let Some(piece) = piece(part, message.role, &mut waiting, options.estimator) {
                     add(&mut pieces, piece);
                 }
             }
             for call in message.calls() {
                 waiting.entry(&call.id).or_default().push(&call.name);
             }
-            let open = format!("<message index=\"{index}\" role=\"{}\">\n", message.role.as_str());
+            let index =
+                options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
+            let open = format!("<message{index} role=\"{}\">\n", message.role.as_str());
             Block { open, pieces }
         })
         .collect()

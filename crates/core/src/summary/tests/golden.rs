@@ -21,7 +21,8 @@ fn page(request: &SummaryRequest) -> String {
         request.max_tokens, request.truncated, request.system, request.messages[0].content
     );
     for fact in &request.facts {
-        out.push_str(&format!("{:?} {} @{} {:?}\n", fact.kind, fact.weight, fact.index, fact.text));
+        let index = fact.index.unwrap();
+        out.push_str(&format!("{:?} {} @{index} {:?}\n", fact.kind, fact.weight, fact.text));
     }
     out
 }
@@ -34,6 +35,7 @@ const OPTIONS: PromptOptions<'static> = PromptOptions {
     previous_summary: None,
     estimator: Estimator::Chars4,
     rejected: None,
+    indices: None,
 };
 
 #[test]

@@ -1,0 +1,118 @@
+//! What of the context can be sent: exchanges that the provider would refuse are left out of the prompt (`S1.15`). The
+//! log keeps them: a result that is still to come makes its call whole again.
+
+use super::context::{Context, Item, Origin};
+use super::held::Held;
+use super::ledger::{self, Fate, LedgerEntry};
+use super::operations::{OutItem, out};
+use super::state::{State, measure};
+use super::usage::{ContextUsage, usage, usage_of};
+use crate::error::{Code, Result};
+use crate::step::{Effect, Io, Level, Notice, Whose};
+use crate::wire::{self, Change, Repaired};
+use std::rc::Rc;
+
+/// A message of the app that the last `prepare` did not send as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unsent {
+    /// Index among the app's messages.
+    index: usize,
+    /// [`Fate::Dropped`], or [`Fate::Reduced`] when a part of it was sent.
+    fate: Fate,
+    /// The rule that it would break.
+    reason: String,
+}
+
+/// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
+/// when that has changed.
+pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextUsage)> {
+    let items = held.context().items().to_vec();
+    let whole = out(&items);
+    let repair = {
+        let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+        let wire = held.format().wire();
+        (!wire.validate(&values, false).is_empty()).then(|| wire.repair(&values))
+    };
+    let Some((repaired, changes)) = repair else {
+        let mut state = held.state_mut();
+        state.unsent.clear();
+        return Ok((whole, usage(&state)));
+    };
+    let unsent = unsent(&items, &repaired, &changes);
+    if held.state().unsent != unsent {
+        tell(io, &items, &changes);
+    }
+    held.state_mut().unsent = unsent;
+    let mut sent = Context::default();
+    let mut outs = Vec::with_capacity(repaired.len());
+    for part in repaired {
+        match part {
+            Repaired::Keep(at) => {
+                items.get(at).cloned().into_iter().for_each(|item| sent.push(item));
+                outs.extend(whole.get(at).cloned());
+            }
+            Repaired::Replace { index, json } => {
+                let body: Rc<str> = Rc::from(json);
+                let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
+                let origin = items.get(index).map_or(Origin::Acknowledgement, |item| item.origin.clone());
+                sent.push(Item { body: Rc::clone(&body), size, origin });
+                outs.push(OutItem { seq: None, index: None, body: Some(body) });
+            }
+        }
+    }
+    let usage = usage_of(&held.state(), &sent);
+    Ok((outs, usage))
+}
+
+/// The fate of every message, with what the last prepare did not send of those in the context.
+pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
+    let mut entries = ledger::ledger(state.context.items());
+    for Unsent { index, fate, reason } in &state.unsent {
+        let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
+        if let Some(entry) = entry {
+            entry.fate = *fate;
+            entry.reason = Some(reason.clone());
+        }
+    }
+    entries
+}
+
+/// The app's messages that are not sent as they are.
+fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<Unsent> {
+    let mut sent = vec![Some(Fate::Dropped); items.len()];
+    for part in repaired {
+        let (at, fate) = match part {
+            Repaired::Keep(at) => (*at, None),
+            Repaired::Replace { index, .. } => (*index, Some(Fate::Reduced)),
+        };
+        if let Some(sent) = sent.get_mut(at) {
+            *sent = fate;
+        }
+    }
+    let changed = items.iter().zip(sent).enumerate();
+    changed
+        .filter_map(|(at, (item, fate))| {
+            let (fate, place) = (fate?, item.origin.place()?);
+            let why = changes.iter().find(|change| change.index == at);
+            let why = why.map_or("its exchange is not whole".into(), |change| {
+                format!("{}: {}", change.rule, change.message)
+            });
+            let how = if fate == Fate::Dropped { "not sent" } else { "not sent as it is" };
+            let reason = format!("{how} ({why}); the log keeps it, and it is sent once it can be");
+            Some(Unsent { index: place.index, fate, reason })
+        })
+        .collect()
+}
+
+fn tell(io: &Io, items: &[Item], changes: &[Change]) {
+    for change in changes {
+        let place = items.get(change.index).and_then(|item| item.origin.place());
+        let which = match place {
+            Some(place) => format!("message {}", place.index),
+            None => format!("message {} of the context", change.index),
+        };
+        let message = format!("{which} is not sent as it is ({}): {}", change.rule, change.message);
+        io.log(Level::Warn, message.clone());
+        io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
+    }
+}
