@@ -1,6 +1,7 @@
 /** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
 
-import { call } from "./engine.js";
+import { ownEntries, ownHeaders, ownValues } from "./answers.js";
+import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
 import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
@@ -26,7 +27,7 @@ export interface Host {
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-export type Notice = { event: "offload" | "compact" | "warning" | "dataloss" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";
@@ -101,21 +102,42 @@ export function run<T>(work: Parameters<typeof call<T>>[0]): T {
   }
 }
 
+/** A step of an operation. The engine throws its own errors as plain objects; anything else unwound through it. */
+function stepOf(operation: Operation, id?: number, answer?: Answer): Step {
+  try {
+    return call(() => operation.step(id, answer)) as Step;
+  } catch (error) {
+    if (isPoisoned()) throw error;
+    throw isOfEngine(error) ? toError(error) : poison(error);
+  }
+}
+
+function isOfEngine(error: unknown): error is EngineError {
+  if (error instanceof Error) return false;
+  const { code, message } = Object(error) as Partial<EngineError>;
+  return typeof code === "string" && typeof message === "string";
+}
+
+function release(operation: Operation): void {
+  // What was at work when the engine ended is still borrowed; freeing it would throw over the failure.
+  if (!isPoisoned()) operation.free();
+}
+
 /** Drives an operation that asks only for what is answered at once. */
 export function driveSync<T>(operation: Operation, host: Host): T {
   const thrown = new Map<number, unknown>();
   try {
-    let step = run(() => operation.step(undefined, undefined)) as Step;
+    let step = stepOf(operation);
     for (;;) {
       const open = step.effects.filter((effect) => !tell(effect, host));
       if (step.error) throw toError(step.error, thrown);
       const [effect] = open;
       if (!effect) return step.done as T;
       const answer = atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
-      step = run(() => operation.step(effect.id, answer)) as Step;
+      step = stepOf(operation, effect.id, answer);
     }
   } finally {
-    operation.free();
+    release(operation);
   }
 }
 
@@ -124,7 +146,7 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
   const thrown = new Map<number, unknown>();
   const waiting = new Map<number, Promise<{ id: number; answer: Answer }>>();
   try {
-    let step = run(() => operation.step(undefined, undefined)) as Step;
+    let step = stepOf(operation);
     for (;;) {
       for (const effect of step.effects) {
         if (tell(effect, host)) continue;
@@ -143,10 +165,10 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
       }
       const { id, answer } = await Promise.race(waiting.values());
       waiting.delete(id);
-      step = run(() => operation.step(id, answer)) as Step;
+      step = stepOf(operation, id, answer);
     }
   } finally {
-    operation.free();
+    release(operation);
   }
 }
 
@@ -190,7 +212,7 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
         return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
       }
       case "redact":
-        return { type: "text", value: host.redact?.(effect.text) ?? effect.text };
+        return redacted(host.redact?.(effect.text));
       default:
         return undefined;
     }
@@ -198,6 +220,11 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
     thrown.set(effect.id, error);
     return failed(error);
   }
+}
+
+/** What is not a text fails: what was to be redacted must not be sent as it was. */
+function redacted(text: unknown): Answer {
+  return typeof text === "string" ? { type: "text", value: text } : failed(new TypeError("a text must be returned"));
 }
 
 async function perform(effect: Effect, host: Host, thrown: Map<number, unknown>): Promise<Answer> {
@@ -224,6 +251,30 @@ export function checkAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new CompactionError("aborted", ABORTED, { cause: signal.reason as unknown });
 }
 
+/**
+ * Runs `work` with a signal that is aborted with any of `signals`. Not `AbortSignal.any`, which takes none of a
+ * polyfill.
+ */
+export async function withEither<T>(
+  signals: (AbortSignal | undefined)[],
+  work: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  const given = signals.filter((signal) => signal !== undefined);
+  if (given.length < 2) return work(given[0]);
+  const controller = new AbortController();
+  const stops = given.map((signal) => {
+    const stop = () => controller.abort(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+    return () => signal.removeEventListener("abort", stop);
+  });
+  try {
+    return await work(controller.signal);
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
 async function awaited(effect: Effect, host: Host): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
@@ -243,9 +294,11 @@ async function awaited(effect: Effect, host: Host): Promise<Answer> {
       await sleep(effect.ms, host.signal);
       return { type: "done" };
     case "read":
-      return { type: "values", values: await storeOf(host).read(effect.keys) };
-    case "scan":
-      return { type: "entries", entries: await storeOf(host).scan(effect.prefix, effect.options) };
+      return { type: "values", values: ownValues(await storeOf(host).read(effect.keys), effect.keys.length) };
+    case "scan": {
+      const { prefix, options } = effect;
+      return { type: "entries", entries: ownEntries(await storeOf(host).scan(prefix, options), options.limit) };
+    }
     case "commit":
       await storeOf(host).commit(effect.batch);
       return { type: "done" };
@@ -263,7 +316,7 @@ function storeOf(host: Host): Store {
 async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
-  outer?.addEventListener("abort", stop, { once: true });
+  outer?.addEventListener("abort", stop);
   const timer = setTimeout(
     () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer`)),
     Math.min(ms, MAX_TIMER),
@@ -289,6 +342,7 @@ function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
       reject(signal?.reason as Error);
     };
     const timer = setTimeout(
@@ -298,7 +352,7 @@ function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
       },
       Math.min(ms, MAX_TIMER),
     );
-    signal?.addEventListener("abort", stop, { once: true });
+    signal?.addEventListener("abort", stop);
   });
 }
 
@@ -314,7 +368,7 @@ async function send(request: HttpRequest, host: Host, signal: AbortSignal): Prom
   }
   const { fetch } = host;
   const response = await fetch(url, { method, headers, body, signal });
-  return { type: "response", status: response.status, headers: [...response.headers], body: await response.text() };
+  return { type: "response", status: response.status, headers: ownHeaders(response.headers), body: await response.text() };
 }
 
 /** A failure from whatever was thrown, which may be anything. */

@@ -79,9 +79,19 @@ export function call<T>(run: (engine: Engine) => T): T {
     return run(running);
   } catch (error) {
     if (!isTrap(error)) throw error;
-    trap = { cause: error };
-    throw poisoned(trap);
+    throw poison(error);
   }
+}
+
+/** Ends the engine: every call from now on is refused. Returns the error to throw. */
+export function poison(cause: unknown): CompactionError {
+  trap ??= { cause };
+  return poisoned(trap);
+}
+
+/** True when what the engine holds may not even be freed. */
+export function isPoisoned(): boolean {
+  return trap !== undefined;
 }
 
 function poisoned(details: { cause: unknown }): CompactionError {

@@ -1,18 +1,10 @@
 /** What needs no session: counting, cutting, prompting, checking, and compacting once. */
 
+import { checkFunction, checkObject, checkOptions, plainOptions } from "./checks.js";
 import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
 import { CompactionError } from "./errors.js";
-import {
-  checkFunction,
-  checkOptions,
-  engineOptions,
-  hostOf,
-  plainOptions,
-  toResult,
-  type EngineResult,
-  type Item,
-} from "./options.js";
+import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
 import { estimateText } from "./text.js";
 import type {
   CompactionResult,
@@ -29,12 +21,12 @@ import type {
   SummaryRequest,
 } from "./types.js";
 
-/** Estimated tokens of a text, a message or a history. */
+/** Estimated tokens of a text, a message or a history. `model` changes nothing yet: there is one family of models. */
 export function estimateTokens(
   input: string | Message | readonly Message[],
   options: { estimator?: Estimator; format?: Format; model?: string } = {},
 ): number {
-  checkOptions(options);
+  checkOptions(options, ["estimator", "format", "model"]);
   if (typeof input === "string") return estimateText(input, options.estimator);
   const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options);
   return tokens.reduce((sum, tokens) => sum + tokens, 0);
@@ -59,7 +51,7 @@ export function splitMessages<M extends Message>(
   options: { keep?: Keep; format?: Format; pinned?: (message: M, index: number) => boolean } = {},
 ): Split<M> {
   const { bytes, ends } = packed(messages);
-  checkOptions(options);
+  checkOptions(options, ["keep", "format", "pinned"]);
   const { keep, format, pinned } = options;
   checkFunction("pinned", pinned);
   const given = plainOptions({ keep, format });
@@ -95,6 +87,14 @@ export function buildSummaryPrompt(
   } = {},
 ): SummaryRequest {
   const { bytes, ends } = packed(messages);
+  checkOptions(options, [
+    "preset",
+    "format",
+    "instructions",
+    "previousSummary",
+    "targetTokens",
+    "maxInputTokens",
+  ]);
   const given = plainOptions(options);
   return run((engine) => engine.buildSummaryPrompt(bytes, ends, given)) as SummaryRequest;
 }
@@ -105,6 +105,7 @@ export function extractiveSummary(
   options: { targetTokens?: number; format?: Format } = {},
 ): string {
   const { bytes, ends } = packed(messages);
+  checkOptions(options, ["targetTokens", "format"]);
   const given = plainOptions(options);
   return run((engine) => engine.extractiveSummary(bytes, ends, given));
 }
@@ -121,6 +122,7 @@ export function validateHistory(
   options: { format?: Format; strict?: boolean } = {},
 ): { valid: boolean; problems: Problem[] } {
   const { bytes, ends } = packed(messages);
+  checkOptions(options, ["format", "strict"]);
   const given = plainOptions(options);
   const problems = run((engine) => engine.validateHistory(bytes, ends, given)) as Problem[];
   return { valid: problems.length === 0, problems };
@@ -132,6 +134,7 @@ export function repairHistory<M extends Message>(
   options: { format?: Format } = {},
 ): { messages: (M | NewMessage)[]; changes: Problem[] } {
   const { bytes, ends } = packed(messages);
+  checkOptions(options, ["format"]);
   const given = plainOptions(options);
   const repaired = run((engine) => engine.repairHistory(bytes, ends, given)) as {
     parts: ({ keep: number } | { body: string })[];
@@ -145,7 +148,7 @@ export function repairHistory<M extends Message>(
 
 /** Options from an environment record such as `process.env` or a Worker's `env` (`S1.12`). */
 export function optionsFromEnv(environment: Record<string, unknown>): CompactOptions {
-  checkOptions(environment);
+  checkObject(environment);
   return run((engine) => engine.optionsFromEnv(environment)) as CompactOptions;
 }
 

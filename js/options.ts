@@ -1,7 +1,7 @@
 /** The app's options as the engine and the driver want them: numbers and texts here, functions there. */
 
+import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
-import { CompactionError } from "./errors.js";
 import type { CompactionResult, CompactOptions, Message } from "./types.js";
 
 /** Options that are values. Functions are told to the engine as flags. */
@@ -27,58 +27,12 @@ const VALUES = [
 /** Options that are functions. */
 const FUNCTIONS = ["summarize", "fetch", "tokenCounter", "redact", "onProgress", "logger"] as const;
 
-/** The error of an option. */
-export function invalidOption(field: string, what: string, cause?: unknown): CompactionError {
-  const message = field === "" ? `options ${what}` : `${field}: ${what}`;
-  return new CompactionError("invalid_option", message, cause === undefined ? { field } : { field, cause });
-}
-
-/** Throws unless `options` can have properties at all. */
-export function checkOptions(options: unknown): void {
-  if (typeof options !== "object" || options === null) throw invalidOption("", "must be an object");
-}
-
-/** Throws unless the option is absent or a function. */
-export function checkFunction(name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== "function") throw invalidOption(name, "must be a function");
-}
-
-/** Throws unless the option is absent or a signal. A signal may come from another realm or a polyfill. */
-export function checkSignal(signal: unknown): void {
-  if (signal === undefined) return;
-  const { aborted, addEventListener } = Object(signal) as Partial<AbortSignal>;
-  if (typeof aborted !== "boolean" || typeof addEventListener !== "function") {
-    throw invalidOption("signal", "must be an AbortSignal");
-  }
-}
-
-/** Options nest less than this; the engine reads them by recursion. */
-const MAX_DEPTH = 8;
-
-/** Options that are values, as the engine reads them: `undefined` left out, whatever it cannot read refused. */
-export function plainOptions(options: object): Record<string, unknown> {
-  checkOptions(options);
-  return plain(options, "", 0) as Record<string, unknown>;
-}
-
-function plain(value: unknown, field: string, depth: number): unknown {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value === "number") {
-    if (Number.isFinite(value)) return value;
-    throw invalidOption(field, `must be a finite number, not ${value}`);
-  }
-  if (typeof value !== "object") throw invalidOption(field, `cannot be a ${typeof value}`);
-  if (depth === MAX_DEPTH) throw invalidOption(field, "is nested too deep, or contains itself");
-  if (Array.isArray(value)) return value.map((item, at) => plain(item, `${field}[${at}]`, depth + 1));
-  const given = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(
-    given.map(([name, item]) => [name, plain(item, field === "" ? name : `${field}.${name}`, depth + 1)]),
-  );
-}
+/** Names of the options of a session. They plan and compact too, as their type says. */
+const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
 
 /** The options for the engine. */
 export function engineOptions(options: CompactOptions): object {
-  checkOptions(options);
+  checkOptions(options, SESSION);
   for (const name of FUNCTIONS) checkFunction(name, options[name]);
   checkSignal(options.signal);
   if (options.runtime !== undefined) {

@@ -1,20 +1,12 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
+import { checkOptions, checkSignal, invalidOption } from "./checks.js";
 import { decode, encode, isWellFormed, pack } from "./codec.js";
-import { checkAborted, drive, driveSync, run, type Host, type Notice } from "./driver.js";
+import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { Mutex } from "./mutex.js";
-import {
-  checkOptions,
-  checkSignal,
-  engineOptions,
-  hostOf,
-  invalidOption,
-  toResult,
-  type EngineResult,
-  type Item,
-} from "./options.js";
+import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { memoryStore } from "./store/memory.js";
 import type {
@@ -33,6 +25,9 @@ import type {
   Store,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
+
+/** What a session tells its listeners. */
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning"];
 
 interface Opened {
   id: string;
@@ -145,8 +140,8 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#id;
   }
 
-  get format(): Format | undefined {
-    return this.#format;
+  get format(): Format {
+    return this.#format ?? this.#options.format ?? "openai-chat";
   }
 
   append(...messages: M[]): Promise<void> {
@@ -160,7 +155,7 @@ class LiveSession<M extends Message> implements Session<M> {
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
     return this.#queued(this.#state, async () => {
       if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
-      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known === messages[at]);
+      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known && known === messages[at]);
       const known = same ? this.#known.length : 0;
       const { bytes, ends } = pack(messages.slice(known), known);
       this.#incoming = messages.slice(known);
@@ -177,7 +172,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
-    return this.#exclusive(options, async (host) => {
+    return this.#exclusive(options, ["signal", "tools", "trigger"], async (host) => {
       const { trigger = "auto", tools } = options;
       if (trigger !== "auto" && trigger !== "overflow") {
         throw invalidOption("trigger", 'must be "auto" or "overflow"');
@@ -203,7 +198,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessage>> {
-    return this.#exclusive(options, async (host) => {
+    return this.#exclusive(options, ["signal", "instructions"], async (host) => {
       const { instructions } = options;
       if (instructions !== undefined && typeof instructions !== "string") {
         throw invalidOption("instructions", "must be a text");
@@ -238,7 +233,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   read(ref: string, range: { offset?: number; limit?: number } = {}): Promise<string> {
     return this.#queued(this.#state, () => {
-      checkOptions(range);
+      checkOptions(range, ["offset", "limit"]);
       const { offset = 0, limit } = range;
       for (const [name, value] of Object.entries({ offset, limit })) {
         if (value !== undefined && !(Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) {
@@ -250,6 +245,9 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
+    if (!EVENTS.includes(event)) {
+      throw invalidOption("event", `must be one of ${EVENTS.map((name) => `"${name}"`).join(", ")}`);
+    }
     if (typeof listener !== "function") throw invalidOption("listener", "must be a function");
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener));
@@ -307,28 +305,29 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   /** A call that changes the context. It holds the engine's state except while a summariser works. */
-  async #exclusive<T>(options: { signal?: AbortSignal }, work: (host: Host) => Promise<T>): Promise<T> {
-    checkOptions(options);
+  async #exclusive<T>(
+    options: { signal?: AbortSignal },
+    known: readonly string[],
+    work: (host: Host) => Promise<T>,
+  ): Promise<T> {
+    checkOptions(options, known);
     const { signal } = options;
     checkSignal(signal);
     const { turn, ...held } = await this.#both();
     let { state } = held;
     try {
       this.#checkOpen();
-      const { signal: always } = this.#options;
-      const either = signal && always ? AbortSignal.any([signal, always]) : (signal ?? always);
-      checkAborted(either);
-      return await work({
-        ...this.#host,
-        signal: either,
-        park: async (wait) => {
-          state();
-          try {
-            return await wait();
-          } finally {
-            state = await this.#state.acquire();
-          }
-        },
+      const park: Host["park"] = async (wait) => {
+        state();
+        try {
+          return await wait();
+        } finally {
+          state = await this.#state.acquire();
+        }
+      };
+      return await withEither([signal, this.#options.signal], (signal) => {
+        checkAborted(signal);
+        return work({ ...this.#host, signal, park });
       });
     } finally {
       state();

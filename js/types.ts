@@ -4,10 +4,11 @@ import type { CompactionError } from "./errors.js";
 
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
-/** A message that a compaction adds: a summary or an acknowledgement. The same shape in every format so far. */
-export type NewMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 /** Wire formats; detected from the messages when `format` is not given. */
 export type Format = "openai-chat" | "anthropic";
+type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
+/** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
+export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
 /** Presets; the default is `offload`. */
 export type Preset = "offload";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
@@ -47,7 +48,8 @@ export interface SummarizeContext {
   signal: AbortSignal;
   /** From 1. */
   attempt: number;
-  purpose: "history" | "result" | "chunk" | "merge" | "age";
+  /** What the summary is for: the history up to a boundary. */
+  purpose: "history";
 }
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. */
@@ -134,7 +136,7 @@ export interface CompactOptions {
   /** Replaces the estimator everywhere. Called with one message at a time. */
   tokenCounter?: (messages: Message[]) => number;
   onProgress?: (progress: Progress) => void;
-  logger?: (level: LogLevel, message: string, data?: object) => void;
+  logger?: (level: LogLevel, message: string) => void;
   /** Clock (ms) and id source (any unique string), for reproducible runs. */
   runtime?: { now(): number; id(): string };
   /** Applied to the text that the summariser sees, never to what is stored. */
@@ -145,7 +147,7 @@ export interface CompactOptions {
 }
 
 export interface Edit {
-  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover";
+  rung: "offload" | "summarise";
   indices: number[];
   tokensFreed: number;
   detail?: string;
@@ -154,9 +156,7 @@ export interface Edit {
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
-  id?: string;
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
-  quoted?: boolean;
   checkpoint?: string;
   /** Reference of its (first) offloaded result, for `read`. */
   ref?: string;
@@ -316,12 +316,13 @@ export interface SessionEvents {
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
   progress: Progress;
   warning: { code: string; message: string };
-  dataloss: { reason: string; lostRecords?: number };
 }
 
 export interface Session<M = Message> extends AsyncDisposable {
   readonly id: string;
-  readonly format: Format | undefined;
+  /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
+   *  only another format has, unless the options say it. */
+  readonly format: Format;
   /** Durable when it resolves. */
   append(...messages: M[]): Promise<void>;
   /** Hand over the whole history instead: known messages are recognised, the rest appended. A changed past is

@@ -193,7 +193,8 @@ pub(crate) fn event(object: &JsValue) -> Event {
 }
 
 fn usage(object: &JsValue) -> Usage {
-    let tokens = |name| number(object, name).filter(|tokens| *tokens >= 0.0).unwrap_or(0.0) as u64;
+    // The app says what it likes; NaN and what is negative become 0.
+    let tokens = |name| (number(object, name).unwrap_or(0.0) as u64).min(Usage::MAX_TOKENS);
     Usage {
         input_tokens: tokens("inputTokens"),
         output_tokens: tokens("outputTokens"),

@@ -1,5 +1,6 @@
 /** The store of browsers: one IndexedDB transaction per batch. */
 
+import { checkOptions } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import type { Batch, Key, Store } from "../types.js";
 import { Connection, storeError } from "./connection.js";
@@ -24,6 +25,7 @@ type On = <R>(request: IDBRequest, handle: (result: R) => void) => void;
  * Default `strict`: every batch is as durable as it asks.
  */
 export function indexedDbStore(options: { name?: string; durability?: "strict" | "relaxed" } = {}): Store {
+  checkOptions(options, ["name", "durability"]);
   const connection = new Connection(options.name ?? "context-compactor");
   const caps = {
     atomic: "batch",

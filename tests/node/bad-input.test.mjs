@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import * as library from "context-compactor";
 import { chat, exchange, fails, frozen, openStore, runtime, SUMMARY } from "../support/api.mjs";
 
@@ -133,6 +134,22 @@ test("bad input: what a getter threw is the error's cause", async () => {
   await assert.rejects(compact([getter]), fails("unsupported_value", { cause: boom, index: 0 }));
 });
 
+test("bad input: a hole in the history is refused with its place", async () => {
+  const messages = chat(2);
+  delete messages[1];
+  await assert.rejects(compact(messages), fails("invalid_message", { index: 1 }));
+  for (const work of ["splitMessages", "detectFormat", "validateHistory", "repairHistory", "planCompaction"]) {
+    assert.throws(() => library[work](messages), fails("invalid_message", { index: 1 }), work);
+  }
+  const store = openStore();
+  const first = await openSession({ store, id: "holes" });
+  await first.append(...chat(2));
+  const session = await openSession({ store, id: "holes" });
+  await assert.rejects(session.sync(messages), fails("invalid_message", { index: 1 }));
+  // Not what is known: the session holds no object of its messages yet.
+  await assert.rejects(session.sync(new Array(4)), fails("invalid_message", { index: 0 }));
+});
+
 test("bad input: the history itself is no array", async () => {
   for (const history of [undefined, null, {}, "text", 5, new Set()]) {
     await assert.rejects(compact(history), fails("invalid_message"));
@@ -208,6 +225,78 @@ test("bad input: 100,000 messages are appended in whole batches", async () => {
   assert.equal(messages.length, many.length);
   assert.ok(messages.every((message, nth) => message === many[nth]));
   assert.equal(session.getContextUsage().messageCount, many.length);
+});
+
+const thrower = () => {
+  throw boom;
+};
+const withGetter = (array, at) => Object.defineProperty(array, at, { get: thrower, enumerable: true });
+
+/** What a store of the app's own may answer a read or a scan with. */
+const ANSWERS = [
+  ["nothing", () => undefined],
+  ["an object", () => ({})],
+  ["an array with a getter that throws", (answer) => withGetter([...answer], 0)],
+  ["an array whose length throws", () => new Proxy([], { get: (_, name) => (name === "length" ? thrower() : undefined) })],
+  ["fewer or more than was asked for", () => new Array(4_000_000_000)],
+  ["texts", (answer) => answer.map(() => "text")],
+  ["buffers", (answer) => answer.map(() => new ArrayBuffer(8))],
+  ["what throws when it is converted", (answer) => answer.map(() => ({ valueOf: thrower, toString: thrower }))],
+];
+
+for (const [name, make] of ANSWERS) {
+  for (const method of ["read", "scan"]) {
+    test(`bad input: a store that answers a ${method} with ${name} is store_corrupt`, async () => {
+      const store = openStore();
+      const first = await openSession({ store, id: "hostile" });
+      await first.append(...chat(2));
+      const hostile = { ...store, [method]: (...given) => make(store[method](...given)) };
+      await assert.rejects(openSession({ store: hostile, id: "hostile" }), fails("store_corrupt"));
+      // The engine has not noticed.
+      const again = await openSession({ store, id: "hostile" });
+      assert.equal((await again.prepare()).messages.length, 4);
+    });
+  }
+}
+
+test("bad input: entries of a scan are no pairs, or their keys no keys", async () => {
+  const bytes = Uint8Array.of(1);
+  for (const entry of [5, [], [["log", "a"]], [["log", {}], bytes], [["log", -1], bytes], [["log", 0.5], bytes],
+    [withGetter(["log"], 1), bytes], withGetter([["log", "a"]], 1)]) {
+    const store = openStore();
+    await (await openSession({ store, id: "hostile" })).append(...chat(2));
+    const hostile = { ...store, scan: () => [entry] };
+    await assert.rejects(openSession({ store: hostile, id: "hostile" }), fails("store_corrupt"));
+  }
+});
+
+test("bad input: bytes of another realm and of subclasses are bytes", async () => {
+  const store = openStore();
+  await (await openSession({ store, id: "realm" })).append(...chat(2));
+  class Bytes extends Uint8Array {
+    get length() {
+      throw boom;
+    }
+  }
+  const Foreign = runInNewContext("Uint8Array");
+  for (const own of [Foreign, Bytes, Buffer]) {
+    const converted = (bytes) => bytes && (own === Buffer ? Buffer.from(bytes) : new own(bytes));
+    const other = {
+      ...store,
+      read: (keys) => store.read(keys).map(converted),
+      scan: (...given) => store.scan(...given).map(([key, bytes]) => [key, converted(bytes)]),
+    };
+    const session = await openSession({ store: other, id: "realm" });
+    assert.equal((await session.prepare()).messages.length, 4);
+  }
+});
+
+test("bad input: headers of the app's own fetch that cannot be read fail the attempt", async () => {
+  const response = { status: 200, headers: [withGetter(["retry-after"], 1)], text: async () => "{}" };
+  const options = { provider: { kind: "openai", model: "m" }, retryCount: 1, fetch: async () => response };
+  const { success, error } = await compact(chat(10), options);
+  assert.equal(success, false);
+  fails("summary_failed", { cause: boom })(error);
 });
 
 test("bad input: nothing of the above has hurt the engine", async () => {

@@ -109,6 +109,39 @@ test("usage that the summariser reports is summed over the attempts", async (con
   assert.equal(result.usage.cacheReadTokens, 20);
 });
 
+test("usage out of any bounds stays a number that JavaScript has, summed over the attempts too", async (context) => {
+  mockTimers(context);
+  const most = Number.MAX_SAFE_INTEGER;
+  for (const [inputTokens, expected] of [
+    [1e300, most],
+    [Infinity, most],
+    [most, most],
+    [-Infinity, 0],
+    [Number.NaN, 0],
+    [1.5, 1],
+  ]) {
+    const result = await compact(chat(10), {
+      summarize: async () => ({ text: SUMMARY, usage: { inputTokens, outputTokens: 1 } }),
+    });
+    assert.equal(result.success, true, String(result.error));
+    assert.equal(result.usage.inputTokens, expected);
+  }
+  let calls = 0;
+  const summarize = async () => ({ text: calls++ ? SUMMARY : "", usage: { inputTokens: most, outputTokens: 1 } });
+  const summed = await passing(compact(chat(10), { summarize }));
+  assert.deepEqual([summed.success, summed.usage.inputTokens, summed.usage.outputTokens], [true, most, 2]);
+  // What a provider claims is no better.
+  const body = JSON.stringify({
+    choices: [{ message: { role: "assistant", content: SUMMARY }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 0 },
+  }).replace('"prompt_tokens":0', '"prompt_tokens":18446744073709551615');
+  const { success, usage } = await compact(chat(10), {
+    provider: { kind: "openai", model: "m" },
+    fetch: async () => new Response(body),
+  });
+  assert.deepEqual([success, usage.inputTokens], [true, most]);
+});
+
 test("usage that is junk is no usage", async () => {
   for (const usage of [null, "lots", { inputTokens: Number.NaN, outputTokens: "5" }, { inputTokens: -4 }]) {
     const result = await compact(chat(10), { summarize: async () => ({ text: SUMMARY, usage }) });
@@ -252,6 +285,53 @@ test("aborted before: nothing is asked", async () => {
   const summarize = () => assert.fail("not asked");
   await assert.rejects(compact(chat(10), { summarize, signal }), fails("aborted", { cause: reason }));
   await assert.rejects(compact(chat(10), { signal }), fails("aborted", { cause: reason }));
+});
+
+/** A signal as polyfills make them: no `AbortSignal`, and no more than the standard's first version had. */
+function polyfilled() {
+  const listeners = new Set();
+  const signal = {
+    aborted: false,
+    reason: undefined,
+    addEventListener: (_, listener) => listeners.add(listener),
+    removeEventListener: (_, listener) => listeners.delete(listener),
+  };
+  const abort = () => {
+    Object.assign(signal, { aborted: true, reason });
+    listeners.forEach((listener) => listener());
+  };
+  return { signal, abort, listeners };
+}
+
+test("lesson: a polyfill's signal is no AbortSignal; it is listened to all the same", async () => {
+  const waiting = (abort) => () => {
+    setImmediate(abort);
+    return new Promise(() => {});
+  };
+  const one = polyfilled();
+  await assert.rejects(
+    compact(chat(10), { summarize: waiting(one.abort), signal: one.signal }),
+    fails("aborted", { cause: reason }),
+  );
+  await assert.rejects(compact(chat(10), { signal: one.signal }), fails("aborted", { cause: reason }));
+  // A session may have two: of its options, and of a call.
+  for (const which of ["always", "call"]) {
+    const two = { always: polyfilled(), call: polyfilled() };
+    const session = await openSession({
+      store: "memory",
+      signal: two.always.signal,
+      summarize: waiting(two[which].abort),
+    });
+    await session.append(...chat(10));
+    const { signal } = two.call;
+    await assert.rejects(session.compact({ signal }), fails("aborted", { cause: reason }), which);
+    assert.deepEqual([two.always.listeners.size, two.call.listeners.size], [0, 0], "listeners are left behind");
+  }
+  const done = { always: polyfilled(), call: new AbortController() };
+  const session = await openSession({ store: "memory", signal: done.always.signal, summarize: summariser() });
+  await session.append(...chat(10));
+  assert.equal((await session.compact({ signal: done.call.signal })).success, true);
+  assert.equal(done.always.listeners.size, 0);
 });
 
 test("aborted while the summariser works: it sees the signal, and its answer is not waited for", async () => {

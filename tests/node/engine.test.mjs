@@ -17,10 +17,10 @@ async function fresh(context) {
   const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
   context.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  for (const file of ["engine.js", "errors.js", "wasm/core.js"]) {
+  for (const file of ["answers.js", "driver.js", "engine.js", "errors.js", "overflow.js", "wasm/core.js"]) {
     cpSync(new URL(file, dist), join(folder, file), { recursive: true });
   }
-  return import(pathToFileURL(join(folder, "engine.js")));
+  return { ...(await import(pathToFileURL(join(folder, "engine.js")))), folder: pathToFileURL(`${folder}/`) };
 }
 
 const isCode = (code) => (error) => error.name === "CompactionError" && error.code === code;
@@ -95,6 +95,33 @@ test("lesson: a stack overflow is a trap too", async (context) => {
   assert.throws(() => engine.call(forever), isCode("poisoned"));
   assert.throws(() => versionOf(engine), isCode("poisoned"));
 });
+
+/** Operations whose steps end as no step of the engine can be made to: by a trap, or by what came through it. */
+for (const [name, thrown] of [
+  ["traps", trap],
+  ["lets something of the app through", () => { throw new Error("a getter"); }],
+  ["lets an object through", () => { throw { code: "made up" }; }],
+]) {
+  test(`lesson: a step that ${name} ends the engine, and nothing hides why`, async (context) => {
+    const engine = await fresh(context);
+    const { drive, driveSync } = await import(new URL("driver.js", engine.folder).href);
+    await engine.initialize(bytes);
+    const operation = {
+      step: thrown,
+      free: () => assert.fail("what was borrowed when the engine ended cannot be freed"),
+    };
+    let cause;
+    try {
+      thrown();
+    } catch (error) {
+      cause = error;
+    }
+    const isPoisoned = (error) => isCode("poisoned")(error) && error.cause.message === cause.message;
+    await assert.rejects(drive(operation, {}), isPoisoned);
+    assert.throws(() => driveSync(operation, {}), isPoisoned);
+    assert.throws(() => versionOf(engine), isPoisoned);
+  });
+}
 
 test("an error that the engine reports leaves it running", async (context) => {
   const engine = await fresh(context);

@@ -80,7 +80,24 @@ const BAD = [
   [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
 ];
 
-for (const [options, field] of BAD) {
+/** Names that no option has, and their path. */
+const UNKNOWN = [
+  [{ contextwindow: 100_000 }, "contextwindow"],
+  [{ offload: { offloadTreshold: 100 } }, "offload.offloadTreshold"],
+  [{ trigger: { token: 5 } }, "trigger.token"],
+  [{ keep: { message: 5 } }, "keep.message"],
+  [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
+  // Of later releases.
+  [{ concurrency: 2 }, "concurrency"],
+  [{ summarizeResult: async () => "x" }, "summarizeResult"],
+  [{ readFile: async () => "x" }, "readFile"],
+  [{ react: {} }, "react"],
+  [{ layered: {} }, "layered"],
+  [{ factor3: {} }, "factor3"],
+  [{ checkpoint: {} }, "checkpoint"],
+];
+
+for (const [options, field] of [...BAD, ...UNKNOWN]) {
   const [[name, value]] = Object.entries(options);
   const shown = typeof value === "object" ? Object.entries(value).map(([key, item]) => `${key} ${String(item)}`) : value;
   test(`options: ${name} ${String(shown)} is refused as ${field}`, async () => {
@@ -106,6 +123,38 @@ test("options: none of those of a session alone is taken as it comes", async () 
   ]) {
     await assert.rejects(openSession(options), fails("invalid_option", { field }), JSON.stringify(options));
   }
+});
+
+test("lesson: a misspelt option is not ignored; the error names those that there are", async () => {
+  const check = (field, ...known) => (error) => {
+    fails("invalid_option", { field })(error);
+    return known.every((name) => error.message.includes(name));
+  };
+  await assert.rejects(
+    compact(chat(1), { offload: { offloadTreshold: 5 } }),
+    check("offload.offloadTreshold", "offloadThreshold", "scanRatio"),
+  );
+  await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt", "store", "preset"));
+  for (const [name, options, field, ...known] of [
+    ["estimateTokens", { estimater: "chars4" }, "estimater", "estimator", "format", "model"],
+    ["splitMessages", { pin: () => true }, "pin", "pinned", "keep"],
+    ["splitMessages", { keep: { message: 5 } }, "keep.message", "messages", "fraction"],
+    ["buildSummaryPrompt", { targetToken: 5 }, "targetToken", "targetTokens", "maxInputTokens"],
+    ["extractiveSummary", { maxTokens: 5 }, "maxTokens", "targetTokens"],
+    ["validateHistory", { stict: true }, "stict", "strict"],
+    ["repairHistory", { strict: true }, "strict", "format"],
+    ["planCompaction", { keeps: {} }, "keeps", "keep"],
+  ]) {
+    assert.throws(() => library[name](chat(1), options), check(field, ...known), `${name} ${field}`);
+  }
+  assert.throws(() => library.estimateTokens("text", { estimater: 5 }), check("estimater", "estimator"));
+  assert.throws(() => library.indexedDbStore({ names: "x" }), check("names", "name", "durability"));
+});
+
+test("options: what a session is opened with can be planned and compacted with too", async () => {
+  const options = { store: "memory", id: "same", systemPrompt: "x", contextWindow: 50_000 };
+  assert.equal(planCompaction(chat(1), options).willCompact, false);
+  assert.equal((await compact(chat(1), options)).success, true);
 });
 
 test("options: the object itself", async () => {
@@ -167,14 +216,23 @@ test("options: those of a session's methods", async () => {
   await refused(session.prepare({ signal: 5 }), "signal");
   await refused(session.prepare({ tools: 5n }), "tools");
   await refused(session.prepare({ tools: [itself] }), "tools");
+  await refused(session.prepare({ tool: [] }), "tool");
   await refused(session.prepare(null), "");
   await refused(session.compact({ instructions: 5 }), "instructions");
   await refused(session.compact({ signal: {} }), "signal");
+  await refused(session.compact({ trigger: "overflow" }), "trigger");
+  await refused(session.read("off_x", { length: 5 }), "length");
   await refused(session.read("off_x", { offset: -1 }), "offset");
   await refused(session.read("off_x", { limit: 1.5 }), "limit");
   await refused(session.read("off_x", { limit: "5" }), "limit");
   await refused(session.read("off_x", null), "");
   assert.throws(() => session.on("compact", {}), fails("invalid_option", { field: "listener" }));
+  for (const event of ["compacted", "dataloss", "toString", undefined]) {
+    assert.throws(
+      () => session.on(event, () => {}),
+      fails("invalid_option", { field: "event", message: /"offload", "compact", "progress", "warning"/ }),
+    );
+  }
   assert.equal((await session.prepare()).messages.length, 6);
 });
 
@@ -205,6 +263,9 @@ test("options: what the app's own functions throw or return wrongly is named, wi
     [{ tokenCounter: () => "12" }, "tokenCounter", undefined],
     [{ redact: thrower, summarize: summariser() }, "redact", boom],
     [{ redact: () => 5, summarize: summariser() }, "redact", undefined],
+    [{ redact: () => undefined, summarize: summariser() }, "redact", undefined],
+    [{ redact: () => null, summarize: summariser() }, "redact", undefined],
+    [{ redact: async (text) => text, summarize: summariser() }, "redact", undefined],
     [{ runtime: { ...ids, now: thrower } }, "runtime.now", boom],
     [{ runtime: { ...ids, now: () => Number.NaN } }, "runtime.now", undefined],
     [{ runtime: { now: Date.now, id: thrower } }, "runtime.id", boom],
@@ -213,6 +274,16 @@ test("options: what the app's own functions throw or return wrongly is named, wi
     // A function of the app that fails while a summary is made is the attempt's failure, in the result.
     const outcome = await compact(chat(10), options).then(({ error }) => error, (error) => error);
     fails("invalid_option", { field, cause })(outcome);
+  }
+});
+
+test("lesson: secrets; a redact that returns no text sends nothing", async () => {
+  for (const redact of [() => undefined, () => null, () => {}, () => ["x"]]) {
+    const summarize = summariser();
+    const { success, error } = await compact(chat(10), { redact, summarize });
+    assert.equal(success, false);
+    fails("invalid_option", { field: "redact" })(error);
+    assert.equal(summarize.calls.length, 0);
   }
 });
 

@@ -22,6 +22,17 @@ test("a session hands out the app's own objects, and changes none of them", asyn
   assert.deepEqual(usage, session.getContextUsage());
 });
 
+test("the format is the one that the messages are read as", async () => {
+  const session = await openSession({ store: "memory" });
+  assert.equal(session.format, "openai-chat");
+  await session.append({ role: "user", content: "Plain so far." });
+  assert.equal(session.format, "openai-chat");
+  await session.append({ role: "assistant", content: [{ type: "tool_use", id: "a", name: "read", input: {} }] });
+  assert.equal(session.format, "anthropic");
+  const given = await openSession({ store: "memory", format: "anthropic" });
+  assert.equal(given.format, "anthropic");
+});
+
 test("an id is made when none is given, and is each session's own", async () => {
   const [one, other] = await Promise.all([openSession({ store: "memory" }), openSession({ store: "memory" })]);
   assert.match(one.id, /^session_/);

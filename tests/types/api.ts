@@ -11,7 +11,10 @@ import {
   splitMessages,
   type CompactionResult,
   type CompactOptions,
+  type Edit,
   type ErrorCode,
+  type Format,
+  type LedgerEntry,
   type Message,
   type NewMessage,
   type Plan,
@@ -106,6 +109,9 @@ export async function sessions(): Promise<void> {
   same<typeof off, () => void>();
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
+  // @ts-expect-error: no event of this release.
+  session.on("dataloss", () => {});
+  same<typeof session.format, Format>();
   // @ts-expect-error: what an offload does not tell.
   session.on("offload", ({ previousTokens }) => previousTokens);
   const untyped = await openSession();
@@ -135,6 +141,18 @@ export const options: CompactOptions[] = [
   // @ts-expect-error: no such option.
   { offload: { treshold: 5 } },
 ];
+
+/** What this release does, and nothing that it does not. */
+export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptions): void {
+  same<typeof edit.rung, "offload" | "summarise">();
+  same<Plan["rungs"][number]["rung"], Edit["rung"]>();
+  same<Parameters<Summarize>[1]["purpose"], "history">();
+  same<Parameters<NonNullable<typeof logger>>["length"], 2>();
+  // @ts-expect-error: messages have no ids.
+  void entry.id;
+  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat">>();
+  createMessage({ messages: [{} as NewMessage<"anthropic">] });
+}
 
 export function handle(thrown: unknown): ErrorCode | undefined {
   if (isContextOverflow(thrown)) return "context_overflow";

@@ -27,7 +27,6 @@ export function MessageBody({
           <dt>Fate</dt>
           <dd>
             {entry.fate}: {FATE_HINT[entry.fate]}
-            {entry.quoted ? " (quoted in full inside the summary)" : ""}
           </dd>
           {entry.reason && (
             <>

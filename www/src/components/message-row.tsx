@@ -50,7 +50,7 @@ export class MessageRow extends Component<Props> {
             <span>{previewOf(message)}</span>
           </span>
           <span class="number tokens">{count(tokens)}</span>
-          <FateBadge fate={fate} quoted={entry?.quoted} />
+          <FateBadge fate={fate} />
         </button>
         {open && <MessageBody message={message} entry={entry} onOffload={onOffload} />}
       </li>

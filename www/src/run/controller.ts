@@ -117,9 +117,6 @@ export class RunController extends Store<RunState> {
       if (this.state.busy) this.set({ busy: { ...this.state.busy, progress } });
     });
     session.on("warning", ({ message }) => this.#say({ from: "note", tone: "error", text: message }));
-    session.on("dataloss", ({ reason }) =>
-      this.#say({ from: "note", tone: "error", text: `Data was lost: ${reason}` }),
-    );
     this.#session = session;
     this.set({ usage: session.getContextUsage() });
   }

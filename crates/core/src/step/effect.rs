@@ -257,6 +257,11 @@ pub struct Usage {
     pub reasoning_tokens: u64,
 }
 
+impl Usage {
+    /// The largest count that is reported: the largest that JavaScript has exactly.
+    pub const MAX_TOKENS: u64 = (1 << 53) - 1;
+}
+
 impl From<provider::Usage> for Usage {
     fn from(usage: provider::Usage) -> Self {
         Usage {
@@ -271,10 +276,12 @@ impl From<provider::Usage> for Usage {
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        // Counts are whatever an app or a provider claims.
+        let add = |sum: &mut u64, tokens: u64| *sum = sum.saturating_add(tokens).min(Usage::MAX_TOKENS);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.cache_read_tokens, other.cache_read_tokens);
+        add(&mut self.cache_write_tokens, other.cache_write_tokens);
+        add(&mut self.reasoning_tokens, other.reasoning_tokens);
     }
 }

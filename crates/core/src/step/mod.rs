@@ -188,7 +188,7 @@ fn failure(what: &str, event: Event) -> Failure {
 fn answer_error(field: &str, event: &Event) -> Error {
     match event {
         Event::Failed(failure) => {
-            Error::option(field, format!("it threw: {}", failure.message)).caused_by(failure.effect)
+            Error::option(field, format!("it failed: {}", failure.message)).caused_by(failure.effect)
         }
         other => Error::option(
             field,

@@ -42,7 +42,7 @@ pub(super) fn usage(usage: &Value) -> Usage {
     let cache_read = count(usage, "/cache_read_input_tokens");
     let cache_write = count(usage, "/cache_creation_input_tokens");
     Usage {
-        input: count(usage, "/input_tokens") + cache_read + cache_write,
+        input: count(usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
         output: count(usage, "/output_tokens"),
         cache_read,
         cache_write,

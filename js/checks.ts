@@ -1,0 +1,87 @@
+/** Checks of options that need no engine: names, functions, signals, and what can be read at all. */
+
+import { CompactionError } from "./errors.js";
+
+/** Names in the options that are groups. `runtime` is none: both of its functions are required. */
+const GROUPS: Record<string, readonly string[]> = {
+  trigger: ["tokens", "fraction"],
+  keep: ["messages", "tokens", "fraction"],
+  provider: ["kind", "model", "url", "headers"],
+  offload: [
+    "offloadThreshold",
+    "scanRatio",
+    "minChars",
+    "compactTriggerThreshold",
+    "compactCooldownSteps",
+    "preserveCount",
+    "targetTokens",
+  ],
+};
+
+/** The error of an option. */
+export function invalidOption(field: string, what: string, cause?: unknown): CompactionError {
+  const message = field === "" ? `options ${what}` : `${field}: ${what}`;
+  return new CompactionError("invalid_option", message, cause === undefined ? { field } : { field, cause });
+}
+
+/** Throws unless `options` can have properties at all. */
+export function checkObject(options: unknown): asserts options is Record<string, unknown> {
+  if (typeof options !== "object" || options === null) throw invalidOption("", "must be an object");
+}
+
+/** Throws unless `options` is an object whose options, and those in its groups, are all `known`. */
+export function checkOptions(options: unknown, known: readonly string[]): void {
+  checkObject(options);
+  checkNames(options, known, "");
+  for (const [group, names] of Object.entries(GROUPS)) {
+    const given = known.includes(group) ? options[group] : undefined;
+    if (typeof given === "object" && given !== null && !Array.isArray(given)) {
+      checkNames(given as Record<string, unknown>, names, `${group}.`);
+    }
+  }
+}
+
+/** A misspelt option would be ignored without a word. */
+function checkNames(options: Record<string, unknown>, known: readonly string[], path: string): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name) && options[name] !== undefined);
+  if (unknown === undefined) return;
+  throw invalidOption(path + unknown, `is not an option of this release; there are ${known.join(", ")}`);
+}
+
+/** Throws unless the option is absent or a function. */
+export function checkFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "function") throw invalidOption(name, "must be a function");
+}
+
+/** Throws unless the option is absent or a signal. A signal may come from another realm or a polyfill. */
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined) return;
+  const { aborted, addEventListener, removeEventListener } = Object(signal) as Partial<AbortSignal>;
+  const listens = typeof addEventListener === "function" && typeof removeEventListener === "function";
+  if (typeof aborted !== "boolean" || !listens) {
+    throw invalidOption("signal", "must be an AbortSignal");
+  }
+}
+
+/** Options nest less than this; the engine reads them by recursion. */
+const MAX_DEPTH = 8;
+
+/** Options that are values, as the engine reads them: `undefined` left out, whatever it cannot read refused. */
+export function plainOptions(options: object): Record<string, unknown> {
+  return plain(options, "", 0) as Record<string, unknown>;
+}
+
+function plain(value: unknown, field: string, depth: number): unknown {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return value;
+    throw invalidOption(field, `must be a finite number, not ${value}`);
+  }
+  if (typeof value !== "object") throw invalidOption(field, `cannot be a ${typeof value}`);
+  if (depth === MAX_DEPTH) throw invalidOption(field, "is nested too deep, or contains itself");
+  if (Array.isArray(value)) return value.map((item, at) => plain(item, `${field}[${at}]`, depth + 1));
+  const given = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(
+    given.map(([name, item]) => [name, plain(item, field === "" ? name : `${field}.${name}`, depth + 1)]),
+  );
+}
