@@ -151,6 +151,14 @@ export interface Edit {
   indices: number[];
   tokensFreed: number;
   detail?: string;
+  /** What offloading reports (`S1.2`). */
+  offload?: {
+    offloadedCount: number;
+    previousTokens: number;
+    currentTokens: number;
+    freedTokens: number;
+    stillExceedsThreshold: boolean;
+  };
 }
 
 /** What became of one source message. Each has exactly one entry. */

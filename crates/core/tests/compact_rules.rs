@@ -399,6 +399,13 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
         for (nth, reference) in references.iter().enumerate() {
             assert_eq!(desk.read(reference), long(&format!("result {nth}"), 100));
             assert_eq!(again.read(reference), long(&format!("result {nth}"), 100));
+            let named = again
+                .host
+                .seen
+                .logs
+                .iter()
+                .any(|(_, line)| line.starts_with(&format!("{reference} is retired: checkpoint cp_")));
+            assert_eq!(named, nth < 2, "reading a retired reference names its checkpoint");
             let entry = again
                 .session
                 .explain()

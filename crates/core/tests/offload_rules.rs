@@ -6,6 +6,8 @@ mod support;
 use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Fate;
+use context_compactor_core::session::Session;
+use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::{Level, Notice, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;
@@ -136,6 +138,11 @@ fn s1_2_reports_what_it_did() {
         );
         assert_eq!(previous - prepared.usage.used_tokens, edit.tokens_freed);
         assert!(edit.tokens_freed > 300);
+        let report = edit.offload.clone().unwrap();
+        assert_eq!((report.offloaded_count, report.freed_tokens), (1, edit.tokens_freed));
+        assert_eq!((report.previous_tokens, report.current_tokens), (previous, prepared.usage.used_tokens));
+        let threshold = prepared.usage.threshold;
+        assert_eq!(report.still_exceeds_threshold, prepared.usage.used_tokens >= threshold);
         // The sums that are kept as the context changes are those of a session that is read anew.
         let again = Desk::over(desk.memory.clone(), "b", only_offload());
         assert_eq!(again.session.usage().unwrap(), prepared.usage);
@@ -176,6 +183,25 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
             desk.stored();
         }
     }
+}
+
+#[test]
+fn s1_3_a_store_of_small_batches_takes_everything_in_several() {
+    let mut desk = Desk::new(only_offload());
+    let opened = Session::open(settings(only_offload()), Some("s".into()), 30);
+    desk.session = desk.host.run(opened).unwrap().0;
+    for nth in 0..40 {
+        desk.append(&turn(Format::OpenaiChat, nth, 30));
+    }
+    let prepared = desk.prepare();
+    assert_eq!(
+        prepared.edits[0].offload.as_ref().unwrap().offloaded_count,
+        20,
+        "half of the messages are scanned"
+    );
+    let size = |batch: &Batch| batch.expect.len() + batch.puts.len() + batch.deletes.len();
+    assert!(desk.host.seen.commits.iter().all(|batch| size(batch) <= 30));
+    assert_eq!(desk.stored().generation, 2);
 }
 
 #[test]

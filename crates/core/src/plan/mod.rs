@@ -13,6 +13,6 @@ mod summarise;
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
-pub use result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
+pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 
 pub(crate) use ladder::{Climb, climb, plan};

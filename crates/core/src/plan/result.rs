@@ -1,5 +1,6 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
+use super::presets::Rung;
 use crate::error::Error;
 use crate::session::LedgerEntry;
 use crate::step::Usage;
@@ -44,6 +45,32 @@ pub struct Edit {
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// What offloading reports (`S1.2`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadReport>,
+}
+
+impl Edit {
+    /// A rung that has changed nothing yet.
+    pub(crate) fn of(rung: Rung) -> Self {
+        Edit { rung: rung.as_str(), indices: Vec::new(), tokens_freed: 0, detail: None, offload: None }
+    }
+}
+
+/// What offloading did (`S1.2`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OffloadReport {
+    /// Results that were moved.
+    pub offloaded_count: usize,
+    /// Tokens before.
+    pub previous_tokens: usize,
+    /// Tokens after.
+    pub current_tokens: usize,
+    /// Tokens freed.
+    pub freed_tokens: usize,
+    /// The threshold is still reached.
+    pub still_exceeds_threshold: bool,
 }
 
 /// A rung of a plan.

@@ -472,5 +472,5 @@ async fn commit(
     let indices = proposal.indices();
     let count = indices.len();
     io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-    Ok(Edit { rung: Rung::Summarise.as_str(), indices, tokens_freed: freed, detail: written.reason.clone() })
+    Ok(Edit { indices, tokens_freed: freed, detail: written.reason.clone(), ..Edit::of(Rung::Summarise) })
 }

@@ -3,7 +3,7 @@
 use super::reasoning;
 use crate::error::{Code, Error, Result};
 use crate::order;
-use crate::plan::{Edit, Rung, Trigger};
+use crate::plan::{Edit, OffloadReport, Rung, Trigger};
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -103,44 +103,38 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger, rehearse: bool) 
             tokens_now,
         }));
     };
-    let mut edit = Edit { rung: Rung::Offload.as_str(), indices: Vec::new(), tokens_freed: 0, detail: None };
+    let mut edit = Edit::of(Rung::Offload);
     if moves.is_empty() {
         return Ok(edit);
     }
     progress(0, before);
     let mut count = 0;
-    match store(io, held, &moves, trigger).await {
-        Ok(()) => {
-            count = total;
-            edit.indices =
-                moves.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index).collect();
-        }
-        Err(error) if concerns_one_item(&error) && total > 1 => {
-            // Blob by blob: whatever the store takes is moved.
-            for planned in moves.iter().flat_map(one_by_one) {
-                // An earlier result of the same message may have been moved just now.
-                let Some(item) = held.context().items().get(planned.at).cloned() else { continue };
-                let planned = Move { item, ..planned };
-                match store(io, held, std::slice::from_ref(&planned), trigger).await {
-                    Ok(()) => {
-                        count += planned.blobs.len();
-                        edit.indices.extend(planned.item.origin.place().map(|place| place.index));
-                    }
-                    Err(error) if concerns_one_item(&error) => warn(io, &planned, error),
-                    Err(error) => return Err(error),
-                }
+    let mut waiting = batches(moves, held.state().max_batch_ops);
+    while let Some(batch) = waiting.pop() {
+        match store(io, held, &batch, trigger).await {
+            Ok(()) => {
+                count += batch.iter().map(|planned| planned.blobs.len()).sum::<usize>();
+                edit.indices
+                    .extend(batch.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index));
+                progress(count, held.tokens());
             }
-            edit.indices.dedup();
+            // Whatever the store takes is moved: halves, and halves of those, down to the one that it does not.
+            Err(error) if concerns_one_item(&error) => match halves(batch) {
+                Ok((first, second)) => waiting.extend([second, first]),
+                Err(one) => warn(io, &one, error),
+            },
+            Err(error) => return Err(error),
         }
-        Err(error) if concerns_one_item(&error) => {
-            for planned in &moves {
-                warn(io, planned, error.clone());
-            }
-        }
-        Err(error) => return Err(error),
     }
+    edit.indices.dedup();
     edit.tokens_freed = before.saturating_sub(held.tokens());
-    progress(count, held.tokens());
+    edit.offload = Some(OffloadReport {
+        offloaded_count: count,
+        previous_tokens: before,
+        current_tokens: held.tokens(),
+        freed_tokens: edit.tokens_freed,
+        still_exceeds_threshold: held.tokens() >= held.settings().numbers.offload_threshold,
+    });
     if count > 0 {
         edit.detail = Some(format!("{count} results"));
     }
@@ -151,8 +145,44 @@ pub(crate) async fn run(io: &Io, held: &Held, trigger: Trigger, rehearse: bool) 
     Ok(edit)
 }
 
-fn one_by_one(planned: &Move) -> impl Iterator<Item = Move> {
-    planned.blobs.iter().map(|blob| Move { blobs: vec![blob.clone()], ..planned.clone() })
+/// The moves in as few batches as the store takes them in; the first is the last of the list.
+fn batches(moves: Vec<Move>, max_ops: usize) -> Vec<Vec<Move>> {
+    // View, log row, session row and what they expect.
+    let room = max_ops.saturating_sub(8);
+    let mut batches: Vec<Vec<Move>> = Vec::new();
+    let mut used = usize::MAX;
+    for planned in moves {
+        let ops: usize = planned.blobs.iter().map(|blob| blob.rows()).sum();
+        match batches.last_mut() {
+            Some(batch) if used.saturating_add(ops) <= room => {
+                used += ops;
+                batch.push(planned);
+            }
+            _ => {
+                used = ops;
+                batches.push(vec![planned]);
+            }
+        }
+    }
+    batches.reverse();
+    batches
+}
+
+/// A batch in two, or the one result that it is.
+fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Move> {
+    let second = batch.split_off(batch.len().div_ceil(2));
+    if !second.is_empty() {
+        return Ok((batch, second));
+    }
+    match batch.pop() {
+        Some(mut one) if one.blobs.len() > 1 => {
+            let rest = one.blobs.split_off(one.blobs.len() / 2);
+            let other = Move { blobs: rest, ..one.clone() };
+            Ok((vec![one], vec![other]))
+        }
+        Some(one) => Err(one),
+        None => Ok((Vec::new(), Vec::new())),
+    }
 }
 
 fn concerns_one_item(error: &Error) -> bool {
@@ -173,6 +203,9 @@ async fn store(io: &Io, held: &Held, moves: &[Move], trigger: Trigger) -> Result
     let tokens_before = held.tokens();
     let mut freed = 0;
     for planned in moves {
+        // An earlier batch may have changed the same message.
+        let Some(now) = held.context().items().get(planned.at).cloned() else { continue };
+        let planned = &Move { item: now, ..planned.clone() };
         let mut item = edited(&held.state(), planned)?;
         item.size = measure(io, &held.settings(), held.format(), Whose::Ours, &item.body).await?;
         freed += planned.item.size.tokens.saturating_sub(item.size.tokens);

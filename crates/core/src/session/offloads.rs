@@ -21,6 +21,13 @@ pub(crate) struct NewBlob {
     pub(crate) text: String,
 }
 
+impl NewBlob {
+    /// Rows that it takes in the store.
+    pub(crate) fn rows(&self) -> usize {
+        self.text.len().div_ceil(PART) + 1
+    }
+}
+
 /// Bytes of one part.
 const PART: usize = 1 << 20;
 

@@ -12,7 +12,7 @@ use super::usage::{ContextUsage, usage};
 use super::{Held, offloads, sound};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
-use crate::step::{Io, Machine, Whose};
+use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
 use std::rc::Rc;
@@ -247,6 +247,9 @@ impl Session {
         Machine::new(move |io| async move {
             let sid = slot.look(|state| state.sid.clone())?;
             let text = offloads::read(&io, &sid, &reference).await?;
+            if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
+                io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
+            }
             Ok(offloads::range(&text, offset, limit))
         })
     }

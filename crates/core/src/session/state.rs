@@ -124,6 +124,17 @@ impl State {
         self.context.totals().tokens.saturating_add(self.fixed_tokens)
     }
 
+    /// The checkpoint that retired an offload (`S1.9`).
+    pub(crate) fn retired_by(&self, reference: &str) -> Option<Rc<str>> {
+        self.context.items().iter().find_map(|item| match &item.origin {
+            Origin::Summary { checkpoint, covers } => {
+                let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
+                offloads.any(|(_, offload)| offload.reference == reference).then(|| Rc::clone(checkpoint))
+            }
+            _ => None,
+        })
+    }
+
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
         SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
