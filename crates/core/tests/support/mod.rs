@@ -146,3 +146,8 @@ pub fn assert_valid(format: Format, messages: &[Value]) {
     let problems = format.wire().validate(&values, false);
     assert!(problems.is_empty(), "{problems:#?}");
 }
+
+/// Nothing to offload, always over the threshold.
+pub fn eager() -> Value {
+    json!({ "trigger": { "tokens": 100 } })
+}

@@ -1,0 +1,177 @@
+//! What must hold, and when: after a commit, when a call has ended, when the faults have stopped.
+
+use super::*;
+
+impl World {
+    /// The store's invariants, after a commit.
+    pub(super) fn committed(&mut self) -> Result<(), String> {
+        self.report.commits += 1;
+        let found = audit(ID, &self.memory.rows()).map_err(text)?;
+        self.report.views = found.generation;
+        self.report.messages = found.messages.len();
+        self.model.grew(&found.messages)?;
+        self.stored = found;
+        Ok(())
+    }
+
+    /// What must hold when a call has ended.
+    pub(super) fn ended(
+        &mut self,
+        tab: usize,
+        asked: Asked,
+        result: Result<Outcome, Error>,
+    ) -> Result<(), String> {
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.report.failed += 1;
+                if let Asked::Sync { history } = asked {
+                    self.tabs[tab].again = self.rng.bool().then_some(history);
+                }
+                return self.excused(&error);
+            }
+        };
+        self.report.done += 1;
+        match (asked, outcome) {
+            (Asked::Open, Outcome::Opened(session)) => self.tabs[tab].session = Some(session),
+            (Asked::Append { bodies, before }, Outcome::Appended) => self.model.acked(&bodies, before)?,
+            (Asked::Sync { history }, Outcome::Synced(synced)) => match synced.diverged {
+                None => {
+                    self.model.synced(&history)?;
+                    self.model.acked(&history, 0)?;
+                }
+                Some(_) if synced.appended > 0 => return Err("a diverged history was appended".into()),
+                Some(_) => {}
+            },
+            (Asked::Prepare, Outcome::Prepared(prepared)) => self.sent(tab, &prepared)?,
+            (Asked::Compact, Outcome::Compacted(compacted)) => {
+                let result = compacted.result;
+                if result.current_tokens > result.previous_tokens {
+                    return Err("a compaction made the context larger".into());
+                }
+            }
+            (Asked::Read { index, nth }, Outcome::Read(found)) => {
+                let body =
+                    self.model.log().get(index).ok_or("an offload of a message that is not in the log")?;
+                let value = wire::parse(index, body).map_err(text)?;
+                let message = self.format.wire().read(index, &value).map_err(text)?;
+                if message.results().nth(nth).map(|result| result.text.to_string()) != Some(found) {
+                    return Err("an offload is not the text of its result".into());
+                }
+            }
+            _ => return Err("an operation ended with the result of another".into()),
+        }
+        self.same_as_stored(tab)
+    }
+
+    /// What is sent fits, and is a valid history.
+    fn sent(&self, tab: usize, prepared: &Prepared) -> Result<(), String> {
+        if prepared.usage.used_tokens > self.settings.hard_limit {
+            return Err(format!("a prompt of {} tokens was prepared", prepared.usage.used_tokens));
+        }
+        let session = self.tabs[tab].session.as_ref().ok_or("a prepare without a session")?;
+        let mut bodies = Vec::new();
+        for item in &prepared.items {
+            let own = item.seq.map(|seq| session.body(seq)).transpose().map_err(text)?.flatten();
+            bodies.push(
+                own.or_else(|| item.body.clone()).ok_or("a message was sent that is not in the context")?,
+            );
+        }
+        let values =
+            bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>().map_err(text)?;
+        match self.format.wire().validate(&values, false).first() {
+            Some(problem) => Err(format!("an invalid prompt ({}): {}", problem.rule, problem.message)),
+            None => Ok(()),
+        }
+    }
+
+    /// A tab that is up to date holds in memory what the store says.
+    fn same_as_stored(&self, tab: usize) -> Result<(), String> {
+        let Some(session) = &self.tabs[tab].session else { return Ok(()) };
+        let seen = look(session).map_err(text)?;
+        let messages = session.explain().map_err(text)?.len();
+        conserve(seen.context.items(), messages).map_err(text)?;
+        let stored = &self.stored;
+        if (seen.generation, seen.rows) != (stored.generation, stored.rows) {
+            return Ok(());
+        }
+        let held = seen.context.items().iter().map(|item| (&item.origin, &*item.body));
+        if held.eq(stored.context.iter().map(|(origin, body)| (origin, body.as_str()))) {
+            Ok(())
+        } else {
+            Err("the context in memory is not the one that is stored".into())
+        }
+    }
+
+    /// Errors that a fault may lead to; anything else is one of ours.
+    fn excused(&self, error: &Error) -> Result<(), String> {
+        let expected = matches!(
+            error.code,
+            Code::StoreUnavailable
+                | Code::QuotaExceeded
+                | Code::Conflict
+                | Code::Indeterminate
+                | Code::Aborted
+                | Code::ContextOverflow
+        );
+        if expected && self.faults { Ok(()) } else { Err(format!("{}: {error}", error.code.as_str())) }
+    }
+
+    /// Faults stop: every tab becomes writable again, and what all of them see is what is stored.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        for tab in 0..self.tabs.len() {
+            self.drain(tab)?;
+        }
+        self.faults = false;
+        for tab in 0..self.tabs.len() {
+            if self.tabs[tab].session.is_none() {
+                self.begin(tab)?;
+                self.finish(tab)?;
+            }
+            let session = self.tabs[tab].session.clone().ok_or("a tab cannot open the session")?;
+            let bodies = self.talk();
+            self.append(tab, &session, bodies)?;
+            self.finish(tab)?;
+            self.prepare(tab, &session)?;
+            self.finish(tab)?;
+        }
+        self.model.holds()?;
+        // Opened once more, it is the same.
+        let last = self.tabs.len() - 1;
+        let before = look(self.tabs[last].session.as_ref().ok_or("no session")?).map_err(text)?;
+        self.tabs[last].session = None;
+        self.begin(last)?;
+        self.finish(last)?;
+        let after = look(self.tabs[last].session.as_ref().ok_or("no session")?).map_err(text)?;
+        if before.context.items() != after.context.items() {
+            return Err("a session that is opened again differs from what it was".into());
+        }
+        Ok(())
+    }
+
+    /// Ends the calls of a tab without new faults; they may still end with the consequence of an earlier one.
+    fn drain(&mut self, tab: usize) -> Result<(), String> {
+        while let Some(last) = self.tabs[tab].tasks.len().checked_sub(1) {
+            let faults = std::mem::replace(&mut self.faults, false);
+            let (id, effect) = self.tabs[tab].tasks[last].waits.clone();
+            let event = self.perform(tab, &effect);
+            self.faults = faults;
+            if let Some(event) = event? {
+                self.answer(tab, last, id, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the calls of a tab; none may fail.
+    fn finish(&mut self, tab: usize) -> Result<(), String> {
+        while let Some(last) = self.tabs[tab].tasks.len().checked_sub(1) {
+            self.go_on(tab, last)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn text(error: Error) -> String {
+    format!("{}: {error}", error.code.as_str())
+}
