@@ -12,7 +12,7 @@ export function release({ run, ws, random, invoices, sample }) {
     ["bash", { command: "git push -q -u origin fix/rounding && gh run watch --exit-status; gh run view --log" }, ciLog(random, [
       ["Set up job", "Current runner version: '2.328.0'\nOperating System: Ubuntu 24.04.3 LTS\nPrepare workflow directory\nPrepare all required actions\nComplete job name: test (22.x)"],
       ["Run npm ci", "added 412 packages, and audited 413 packages in 9s\n96 packages are looking for funding\nfound 0 vulnerabilities"],
-      ["Run npm run lint", "> @brightwater/invoicing@4.17.2 lint\n> eslint . --max-warnings 0\n\n/home/runner/work/invoicing/src/invoice/legacy-totals.ts\n  3:31  error  'TaxGroup' is defined as a type but imported without `type`  @typescript-eslint/consistent-type-imports\n\n✖ 1 problem (1 error, 0 warnings)\n  1 error and 0 warnings potentially fixable with the `--fix` option.\n\nError: Process completed with exit code 1."],
+      ["Run npm run lint", "> @brightwater/invoicing@4.17.2 lint\n> eslint . --max-warnings 0\n\n/builds/invoicing/src/invoice/legacy-totals.ts\n  3:31  error  'TaxGroup' is defined as a type but imported without `type`  @typescript-eslint/consistent-type-imports\n\n✖ 1 problem (1 error, 0 warnings)\n  1 error and 0 warnings potentially fixable with the `--fix` option.\n\nError: Process completed with exit code 1."],
     ])],
   );
   run.step(
