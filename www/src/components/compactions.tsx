@@ -26,9 +26,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
         const { number, kind, tokensBefore, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
           compaction;
         const open = number === selected;
-        const moved = edits
-          .filter(({ rung }) => rung === "offload")
-          .reduce((sum, { indices }) => sum + indices.length, 0);
+        const moved = edits.reduce((sum, { offload }) => sum + (offload?.offloadedCount ?? 0), 0);
         return (
           <li key={number} class={open ? "open" : ""} id={`compaction-${number}`}>
             <button
@@ -47,7 +45,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
                 </b>
                 <span>
                   at message {count(x)}
-                  {moved > 0 ? ` · results of ${plural(moved, "message")} moved out` : ""}
+                  {moved > 0 ? ` · ${plural(moved, "result")} moved out` : ""}
                   {deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}
                 </span>
               </span>
