@@ -1,4 +1,4 @@
-/** Entry for browsers, Node, Deno, Bun and every bundler: the module is part of the code. */
+/** Entry for browsers, Node and every bundler: the module is part of the code. */
 
 import { start } from "../engine.js";
 import { bytes } from "../wasm/inline.js";

@@ -67,7 +67,8 @@ fn is_delete(effect: &Effect) -> bool {
 fn a_session_that_no_batch_holds_is_written_and_deleted_in_several() {
     let mut desk = small_batches(20);
     desk.append(&chat(0, 100));
-    assert_eq!(desk.stored().messages.len(), 100);
+    desk.append(&chat(100, 101));
+    assert_eq!(desk.stored().messages.len(), 101);
     desk.host.run(desk.session.delete()).unwrap();
     assert!(desk.memory.rows().is_empty());
     let size = |batch: &Batch| batch.expect.len() + batch.puts.len() + batch.deletes.len();

@@ -1,7 +1,7 @@
 //! Exchanges (`S1.5`): a cut never parts a call from its result.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use context_compactor_core::message::{Exchanges, Message, Part, Role, ToolCall, ToolResult, is_boundary};
+use context_compactor_core::message::{Exchanges, Message, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Format, parse};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn s1_5_the_nearest_boundary_before() {
     let nearest: Vec<usize> = (0..6).map(|position| exchanges.boundary_at_or_before(position)).collect();
     assert_eq!(nearest, [0, 1, 1, 1, 4, 4]);
     assert_eq!(Exchanges::of(&[]).boundary_at_or_before(usize::MAX), 0);
-    assert!(is_boundary(&[], 0));
+    assert!(Exchanges::of(&[]).is_boundary(0));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn s1_5_results_with_prose_belong_to_the_call_before() {
     let parsed: Vec<_> = history.iter().map(|json| parse(0, json).unwrap()).collect();
     let messages: Vec<_> =
         parsed.iter().map(|value| Format::Anthropic.wire().read(0, value).unwrap()).collect();
-    assert!(!is_boundary(&messages, 1));
+    assert!(!Exchanges::of(&messages).is_boundary(1));
 }
 
 #[test]

@@ -84,8 +84,3 @@ impl Exchanges {
         &self.pairs
     }
 }
-
-/// True when a cut before `position` parts no call from its result; for a single question about a history.
-pub fn is_boundary(messages: &[Message<'_>], position: usize) -> bool {
-    Exchanges::of(messages).is_boundary(position)
-}

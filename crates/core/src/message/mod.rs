@@ -6,7 +6,7 @@
 
 mod exchange;
 
-pub use exchange::{Exchanges, is_boundary};
+pub use exchange::Exchanges;
 
 use std::borrow::Cow;
 

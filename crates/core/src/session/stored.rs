@@ -57,8 +57,6 @@ impl State {
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
-        let texts: Vec<&Rc<str>> = unread.iter().filter_map(|(_, body)| body.as_ref()).collect();
-        self.judge(&texts)?;
         self.context = self.items(io, unread).await?.into_iter().collect();
         ledger::conserve(self.context.items(), self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
@@ -71,19 +69,15 @@ impl State {
         self.row.format = self.row.format.or(self.settings.format);
     }
 
-    /// Rules out the formats that these messages speak against.
-    fn judge(&mut self, bodies: &[&Rc<str>]) -> Result<()> {
+    /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
+    async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+        let filled = bodies(io, &self.sid, unread).await?;
         if self.row.format.is_none() {
-            let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+            let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
             self.plausible.retain(|format| format.wire().evidence(&values) != Evidence::Against);
         }
-        Ok(())
-    }
-
-    /// Items with their bodies and sizes.
-    async fn items(&self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
-        let mut items = Vec::with_capacity(unread.len());
-        for (origin, body) in bodies(io, &self.sid, unread).await? {
+        let mut items = Vec::with_capacity(filled.len());
+        for (origin, body) in filled {
             let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
             items.push(Item { body, size, origin });
         }
@@ -113,7 +107,6 @@ impl Held {
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
             copy.adopt(row);
-            copy.judge(&unread.iter().filter_map(|(_, body)| body.as_ref()).collect::<Vec<_>>())?;
             for item in copy.items(io, unread).await? {
                 copy.context.push(item);
             }
@@ -142,7 +135,8 @@ impl Held {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.row = row;
-                state.plausible = std::mem::take(&mut settled.plausible);
+                // The call may have more batches to write, in the same format.
+                state.plausible.clone_from(&settled.plausible);
                 if let Some(context) = settled.context.take() {
                     state.context = context;
                 }

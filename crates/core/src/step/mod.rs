@@ -257,20 +257,4 @@ impl<T> Machine<T> {
             Poll::Pending => Step { effects, done: None },
         }
     }
-
-    /// Runs an operation that asks only for effects that are answered at once.
-    ///
-    /// Errors: [`Code::InvalidOption`] when it asks for anything else.
-    pub fn run_sync(mut self, mut host: impl FnMut(&Effect) -> Event) -> Result<T> {
-        let mut step = self.step(None);
-        loop {
-            if let Some(result) = step.done {
-                return result;
-            }
-            let Some((id, effect)) = step.effects.into_iter().find(|(id, _)| *id != 0) else {
-                return Err(Error::new(Code::Poisoned, "the engine waits for nothing; please report this"));
-            };
-            step = self.step(Some((id, host(&effect))));
-        }
-    }
 }

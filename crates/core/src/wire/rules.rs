@@ -18,10 +18,25 @@ pub(super) struct Finding<F> {
 }
 
 /// The problems of a history whose findings these are, by message.
-pub(super) fn problems<F>(findings: Vec<Finding<F>>) -> Vec<Problem> {
+fn problems<F>(findings: Vec<Finding<F>>) -> Vec<Problem> {
     let problem =
         |found: Finding<F>| Problem { rule: found.rule, index: found.position, message: found.what };
     order::by_key(findings.into_iter().map(problem).collect(), |problem| problem.index as u64)
+}
+
+/// A format's own rules as [`super::Wire::validate`] checks them; `more` are those of strict mode.
+pub(super) fn validate<F>(
+    messages: &[Value<'_>],
+    strict: bool,
+    find: impl Fn(&[&Value<'_>]) -> Vec<Finding<F>>,
+    more: impl Fn(&[Value<'_>]) -> Vec<Problem>,
+) -> Vec<Problem> {
+    let found = problems(find(&messages.iter().collect::<Vec<_>>()));
+    if !strict {
+        return found;
+    }
+    let all = found.into_iter().chain(more(messages)).collect();
+    order::by_key(all, |problem: &Problem| problem.index as u64)
 }
 
 /// A message under repair.

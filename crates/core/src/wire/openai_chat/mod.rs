@@ -7,7 +7,6 @@ use super::rules::Repair;
 use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
-use crate::order;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -37,13 +36,7 @@ impl Wire for OpenaiChat {
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
-        let values: Vec<&Value<'_>> = messages.iter().collect();
-        let mut problems = super::rules::problems(rules::find(&values));
-        if strict {
-            problems.extend(rules::strict(messages));
-            problems = order::by_key(problems, |problem| problem.index as u64);
-        }
-        problems
+        super::rules::validate(messages, strict, rules::find, rules::strict)
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
