@@ -37,7 +37,8 @@ pub(super) fn read<'a>(function: &'a Value<'a>) -> Read<'a> {
     let Some(response) = tagged::given(function, "response") else {
         return Read { text: Cow::Borrowed(""), is_error: false, rest: 0 };
     };
-    let is_error = tagged::given(response, "error").is_some();
+    let given = |key| tagged::given(response, key).is_some();
+    let is_error = given("error") && !given("output");
     if let Some((key, text)) = field(response) {
         let others = tagged::object(response).into_iter().flat_map(|fields| fields.iter());
         let others = others.filter(|(other, value)| {
