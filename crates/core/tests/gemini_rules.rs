@@ -48,6 +48,11 @@ fn repaired(history: &Value) -> Value {
     result
 }
 
+/// The rules that a repair mends, with the index of the message.
+fn changed(history: &Value) -> Vec<(&'static str, usize)> {
+    once(history).1.into_iter().map(|change| (change.rule, change.index)).collect()
+}
+
 fn user(text: &str) -> Value {
     json!({ "role": "user", "parts": [{ "text": text }] })
 }
@@ -142,6 +147,9 @@ fn gm1_the_user_begins() {
     let history = json!([calls(&[signed(call("read"))]), responses(&[response("read")]), model("ok")]);
     assert_eq!(broken(&history), [("GM1", 0)]);
     assert_eq!(repaired(&history).as_array().unwrap().len(), 4);
+    let apart = json!([model("Hello!"), calls(&[call("read")]), responses(&[response("read")])]);
+    assert_eq!(changed(&apart), [("GM1", 0), ("GM3", 1)], "one opening");
+    assert_eq!(repaired(&apart).as_array().unwrap().len(), 3);
     // Results of what is gone go first, and then nothing may be left to open.
     assert_eq!(repaired(&json!([responses(&[response("read")])])), json!([]));
 }
@@ -204,6 +212,7 @@ fn gm2_ids_count_where_both_have_one() {
         ([a.clone(), b.clone()], [response("a"), ra.clone()]),
         ([a.clone(), b.clone()], [response("a"), response("a")]),
         ([a.clone(), call("a")], [response("a"), with_id(response("a"), "7")]),
+        ([call("a"), a.clone()], [response("a"), with_id(response("a"), "7")]),
         ([call("a"), call("a")], [rb.clone(), ra.clone()]),
     ] {
         let history = ask(parts, answers);
@@ -245,6 +254,7 @@ fn gm2_responses_stand_first_and_together() {
     assert_eq!(broken(&one_each), [("GM2", 3)]);
     let joined = responses(&[response("a"), response("b")]);
     assert_eq!(repaired(&one_each), json!([user("go"), calls(&[call("a"), call("b")]), joined, model("ok")]));
+    assert_eq!(changed(&one_each), [("GM2", 3)], "told once, with all that it takes");
 }
 
 #[test]
