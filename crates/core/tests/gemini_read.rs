@@ -252,6 +252,11 @@ fn s1_2_a_response_keeps_its_shape() {
         (json!({ "error": "long", "output": null }), "long", json!({ "error": ref_text, "output": null })),
         (json!({ "return_value": "long" }), "long", json!({ "return_value": ref_text })),
         (
+            json!({ "stdout": "long", "code": { "$cc": "undefined" } }),
+            "long",
+            json!({ "stdout": ref_text, "code": { "$cc": "undefined" } }),
+        ),
+        (
             json!({ "output": "a", "error": "b" }),
             r#"{"error":"b","output":"a"}"#,
             json!({ "output": ref_text }),

@@ -75,7 +75,7 @@ fn evidence(message: &Value<'_>) -> Evidence {
         // The parts of others say what they are in a `type`; these in the field that they have.
         let of_part = if names::text(part, "type").is_some() {
             Evidence::Against
-        } else if names::data(part).any(|key| key == "text" || names::is_own(key)) {
+        } else if names::data(part).any(names::is_known) {
             Evidence::Certain
         } else {
             Evidence::Possible

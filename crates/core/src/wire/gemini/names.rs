@@ -76,9 +76,9 @@ pub(super) fn data<'a>(part: &'a Value<'a>) -> impl Iterator<Item = &'a str> {
     keys.filter(move |key| tagged::given(part, key).is_some() && !ABOUT.iter().any(|name| name.is(key)))
 }
 
-/// True for a field that only parts of this API have.
-pub(super) fn is_own(key: &str) -> bool {
-    DATA.iter().skip(1).chain(&ABOUT).any(|name| name.is(key))
+/// True for a field with what a part holds, of a kind that is known.
+pub(super) fn is_known(key: &str) -> bool {
+    DATA.iter().any(|name| name.is(key))
 }
 
 /// True for a part that bears a signature.

@@ -16,7 +16,7 @@ pub(super) struct Read<'a> {
     pub(super) rest: usize,
 }
 
-/// The field with the text of a response: the only text among [`WORDS`], or the only field that there is.
+/// The field with the text of a response: the only text among [`WORDS`], or the only field that is given.
 fn field<'a>(response: &'a Value<'a>) -> Option<(&'a str, Cow<'a, str>)> {
     let text = |key: &'a str| Some((key, tagged::text(tagged::given(response, key)?)?));
     let mut said = WORDS.into_iter().filter_map(text);
@@ -25,7 +25,7 @@ fn field<'a>(response: &'a Value<'a>) -> Option<(&'a str, Cow<'a, str>)> {
         (Some(_), Some(_)) => return None,
         (None, _) => {}
     }
-    let mut keys = tagged::object(response)?.keys();
+    let mut keys = tagged::object(response)?.keys().filter(|key| tagged::given(response, key).is_some());
     match (keys.next(), keys.next()) {
         (Some(only), None) => text(only),
         _ => None,
