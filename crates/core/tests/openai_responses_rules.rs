@@ -394,7 +394,7 @@ fn a_broken_history_of_50_000_items_is_mended_in_linear_time() {
         0 => user(),
         1 => named(&format!("rs_{at}"), reasoning()),
         2 => named(&format!("fc_{at}"), call(&format!("call_{}", at % 21))),
-        3 if at % 3 == 0 => output(&format!("call_{}", (at - 1) % 21)),
+        3 if at.is_multiple_of(3) => output(&format!("call_{}", (at - 1) % 21)),
         3 => output("nobody"),
         4 => json!({ "role": "robot" }),
         5 => reasoning(),
