@@ -431,6 +431,33 @@ fn generated_histories_are_valid_and_can_be_cut_at_every_boundary() {
     }
 }
 
+/// An offload changes the text of an output and nothing that the API looks at.
+#[test]
+fn or4_histories_stay_valid_when_outputs_are_replaced() {
+    let reference = "Tool result is at: 참조 👩‍👩‍👧";
+    let mut replaced = 0;
+    for seed in 0..500 {
+        let mut history = valid(FORMAT, &mut Rng::with_seed(seed));
+        for item in &mut history {
+            let text = item.to_string();
+            let parsed = parse(0, &text).unwrap();
+            let message = FORMAT.wire().read(0, &parsed).unwrap();
+            let Some(result) = message.results().find(|result| !result.text.is_empty()) else { continue };
+            let edited = FORMAT.wire().with_result_text(&parsed, 0, reference).expect("a place for the text");
+            let parsed = parse(0, &edited).unwrap();
+            let again = FORMAT.wire().read(0, &parsed).unwrap();
+            let now = again.results().next().unwrap();
+            assert_eq!((now.text.as_ref(), &now.call_id), (reference, &result.call_id), "{edited}");
+            assert_eq!((now.is_error, &now.media), (result.is_error, &result.media), "{edited}");
+            *item = serde_json::from_str(&edited).unwrap();
+            assert!(item.get("id").is_none_or(|id| *id == json!(result.call_id.as_ref())), "{edited}");
+            replaced += 1;
+        }
+        assert_eq!(broken(&history), [], "seed {seed}");
+    }
+    assert!(replaced > 500, "{replaced}");
+}
+
 /// Parts taken out and doubled at random: whatever is left is mended, and mended once.
 #[test]
 fn damaged_histories_are_mended() {
