@@ -130,7 +130,6 @@ fn pairs(items: &[Item<'_>], which: Families, findings: &mut Findings) {
         let key = (link.family, link.id);
         match link.side {
             Side::Ask => {
-                answered.remove(&key);
                 if let Some((position, true)) = open.insert(key.clone(), (item.position, must_be_answered)) {
                     unanswered.push((position, key.1));
                 }
