@@ -17,6 +17,8 @@ export type NewMessage<F extends Format = Format> = {
   "openai-responses": MessageItem;
   anthropic: PlainMessage;
 }[F];
+/** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
+export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 /** Presets; the default is `offload`. */
 export type Preset = "offload";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
@@ -236,13 +238,13 @@ export interface ContextUsage {
 
 export interface Prepared<M = Message> {
   /** What to send now. */
-  messages: (M | NewMessage)[];
+  messages: (M | NewMessageAmong<M>)[];
   /** The system prompt, when the session has one of its own. */
   system?: string;
   usage: ContextUsage;
   edits: Edit[];
   /** Present when a summary was attempted. */
-  result?: CompactionResult<M | NewMessage>;
+  result?: CompactionResult<M | NewMessageAmong<M>>;
 }
 
 export interface Split<M = Message> {
@@ -347,7 +349,7 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The messages to send now, made to fit as the preset says. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
-  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessage>>;
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */
