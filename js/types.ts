@@ -147,6 +147,10 @@ export interface CompactOptions {
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
 }
 
