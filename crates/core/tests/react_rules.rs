@@ -209,6 +209,11 @@ fn fifty_thousand_broken_turns_take_linear_time() {
 }
 
 #[test]
+fn what_is_damaged_is_mended_for_good() {
+    mends_what_is_damaged(FORMAT);
+}
+
+#[test]
 fn generated_trajectories_are_valid_and_say_what_they_are() {
     for seed in 0..500 {
         let history = histories::valid(FORMAT, &mut fastrand::Rng::with_seed(seed));
