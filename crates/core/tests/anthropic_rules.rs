@@ -244,6 +244,8 @@ fn an7_a_signed_compaction_block_comes_first() {
     for first in [says(&[signed_compaction()]), gets(&[signed_compaction(), text("and?")])] {
         let history = [first, says(&[thinking(), text("Going on.")]), user("ok")];
         assert_eq!(broken(FORMAT, &history), []);
+        let strictly = broken_strictly(FORMAT, &history);
+        assert!(strictly.iter().all(|(rule, _)| *rule == "AN1"), "neighbours of one role: {strictly:?}");
     }
     let history = [
         user("go"),

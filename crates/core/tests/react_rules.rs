@@ -197,6 +197,8 @@ fn detection_asks_for_a_thought_and_an_action() {
         None
     );
     assert_eq!(format(&[turn("a"), json!({ "role": "user", "content": "hi" })]), None);
+    assert_eq!(format(&[json!({ "thought": "t", "result": "r" })]), Some(Format::React));
+    assert_eq!(format(&[json!({ "result": "r" })]), None, "anything has results");
 }
 
 #[test]
