@@ -5,19 +5,21 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini";
+export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "react";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 type MessageItem =
   | PlainMessage
   | { type: "message"; role: "user"; content: string | { type: "input_text"; text: string }[] }
   | { type: "message"; role: "assistant"; content: string };
 type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
-/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. */
+/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. A
+ *  trajectory gets none. */
 export type NewMessage<F extends Format = Format> = {
   "openai-chat": PlainMessage;
   "openai-responses": MessageItem;
   anthropic: PlainMessage;
   gemini: GeminiMessage;
+  react: never;
 }[F];
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
@@ -155,6 +157,10 @@ export interface CompactOptions {
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
 }
 
