@@ -9,10 +9,10 @@ pub(crate) mod ids;
 mod ledger;
 pub(crate) mod offloads;
 mod operations;
-mod record;
+pub(crate) mod record;
 mod sound;
 mod state;
-mod stored;
+pub(crate) mod stored;
 mod usage;
 
 pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};

@@ -1,5 +1,7 @@
 //! Gemini: the `contents` of a request.
 
+mod tools;
+
 use super::{Author, Change, Evidence, Problem, Repaired, Wire};
 use crate::error::{Error, Result};
 use crate::message::Message;

@@ -2,6 +2,7 @@
 
 mod read;
 mod rules;
+mod tools;
 
 use super::rules::Repair;
 use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, edit, tagged};

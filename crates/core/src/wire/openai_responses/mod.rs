@@ -1,5 +1,7 @@
 //! OpenAI Responses: the items of `input`.
 
+mod tools;
+
 use super::{Author, Change, Evidence, Problem, Repaired, Wire};
 use crate::error::{Error, Result};
 use crate::message::Message;

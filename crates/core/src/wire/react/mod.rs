@@ -1,5 +1,7 @@
 //! A trajectory: turns of thought, action and result.
 
+mod tools;
+
 use super::{Author, Change, Evidence, Problem, Repaired, Wire};
 use crate::error::{Error, Result};
 use crate::message::Message;
