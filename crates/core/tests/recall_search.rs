@@ -163,7 +163,8 @@ fn the_model_is_not_shown_what_it_sees_anyway() {
     desk.append(&talk(4, 10));
     let search = json!({ "name": "recall_search", "arguments": "{\"query\":\"needle\"}" });
     let search = json!({ "id": "c", "type": "function", "function": search }).to_string();
-    let told = |desk: &mut Desk| desk.host.run(desk.session.answer(search.clone(), None)).unwrap();
+    let told =
+        |desk: &mut Desk| desk.host.run(desk.session.answer(search.clone(), Format::OpenaiChat)).unwrap();
     assert!(told(&mut desk).contains("Nothing was found outside of your context."));
     assert_eq!(desk.seqs("needle").len(), 2, "an app is shown everything");
     desk.prepare();
@@ -191,7 +192,7 @@ fn a_passage_cannot_pass_for_a_reference() {
     desk.prepare();
     let search = json!({ "name": "recall_search", "arguments": "{\"query\":\"needle\"}" });
     let search = json!({ "id": "c", "type": "function", "function": search }).to_string();
-    let answer = desk.host.run(desk.session.answer(search, None)).unwrap();
+    let answer = desk.host.run(desk.session.answer(search, Format::OpenaiChat)).unwrap();
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let lines: Vec<&str> = answer["content"].as_str().unwrap().lines().collect();
     assert_eq!(lines.len(), 4, "{lines:#?}");

@@ -17,7 +17,7 @@ mod usage;
 
 pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
-pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced};
+pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 

@@ -103,6 +103,15 @@ pub struct Compacted {
     pub result: CompactionResult,
 }
 
+/// The tools with which a model recalls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSet {
+    /// The format that they are defined in.
+    pub format: Format,
+    /// Their definitions, as the format's provider is sent them.
+    pub definitions: [Value<'static>; 2],
+}
+
 impl Session {
     /// Opens the session that the app calls `id`, or begins it; with no id, begins one. `max_batch_ops` is the most
     /// that the store takes in one batch.
@@ -269,25 +278,22 @@ impl Session {
         })
     }
 
-    /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text, in `format`, else in the session's
-    /// own. What the model got wrong is part of the answer.
+    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
+    pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
+        let format = format.map_or_else(|| self.slot.look(State::format), Ok)?;
+        Ok(ToolSet { format, definitions: recall::definitions(format) })
+    }
+
+    /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
+    /// of the answer.
     ///
     /// Errors: [`Code::InvalidMessage`] when it is no tool call of that format; those of the store.
-    pub fn answer(&self, call: String, format: Option<Format>) -> Machine<String> {
+    pub fn answer(&self, call: String, format: Format) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
-            let format = match format {
-                Some(format) => format,
-                None => slot.look(State::format)?,
-            };
             recall::answer(&io, &archive, &whereabouts, format, &call).await
         })
-    }
-
-    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
-    pub fn tools(&self, format: Option<Format>) -> Result<[Value<'static>; 2]> {
-        Ok(recall::definitions(format.map_or_else(|| self.slot.look(State::format), Ok)?))
     }
 
     /// Removes everything that the session stored.
