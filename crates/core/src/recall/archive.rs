@@ -5,11 +5,11 @@ use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::session::batch::keys;
 use crate::session::record::{self, Kind};
-use crate::session::{Origin, State, ids, offloads};
+use crate::session::{Offload, Origin, State, ids, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// What reading and searching know of a session, as it was when they began.
 #[derive(Debug)]
@@ -70,15 +70,14 @@ impl Archive {
     }
 }
 
-/// Where the parts of messages are now: results in the store, and what the model has in front of it anyway.
+/// Where messages are now: in the model's context or not, and which of their results are in the store.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts {
-    /// References by message and result.
-    offloads: HashMap<(usize, usize), String>,
-    /// Messages that stand in the context.
-    shown: HashSet<usize>,
-    /// Results of those that do not stand there with them.
-    hidden: HashSet<(usize, usize)>,
+pub(crate) struct Whereabouts(HashMap<usize, Whereabout>);
+
+#[derive(Debug, Default)]
+struct Whereabout {
+    is_in_context: bool,
+    offloads: Vec<Offload>,
 }
 
 impl Whereabouts {
@@ -86,15 +85,12 @@ impl Whereabouts {
         let mut found = Whereabouts::default();
         for item in state.context.items() {
             if let Some(place) = item.origin.place() {
-                found.shown.insert(place.index);
-                for offload in item.origin.offloads() {
-                    found.hidden.insert((place.index, offload.nth));
-                    found.offloads.insert((place.index, offload.nth), offload.reference.clone());
-                }
+                let offloads = item.origin.offloads().to_vec();
+                found.0.insert(place.index, Whereabout { is_in_context: true, offloads });
             }
             if let Origin::Summary { covers, .. } = &item.origin {
                 for (index, offload) in covers.iter().flat_map(|cover| &cover.offloads) {
-                    found.offloads.insert((*index, offload.nth), offload.reference.clone());
+                    found.0.entry(*index).or_default().offloads.push(offload.clone());
                 }
             }
         }
@@ -102,13 +98,14 @@ impl Whereabouts {
     }
 
     /// The reference of an offloaded result.
-    pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&String> {
-        self.offloads.get(&(index, result?))
+    pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&str> {
+        let offloads = &self.0.get(&index)?.offloads;
+        offloads.iter().find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
     }
 
     /// True when the model has this text in its context: what the message itself says, or one of its results.
     pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
-        self.shown.contains(&index) && result.is_none_or(|nth| !self.hidden.contains(&(index, nth)))
+        self.0.get(&index).is_some_and(|found| found.is_in_context) && self.offload(index, result).is_none()
     }
 }
 

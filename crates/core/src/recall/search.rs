@@ -49,7 +49,7 @@ impl Query {
     /// Errors: [`crate::Code::InvalidOption`] when it has none.
     pub(crate) fn new(text: &str) -> Result<Query> {
         let mut found = HashMap::new();
-        terms(text, |term, _, kind| {
+        terms(text, &mut |term, _, kind| {
             let number = found.len();
             if kind != Kind::Single && number < MOST_TERMS && !found.contains_key(term) {
                 found.insert(term.to_owned(), number);
@@ -102,7 +102,7 @@ impl<'q> Corpus<'q> {
     fn add_text(&mut self, (seq, index, result): (u64, usize, Option<usize>), text: &str) {
         let mut counts = vec![0_u32; self.frequencies.len()];
         let mut length = 0;
-        terms(text, |term, _, kind| {
+        terms(text, &mut |term, _, kind| {
             length += usize::from(kind == Kind::Word);
             if let Some(count) = self.query.terms.get(term).and_then(|number| counts.get_mut(*number)) {
                 *count += 1;
@@ -203,7 +203,7 @@ pub(crate) async fn search(
                 .map_or(String::new(), |found| snippet(&found.text, query, &weights)),
         });
         let snippet = snippet.await?;
-        let offload = whereabouts.offload(index, result).cloned();
+        let offload = whereabouts.offload(index, result).map(str::to_owned);
         let reference = offload.unwrap_or_else(|| archive.message_reference(seq));
         hits.push(Hit { reference, seq, snippet });
     }
@@ -213,12 +213,12 @@ pub(crate) async fn search(
 /// The passage of a text with the most that the query asks for, in one line.
 fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
     let mut found: Vec<(Range<usize>, usize)> = Vec::new();
-    terms(text, |term, range, _| {
+    terms(text, &mut |term, range, _| {
         if let Some(number) = query.terms.get(term) {
             found.push((range, *number));
         }
     });
-    let span = densest(&order::by_key(found, |(range, _)| range.start as u64), weights);
+    let span = densest(&found, weights);
     // Most of the room that is left goes behind the terms: that is where what they name is told.
     let room = SNIPPET.saturating_sub(span.len());
     let from = span.start.saturating_sub(room / 3);

@@ -32,8 +32,11 @@ enum Class {
     Other,
 }
 
-/// Calls `found` with each term of `text`, the bytes that it stands at, and its kind.
-pub(super) fn terms(text: &str, mut found: impl FnMut(&str, Range<usize>, Kind)) {
+/// Is told each term of a text, the bytes that it stands at, and its kind.
+type Found<'f> = dyn FnMut(&str, Range<usize>, Kind) + 'f;
+
+/// Calls `found` with each term of `text`, in the order of where they begin.
+pub(super) fn terms(text: &str, found: &mut Found<'_>) {
     let mut folded = String::new();
     let mut emit = |range: Range<usize>, kind: Kind| {
         folded.clear();
@@ -63,19 +66,20 @@ pub(super) fn terms(text: &str, mut found: impl FnMut(&str, Range<usize>, Kind))
 }
 
 /// A name: as a whole, what stands behind its last slash, its words, and the parts of those.
-fn named(text: &str, words: &[Range<usize>], emit: &mut impl FnMut(Range<usize>, Kind)) {
+fn named(text: &str, words: &[Range<usize>], emit: &mut dyn FnMut(Range<usize>, Kind)) {
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
     let whole = first.start..last.end;
-    if words.len() > 1 && whole.len() <= LONGEST_NAME {
-        let slash = text.get(whole.clone()).unwrap_or_default().rfind(['/', '\\']);
-        let file = slash.map_or(last.start, |at| whole.start + at + 1);
-        // What is behind the slash is a word of its own unless it is joined from several.
-        if slash.is_some() && file < last.start {
-            emit(file..last.end, Kind::Derived);
-        }
+    let is_name = words.len() > 1 && whole.len() <= LONGEST_NAME;
+    let slash = text.get(whole.clone()).unwrap_or_default().rfind(['/', '\\']);
+    let file = slash.map(|at| whole.start + at + 1);
+    if is_name {
         emit(whole, Kind::Derived);
     }
     for word in words {
+        // What is behind the slash is a word of its own unless it is joined from several.
+        if is_name && file == Some(word.start) && word != last {
+            emit(word.start..last.end, Kind::Derived);
+        }
         emit(word.clone(), Kind::Word);
         if word.len() <= LONGEST_NAME {
             humps(text, word, emit);
@@ -84,7 +88,7 @@ fn named(text: &str, words: &[Range<usize>], emit: &mut impl FnMut(Range<usize>,
 }
 
 /// The parts of `parseHTTPResponse2`, of two bytes at least: parse, HTTP, Response.
-fn humps(text: &str, word: &Range<usize>, emit: &mut impl FnMut(Range<usize>, Kind)) {
+fn humps(text: &str, word: &Range<usize>, emit: &mut dyn FnMut(Range<usize>, Kind)) {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
     let mut start = word.start;
@@ -107,7 +111,7 @@ fn humps(text: &str, word: &Range<usize>, emit: &mut impl FnMut(Range<usize>, Ki
     }
 }
 
-fn pairs(text: &str, run: Range<usize>, emit: &mut impl FnMut(Range<usize>, Kind)) {
+fn pairs(text: &str, run: Range<usize>, emit: &mut dyn FnMut(Range<usize>, Kind)) {
     let characters = text.get(run.clone()).unwrap_or_default().char_indices();
     let mut before: Option<Range<usize>> = None;
     for (at, character) in characters {
@@ -180,8 +184,10 @@ mod tests {
 
     fn found(text: &str, wanted: impl Fn(Kind) -> bool) -> Vec<String> {
         let mut found = Vec::new();
-        terms(text, |term, range, kind| {
-            assert!(text.get(range).is_some());
+        let mut start = 0;
+        terms(text, &mut |term, range, kind| {
+            assert!(text.get(range.clone()).is_some() && range.start >= start);
+            start = range.start;
             if wanted(kind) {
                 found.push(term.to_owned());
             }
@@ -196,8 +202,8 @@ mod tests {
         assert_eq!(derived("parseHTTPResponse2"), ["parse", "http", "response"]);
         assert_eq!(derived("get_user_name"), ["get_user_name"]);
         assert_eq!(derived("std::mem::take"), ["std::mem::take"]);
-        assert_eq!(derived("(src/wire/mod.rs:42)."), ["mod.rs:42", "src/wire/mod.rs:42"]);
-        assert_eq!(derived("C:\\temp\\a.txt"), ["a.txt", "c:\\temp\\a.txt"]);
+        assert_eq!(derived("(src/wire/mod.rs:42)."), ["src/wire/mod.rs:42", "mod.rs:42"]);
+        assert_eq!(derived("C:\\temp\\a.txt"), ["c:\\temp\\a.txt", "a.txt"]);
         assert_eq!(derived("See v1.2.3."), ["v1.2.3"]);
         assert_eq!(derived("Done. Next"), [""; 0]);
         assert_eq!(derived("éÉé1"), ["ééé"]);
