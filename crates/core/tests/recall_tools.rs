@@ -256,6 +256,11 @@ fn calls_come_in_every_shape_that_a_provider_has() {
         desk.answer(&bare, Some(Format::Gemini)).unwrap()["parts"][0]["functionResponse"],
         json!({ "name": "recall_read", "response": { "output": told } })
     );
+    let snake = json!({ "function_call": bare, "thought_signature": "AA" });
+    assert_eq!(
+        desk.answer(&snake, Some(Format::Gemini)).unwrap()["parts"][0],
+        json!({ "function_response": { "name": "recall_read", "response": { "output": told } } })
+    );
     // Responses: a call that a program made.
     let caller = json!({ "type": "program", "caller_id": "p" });
     let mut called = call(Format::OpenaiResponses, "recall_read", &arguments);
@@ -289,6 +294,7 @@ fn calls_come_in_every_shape_that_a_provider_has() {
         json!({ "name": "recall_read", "arguments": arguments.to_string() }),
         json!({ "type": "recall_read", "ref": reference }),
         json!({ "action": "recall_read", "ref": reference }),
+        json!({ "type": "function", "function": { "name": "recall_read", "arguments": arguments.to_string() } }),
     ] {
         assert_eq!(
             desk.answer(&action, Some(Format::React)).unwrap(),

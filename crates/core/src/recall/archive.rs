@@ -4,7 +4,8 @@
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::session::batch::keys;
-use crate::session::record::{self, Kind};
+use crate::session::record::Kind;
+use crate::session::stored::row_at;
 use crate::session::{Offload, Origin, State, ids, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
@@ -61,7 +62,7 @@ impl Archive {
         let bytes = io.read(vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
-        let (row, _) = record::read_row(&bytes)?;
+        let row = row_at(&bytes, seq)?;
         if row.kind != Kind::Message {
             return Err(not_found());
         }

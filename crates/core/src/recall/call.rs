@@ -10,8 +10,8 @@ use crate::step::{Io, Level};
 use crate::wire::Format;
 use serde_json_borrow::Value;
 
-/// Characters that one answer reads when the model does not say, and at most. Either is at most a quarter of the window
-/// in tokens: no script takes more than about a token for a character.
+/// Characters that one answer reads when the model does not say, and at most; never more than a quarter of the window's
+/// tokens, since hardly any text takes more than a token for a character.
 const USUAL: usize = 8_000;
 const MOST: usize = 32_000;
 /// Passages that a search shows when the model does not say, and at most.
@@ -71,7 +71,7 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
     };
     // Models copy a reference with the marks around it. It is looked up exactly all the same.
     let reference = reference.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    let most = MOST.min(archive.window / 4).max(1);
+    let most = most(archive);
     let (offset, limit) = match (whole(arguments, "offset", 0), whole(arguments, "limit", 1)) {
         (Ok(offset), Ok(limit)) => (offset.unwrap_or(0), limit.unwrap_or(USUAL).min(most)),
         (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
@@ -122,12 +122,23 @@ async fn search_text(
                 .to_owned(),
         ));
     }
-    let mut answer = format!("{} found, best first. {} gives the whole text.", hits.len(), READ.name);
+    let (mut shown, mut chars, mut passages) = (0, 0, String::new());
     for Hit { reference, snippet, .. } in &hits {
         // A snippet is one line, so that none can pass for the next reference.
-        answer.push_str(&format!("\n\n{reference}\n> {snippet}"));
+        let passage = format!("\n\n{reference}\n> {snippet}");
+        chars += passage.chars().count();
+        if shown > 0 && chars > most(archive) {
+            break;
+        }
+        shown += 1;
+        passages.push_str(&passage);
     }
-    Ok(Ok(answer))
+    Ok(Ok(format!("{shown} found, best first. {} gives the whole text.{passages}", READ.name)))
+}
+
+/// The most characters of one answer.
+fn most(archive: &Archive) -> usize {
+    MOST.min(archive.window / 4).max(1)
 }
 
 fn text<'a>(arguments: &'a Value<'a>, name: &str) -> Option<&'a str> {

@@ -3,12 +3,12 @@
 
 use super::Answers;
 use super::archive::{Archive, Whereabouts, said};
-use super::terms::{Kind, terms};
+use super::terms::{self, terms};
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::order;
-use crate::session::record;
-use crate::session::stored::log_page;
+use crate::session::record::Kind;
+use crate::session::stored::{log_page, row_at};
 use crate::step::Io;
 use crate::summary::text::{head, tail};
 use crate::wire;
@@ -51,7 +51,7 @@ impl Query {
         let mut found = HashMap::new();
         terms(text, &mut |term, _, kind| {
             let number = found.len();
-            if kind != Kind::Single && number < MOST_TERMS && !found.contains_key(term) {
+            if kind != terms::Kind::Single && number < MOST_TERMS && !found.contains_key(term) {
                 found.insert(term.to_owned(), number);
             }
         });
@@ -103,7 +103,7 @@ impl<'q> Corpus<'q> {
         let mut counts = vec![0_u32; self.frequencies.len()];
         let mut length = 0;
         terms(text, &mut |term, _, kind| {
-            length += usize::from(kind == Kind::Word);
+            length += usize::from(kind == terms::Kind::Word);
             if let Some(count) = self.query.terms.get(term).and_then(|number| counts.get_mut(*number)) {
                 *count += 1;
             }
@@ -179,9 +179,9 @@ pub(crate) async fn search(
     let mut next = 0;
     while next < archive.rows {
         for bytes in log_page(io, &archive.sid, next, archive.rows).await? {
+            let row = row_at(&bytes, next)?;
             next += 1;
-            let (row, _) = record::read_row(&bytes)?;
-            if row.kind != record::Kind::Message {
+            if row.kind != Kind::Message {
                 continue;
             }
             let value = wire::parse(row.n, row.body.get())?;

@@ -4,7 +4,7 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Item, Origin, Place, Size};
 use super::held::Held;
 use super::ledger;
-use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
+use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Settled, State, measure, record_id};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
@@ -380,10 +380,7 @@ async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>
     let mut next = from;
     while next < to {
         for bytes in log_page(io, sid, next, to).await? {
-            let (row, _) = record::read_row(&bytes)?;
-            if row.seq != next {
-                return Err(missing_row(next));
-            }
+            let row = row_at(&bytes, next)?;
             if row.kind == Kind::Message {
                 let place = Place { seq: row.seq, index: row.n };
                 items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
@@ -411,6 +408,14 @@ pub(crate) async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<V
         return Err(if session_row(io, sid).await?.is_some() { missing_row(next) } else { deleted() });
     }
     Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+}
+
+/// The log row at position `seq`.
+///
+/// Errors: [`Code::StoreCorrupt`] when it is another one, or not what was written.
+pub(crate) fn row_at(bytes: &[u8], seq: u64) -> Result<LogRow<'_>> {
+    let (row, _) = record::read_row(bytes)?;
+    if row.seq == seq { Ok(row) } else { Err(missing_row(seq)) }
 }
 
 /// Reads the bodies that are still missing from the log.

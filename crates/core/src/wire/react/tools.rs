@@ -9,8 +9,8 @@ use crate::wire::{edit, json, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
-/// Fields of an action that name its tool.
-const NAMES: [&str; 4] = ["tool", "name", "action", "type"];
+/// Fields of an action that name its tool: a text, or an object with a `name`.
+const NAMES: [&str; 7] = ["tool", "name", "tool_name", "toolName", "action", "function", "type"];
 /// Fields of an action that hold the tool's arguments; where there is none, they stand beside the name.
 const ARGUMENTS: [&str; 5] = ["arguments", "args", "input", "parameters", "params"];
 
@@ -21,11 +21,16 @@ impl Tools for React {
 
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let action = At::message(0, action(call))?;
-        let name = NAMES.into_iter().find_map(|key| tagged::text(tagged::given(action.value(), key)?));
-        let Some(name) = name else {
+        let named = |key| {
+            let found = tagged::given(action.value(), key)?;
+            Some((tagged::text(found).or_else(|| tagged::text(tagged::given(found, "name")?))?, found))
+        };
+        let Some((name, inner)) = NAMES.into_iter().find_map(named) else {
             return action.fail_at("tool", "must name the tool, and is missing");
         };
-        let arguments = ARGUMENTS.into_iter().find_map(|key| tagged::given(action.value(), key));
+        let arguments = [action.value(), inner]
+            .into_iter()
+            .find_map(|holder| ARGUMENTS.into_iter().find_map(|key| tagged::given(holder, key)));
         let arguments = match arguments {
             Some(given) => tagged::text(given).unwrap_or_else(|| Cow::Owned(tagged::plain_json(given))),
             None => Cow::Owned(tagged::plain_json(action.value())),
