@@ -26,8 +26,7 @@ const thinking = (nth) => ({ type: "thinking", thinking: `Thought ${nth}.`, sign
 const valid = (messages, format, what) => assert.deepEqual(validateHistory(messages, { format }).problems, [], what);
 
 /** A session that moves results out at every `prepare` and summarises nothing. */
-const offloading = (more = {}) =>
-  openSession({ store: "memory", summarize: () => assert.fail("not asked"), offload: { offloadThreshold: 1, compactTriggerThreshold: 1 }, ...more });
+const offloading = () => openSession({ store: "memory", offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } });
 
 /** Compacts a history with every number of messages to keep, and hands what came out to `check`. */
 async function everywhere(history, format, check) {
@@ -175,7 +174,7 @@ test("lesson: reasoning ↔ call coupling: thinking before the first edit stays 
 });
 
 test("lesson: reasoning ↔ call coupling: nothing is touched while nothing before it changes", async () => {
-  const session = await openSession({ store: "memory", summarize: () => assert.fail("not asked") });
+  const session = await openSession({ store: "memory" });
   await session.append(...frozen(REASONED));
   const { messages } = await session.prepare();
   messages.forEach((message, at) => assert.equal(message, REASONED[at]));
@@ -284,7 +283,7 @@ for (const [name, unit] of Object.entries(SCRIPTS)) {
       assert.ok(whole(messages[0].content, unit), "prompt");
       assert.ok(whole(extractiveSummary(history, { targetTokens: 100 }), unit), "summary");
     }
-    const session = await offloading({ offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } });
+    const session = await offloading();
     const text = unit.repeat(100);
     await session.append(user("Read a."), calls("a"), result("a", text), ...chat(3));
     await session.prepare();
