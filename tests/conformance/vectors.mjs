@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import Ajv from "ajv/dist/2020.js";
-import { compact, detectFormat, openSession, repairHistory, splitMessages, validateHistory } from "context-compactor";
+import {
+  compact,
+  detectFormat,
+  openSession,
+  repairHistory,
+  splitMessages,
+  validateHistory,
+} from "context-compactor";
 import { frozen, runtime } from "../support/api.mjs";
 
 const here = new URL("./", import.meta.url);
@@ -27,7 +34,8 @@ export function parse(name, text) {
   } catch (error) {
     throw new Error(`${name} is not JSON: ${error.message}`, { cause: error });
   }
-  if (!fits(file)) throw new Error(`${name} is not a vector file: ${fits.errors.map((error) => told(error, file)).join("; ")}`);
+  if (!fits(file))
+    throw new Error(`${name} is not a vector file: ${fits.errors.map((error) => told(error, file)).join("; ")}`);
   const seen = new Set();
   return file.vectors.map((vector, at) => {
     const wrong = (what) => new Error(`${name}: vector ${at} (${vector.name}): ${what}`);
@@ -39,7 +47,9 @@ export function parse(name, text) {
     if (fates && fates.length !== vector.messages.length) {
       throw wrong(`${fates.length} fates for ${vector.messages.length} messages`);
     }
-    const indices = [...(vector.expected.problems ?? []), ...(vector.expected.changes ?? [])].map(({ index }) => index);
+    const indices = [...(vector.expected.problems ?? []), ...(vector.expected.changes ?? [])].map(
+      ({ index }) => index,
+    );
     if (indices.some((index) => index >= vector.messages.length)) throw wrong("an index is past the last message");
     return { ...vector, format, options: vector.options ?? {} };
   });
@@ -84,7 +94,8 @@ function validate({ messages, format, options, expected }) {
 function repair({ messages, format, expected }) {
   const repaired = repairHistory(messages, { format });
   equal(repaired.messages, expected.messages);
-  if (expected.changes) assert.deepEqual(places(repaired.changes), places(expected.changes), described(repaired.changes));
+  if (expected.changes)
+    assert.deepEqual(places(repaired.changes), places(expected.changes), described(repaired.changes));
   assert.deepEqual(validateHistory(repaired.messages, { format }).problems, [], "what was repaired must be valid");
   const again = repairHistory(repaired.messages, { format });
   assert.deepEqual(again.changes, [], "what was repaired needs no repair");
@@ -151,21 +162,37 @@ async function offloaded({ messages, format, options, expected }) {
 
 /** What holds for every history that was made smaller. */
 function check(messages, after, ledger, format, expected, marks) {
-  assert.deepEqual(ledger.map(({ index }) => index), messages.map((_, index) => index));
-  assert.deepEqual(ledger.map(({ fate }) => fate), expected.fates);
-  const verbatim = ledger.filter(({ fate, quoted }) => fate === "verbatim" && !quoted).map(({ index }) => messages[index]);
-  assert.deepEqual(after.filter((message) => verbatim.includes(message)), verbatim, "kept messages, untouched, in order");
+  assert.deepEqual(
+    ledger.map(({ index }) => index),
+    messages.map((_, index) => index),
+  );
+  assert.deepEqual(
+    ledger.map(({ fate }) => fate),
+    expected.fates,
+  );
+  const verbatim = ledger
+    .filter(({ fate, quoted }) => fate === "verbatim" && !quoted)
+    .map(({ index }) => messages[index]);
+  assert.deepEqual(
+    after.filter((message) => verbatim.includes(message)),
+    verbatim,
+    "kept messages, untouched, in order",
+  );
   assert.deepEqual(validateHistory(after, { format }).problems, [], "what comes out must be valid");
   if (expected.messages) equal(after, expected.messages, marks);
 }
 
 const places = (found) => [...new Set(found.map(({ rule, index }) => `${rule} at message ${index}`))].sort();
-const described = (found) => found.map(({ rule, index, message }) => `${rule} at message ${index}: ${message}`).join("\n");
+const described = (found) =>
+  found.map(({ rule, index, message }) => `${rule} at message ${index}: ${message}`).join("\n");
 
 /** True when a text of the message stands in `text`, or the text in one of the message. */
 function holds(message, text) {
-  if (typeof message === "string") return message.length > 0 && (text.includes(message) || text.includes(JSON.stringify(message).slice(1, -1)));
-  return typeof message === "object" && message !== null && Object.values(message).some((value) => holds(value, text));
+  if (typeof message === "string")
+    return message.length > 0 && (text.includes(message) || text.includes(JSON.stringify(message).slice(1, -1)));
+  return (
+    typeof message === "object" && message !== null && Object.values(message).some((value) => holds(value, text))
+  );
 }
 
 /** Throws unless `actual` is what is expected, whatever stands in the place of the placeholders. */
@@ -179,12 +206,17 @@ function matches(actual, expected, marks) {
   if (typeof expected === "string") {
     const { summary, references } = marks;
     if (typeof actual !== "string") return false;
-    if (expected.includes("{{reference}}")) return references?.some((reference) => actual.includes(reference)) ?? false;
-    if (summary && (expected.includes("{{summary}}") || expected.includes(summary))) return actual.includes(summary);
+    if (expected.includes("{{reference}}"))
+      return references?.some((reference) => actual.includes(reference)) ?? false;
+    if (summary && (expected.includes("{{summary}}") || expected.includes(summary)))
+      return actual.includes(summary);
     return expected === "{{text}}" ? actual.trim() !== "" : actual === expected;
   }
   if (typeof expected !== "object" || expected === null) return isDeepStrictEqual(actual, expected);
-  if (typeof actual !== "object" || actual === null || Array.isArray(actual) !== Array.isArray(expected)) return false;
+  if (typeof actual !== "object" || actual === null || Array.isArray(actual) !== Array.isArray(expected))
+    return false;
   const [has, wants] = [Object.keys(actual), Object.keys(expected)];
-  return isDeepStrictEqual(has.sort(), wants.sort()) && wants.every((key) => matches(actual[key], expected[key], marks));
+  return (
+    isDeepStrictEqual(has.sort(), wants.sort()) && wants.every((key) => matches(actual[key], expected[key], marks))
+  );
 }

@@ -29,7 +29,9 @@ describe("every rule has vectors", () => {
     const skip = !knows(format) && `this release has no ${format}`;
     for (const rule of rules) {
       test(rule, { skip }, () => {
-        const named = vectors.filter((vector) => vector.format === format && new RegExp(`\\b${rule}\\b`).test(vector.name));
+        const named = vectors.filter(
+          (vector) => vector.format === format && new RegExp(`\\b${rule}\\b`).test(vector.name),
+        );
         assert.notEqual(named.length, 0, `no vector of ${format} is named after ${rule}`);
         // A rule about what stood before cannot be seen on one history.
         const made = named.some(({ operation }) => ["split", "compact", "offload"].includes(operation));
@@ -46,26 +48,63 @@ describe("every rule has vectors", () => {
 
 describe("a file that is wrong is told", () => {
   const good = { name: "OC1: x", operation: "validate", messages: [], expected: { valid: true } };
-  const file = (vector, more = {}) => JSON.stringify({ version: 1, format: "openai-chat", vectors: [{ ...good, ...vector }], ...more });
+  const file = (vector, more = {}) =>
+    JSON.stringify({ version: 1, format: "openai-chat", vectors: [{ ...good, ...vector }], ...more });
   test("a good one is read", () => {
     assert.deepEqual(parse("good.json", file({})), [{ ...good, format: "openai-chat", options: {} }]);
   });
-  const compact = { operation: "compact", messages: [{}], options: { keep: { messages: 1 }, summary: "What was said until now." } };
+  const compact = {
+    operation: "compact",
+    messages: [{}],
+    options: { keep: { messages: 1 }, summary: "What was said until now." },
+  };
   for (const [name, text, error] of [
     ["no JSON", "{", /bad\.json is not JSON/],
     ["another version", file({}, { version: 2 }), /bad\.json .*\/version must be equal to constant/],
     ["no vectors", file({}, { vectors: [] }), /\/vectors must NOT have fewer than 1 items/],
     ["a field that does not exist", file({}, { vector: [] }), /must NOT have additional properties .*"vector"/],
-    ["a misspelt expectation", file({ expected: { vaild: true } }), /vector 0 \(OC1: x\) .*must have required property 'valid'/],
-    ["an operation that does not exist", file({ operation: "guess" }), /vector 0 \(OC1: x\) .*\/operation must be equal to one of/],
+    [
+      "a misspelt expectation",
+      file({ expected: { vaild: true } }),
+      /vector 0 \(OC1: x\) .*must have required property 'valid'/,
+    ],
+    [
+      "an operation that does not exist",
+      file({ operation: "guess" }),
+      /vector 0 \(OC1: x\) .*\/operation must be equal to one of/,
+    ],
     ["a format that does not exist", file({}, { format: "openai" }), /\/format must be equal to one of/],
     ["no format", file({}, { format: undefined }), /vector 0 \(OC1: x\): neither it nor the file has a format/],
-    ["a broken history without its problems", file({ expected: { valid: false } }), /must have required property 'problems'/],
-    ["a valid history with problems", file({ expected: { valid: true, problems: [{ rule: "OC1", index: 0 }] } }), /must NOT have more than 0 items/],
-    ["a problem past the end", file({ expected: { valid: false, problems: [{ rule: "OC1", index: 0 }] } }), /an index is past the last message/],
-    ["fates that do not fit", file({ ...compact, expected: { valid: true, fates: [] } }), /0 fates for 1 messages/],
-    ["a fate that does not exist", file({ ...compact, expected: { valid: true, fates: ["lost"] } }), /fates\/0 must be equal to one of/],
-    ["two vectors of one name", file({}, { vectors: [good, good] }), /vector 1 \(OC1: x\): the name stands on two vectors/],
+    [
+      "a broken history without its problems",
+      file({ expected: { valid: false } }),
+      /must have required property 'problems'/,
+    ],
+    [
+      "a valid history with problems",
+      file({ expected: { valid: true, problems: [{ rule: "OC1", index: 0 }] } }),
+      /must NOT have more than 0 items/,
+    ],
+    [
+      "a problem past the end",
+      file({ expected: { valid: false, problems: [{ rule: "OC1", index: 0 }] } }),
+      /an index is past the last message/,
+    ],
+    [
+      "fates that do not fit",
+      file({ ...compact, expected: { valid: true, fates: [] } }),
+      /0 fates for 1 messages/,
+    ],
+    [
+      "a fate that does not exist",
+      file({ ...compact, expected: { valid: true, fates: ["lost"] } }),
+      /fates\/0 must be equal to one of/,
+    ],
+    [
+      "two vectors of one name",
+      file({}, { vectors: [good, good] }),
+      /vector 1 \(OC1: x\): the name stands on two vectors/,
+    ],
   ]) {
     test(name, () => assert.throws(() => parse("bad.json", text), error));
   }
@@ -84,21 +123,59 @@ describe("a result that is wrong is told", () => {
   const fates = ["verbatim", "verbatim", "offloaded", "verbatim"];
   const moved = history.with?.(2, { ...history[2], content: "{{reference}}" }) ?? [];
   for (const [name, vector] of [
-    ["valid", { ...base, operation: "validate", expected: { valid: false, problems: [{ rule: "OC1", index: 0 }] } }],
-    ["the rule", { ...base, operation: "validate", messages: history.slice(2), expected: { valid: false, problems: [{ rule: "OC2", index: 0 }] } }],
-    ["the repaired messages", { ...base, operation: "repair", messages: history.slice(2), expected: { messages: history.slice(2) } }],
-    ["the changes", { ...base, operation: "repair", messages: history.slice(2), expected: { messages: history.slice(3), changes: [] } }],
+    [
+      "valid",
+      { ...base, operation: "validate", expected: { valid: false, problems: [{ rule: "OC1", index: 0 }] } },
+    ],
+    [
+      "the rule",
+      {
+        ...base,
+        operation: "validate",
+        messages: history.slice(2),
+        expected: { valid: false, problems: [{ rule: "OC2", index: 0 }] },
+      },
+    ],
+    [
+      "the repaired messages",
+      { ...base, operation: "repair", messages: history.slice(2), expected: { messages: history.slice(2) } },
+    ],
+    [
+      "the changes",
+      {
+        ...base,
+        operation: "repair",
+        messages: history.slice(2),
+        expected: { messages: history.slice(3), changes: [] },
+      },
+    ],
     ["the format", { ...base, operation: "detect", expected: { format: "anthropic" } }],
     ["the error", { ...base, operation: "detect", expected: { error: "unknown_format" } }],
-    ["the boundary", { ...base, operation: "split", options: { keep: { messages: 2 } }, expected: { boundary: 2 } }],
+    [
+      "the boundary",
+      { ...base, operation: "split", options: { keep: { messages: 2 } }, expected: { boundary: 2 } },
+    ],
     ["a fate", { ...offload, expected: { valid: true, fates: Array(4).fill("verbatim") } }],
-    ["what is not a reference", { ...offload, expected: { valid: true, fates, messages: [...history.slice(0, 3), { role: "user", content: "{{reference}}" }] } }],
+    [
+      "what is not a reference",
+      {
+        ...offload,
+        expected: {
+          valid: true,
+          fates,
+          messages: [...history.slice(0, 3), { role: "user", content: "{{reference}}" }],
+        },
+      },
+    ],
     ["a message", { ...offload, expected: { valid: true, fates, messages: moved.slice(0, 3) } }],
   ]) {
     test(name, () => assert.rejects(async () => run(vector), { code: "ERR_ASSERTION" }));
   }
   test("placeholders stand for what they say and nothing else", () => {
-    equal(["see r1", "so: S.", "x"], ["{{reference}}", "{{summary}}", "{{text}}"], { references: ["r1"], summary: "S." });
+    equal(["see r1", "so: S.", "x"], ["{{reference}}", "{{summary}}", "{{text}}"], {
+      references: ["r1"],
+      summary: "S.",
+    });
     for (const [actual, expected] of [
       ["see r2", "{{reference}}"],
       ["S", "{{summary}}"],

@@ -3,7 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSummaryPrompt, compact, estimateTokens, openSession, planCompaction } from "context-compactor";
-import { anthropicExchange, chat, exchange, fails, frozen, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
+import {
+  anthropicExchange,
+  chat,
+  exchange,
+  fails,
+  frozen,
+  openStore,
+  runtime,
+  summariser,
+  SUMMARY,
+} from "../support/api.mjs";
 
 const user = (content) => ({ role: "user", content });
 const assistant = (content) => ({ role: "assistant", content });
@@ -31,7 +41,10 @@ test("lesson: compaction loop: what cannot fit is said, with the sum that proves
   const session = await openSession({ store: "memory", ...options });
   for (let step = 0; step < 20; step++) {
     await session.append(...chat(1, step));
-    await assert.rejects(session.prepare(), fails("context_overflow", { message: /cannot go below \d+ tokens: fixed \d+ .*mandatory/ }));
+    await assert.rejects(
+      session.prepare(),
+      fails("context_overflow", { message: /cannot go below \d+ tokens: fixed \d+ .*mandatory/ }),
+    );
     const { proof, floor } = session.plan();
     assert.ok(floor > 3_500 && proof.includes(`${floor}`), proof);
   }
@@ -40,7 +53,13 @@ test("lesson: compaction loop: what cannot fit is said, with the sum that proves
 
 test("lesson: compaction loop: one message that is too long is said too, step after step, without a call for each", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", contextWindow: 4_000, maxOutputTokens: 500, keep: { messages: 1 }, summarize });
+  const session = await openSession({
+    store: "memory",
+    contextWindow: 4_000,
+    maxOutputTokens: 500,
+    keep: { messages: 1 },
+    summarize,
+  });
   await session.append(...chat(2), user(WORDS.repeat(600)));
   for (let step = 0; step < 10; step++) await assert.rejects(session.prepare(), fails("context_overflow"));
   assert.ok(summarize.calls.length <= 1, `${summarize.calls.length} calls`);
@@ -48,7 +67,12 @@ test("lesson: compaction loop: one message that is too long is said too, step af
 
 test("lesson: compaction loop: a tail that alone is above the trigger costs a call in five steps, not one in each", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", trigger: { tokens: 300 }, keep: { messages: 4 }, summarize });
+  const session = await openSession({
+    store: "memory",
+    trigger: { tokens: 300 },
+    keep: { messages: 4 },
+    summarize,
+  });
   await session.append(...chat(4));
   const sizes = [];
   for (let step = 0; step < 40; step++) {
@@ -96,10 +120,19 @@ test("lesson: compaction loop: a lone summary is not summarised again", async ()
 });
 
 test("lesson: compaction loop: references are not moved out again", async () => {
-  const session = await openSession({ store: "memory", trigger: { tokens: 10 }, offload: { compactTriggerThreshold: 1 }, retryCount: 1, summarize: summariser("no") });
+  const session = await openSession({
+    store: "memory",
+    trigger: { tokens: 10 },
+    offload: { compactTriggerThreshold: 1 },
+    retryCount: 1,
+    summarize: summariser("no"),
+  });
   await session.append(...exchange(1, 4_000), ...chat(3));
   const first = await session.prepare();
-  assert.deepEqual(first.edits.map(({ indices }) => indices), [[2]]);
+  assert.deepEqual(
+    first.edits.map(({ indices }) => indices),
+    [[2]],
+  );
   assert.deepEqual((await session.prepare()).edits, []);
 });
 
@@ -146,7 +179,11 @@ test("lesson: compaction request overflows: the size is counted here; no error o
 // ---- the output cap -------------------------------------------------------------------------------------------------
 
 test("lesson: output cap wrong: the answer's room is never filled with messages", async () => {
-  for (const [contextWindow, maxOutputTokens, reserveTokens] of [[8_000, 2_000, 0], [8_000, 4_000, 1_000], [8_000, undefined, 500]]) {
+  for (const [contextWindow, maxOutputTokens, reserveTokens] of [
+    [8_000, 2_000, 0],
+    [8_000, 4_000, 1_000],
+    [8_000, undefined, 500],
+  ]) {
     const options = { contextWindow, maxOutputTokens, reserveTokens, summarize: summariser() };
     const session = await openSession({ store: "memory", ...options });
     const room = contextWindow - (maxOutputTokens ?? contextWindow / 4) - reserveTokens;
@@ -164,13 +201,22 @@ test("lesson: output cap wrong: a summary may be a fifth longer than its target,
     await compact(chat(20), { summarize, offload: { targetTokens } });
     const { request } = summarize.calls[0];
     assert.deepEqual([request.targetTokens, request.maxTokens], [targetTokens, Math.ceil(targetTokens * 1.2)]);
-    assert.ok(request.system.includes(`approximately ${targetTokens} tokens`) || request.messages[0].content.includes(`approximately ${targetTokens} tokens`));
+    assert.ok(
+      request.system.includes(`approximately ${targetTokens} tokens`) ||
+        request.messages[0].content.includes(`approximately ${targetTokens} tokens`),
+    );
   }
 });
 
 for (const [name, body] of Object.entries({
-  "reasoning that ate the cap": { choices: [{ finish_reason: "length", message: { role: "assistant", content: "", reasoning_content: "First, …" } }] },
-  "a text that ends in the middle": { choices: [{ finish_reason: "length", message: { role: "assistant", content: SUMMARY.slice(0, -20) } }] },
+  "reasoning that ate the cap": {
+    choices: [
+      { finish_reason: "length", message: { role: "assistant", content: "", reasoning_content: "First, …" } },
+    ],
+  },
+  "a text that ends in the middle": {
+    choices: [{ finish_reason: "length", message: { role: "assistant", content: SUMMARY.slice(0, -20) } }],
+  },
 })) {
   test(`lesson: output cap wrong: ${name} is a failed attempt, not a short summary`, async (context) => {
     let calls = 0;
@@ -223,7 +269,10 @@ test("lesson: quadratic storage / CPU: a message is counted once, however often 
     session.getContextUsage();
     session.plan();
   }
-  assert.deepEqual(history.map((message) => counted.get(message)), history.map(() => 1));
+  assert.deepEqual(
+    history.map((message) => counted.get(message)),
+    history.map(() => 1),
+  );
 });
 
 test("lesson: quadratic storage / CPU: handing over the whole history every turn stores each message once", async () => {
@@ -231,26 +280,45 @@ test("lesson: quadratic storage / CPU: handing over the whole history every turn
   const session = await openSession({ store });
   const history = chat(60);
   for (let length = 2; length <= history.length; length += 2) await session.sync(history.slice(0, length));
-  const stored = store.rows().filter(([[table]]) => table === "log").reduce((sum, [, value]) => sum + value.length, 0);
+  const stored = store
+    .rows()
+    .filter(([[table]]) => table === "log")
+    .reduce((sum, [, value]) => sum + value.length, 0);
   assert.ok(stored < JSON.stringify(history).length * 2, `${stored} bytes`);
 });
 
 // ---- counts ---------------------------------------------------------------------------------------------------------
 
 test("lesson: wrong counts: scripts that cost more are counted as more, and trigger as early as they must", async () => {
-  for (const [name, text, least] of [["Chinese", "在不丢失任何内容的前提下压缩上下文。", 0.5], ["Korean", "아무것도 잃지 않고 문맥을 압축합니다. ", 0.4], ["Arabic", "ضغط السياق دون فقدان أي شيء. ", 0.25]]) {
+  for (const [name, text, least] of [
+    ["Chinese", "在不丢失任何内容的前提下压缩上下文。", 0.5],
+    ["Korean", "아무것도 잃지 않고 문맥을 압축합니다. ", 0.4],
+    ["Arabic", "ضغط السياق دون فقدان أي شيء. ", 0.25],
+  ]) {
     const characters = [...text.repeat(100)].length;
     assert.ok(estimateTokens(text.repeat(100)) > characters * least, name);
     const options = { trigger: { tokens: 4_000 } };
-    const history = Array.from({ length: 10 }, (_, nth) => [user(`${nth} ${text.repeat(20)}`), assistant(`${nth} ${text.repeat(20)}`)]).flat();
-    assert.equal(planCompaction(history, options).tokens, estimateTokens(history), "the trigger counts as estimateTokens does");
+    const history = Array.from({ length: 10 }, (_, nth) => [
+      user(`${nth} ${text.repeat(20)}`),
+      assistant(`${nth} ${text.repeat(20)}`),
+    ]).flat();
+    assert.equal(
+      planCompaction(history, options).tokens,
+      estimateTokens(history),
+      "the trigger counts as estimateTokens does",
+    );
   }
 });
 
 test("lesson: wrong counts: system prompt and tools are part of what triggers", async () => {
   const tools = [{ type: "function", function: { name: "read", description: WORDS.repeat(200), parameters: {} } }];
   const summarize = summariser();
-  const session = await openSession({ store: "memory", trigger: { tokens: 3_000 }, systemPrompt: WORDS.repeat(100), summarize });
+  const session = await openSession({
+    store: "memory",
+    trigger: { tokens: 3_000 },
+    systemPrompt: WORDS.repeat(100),
+    summarize,
+  });
   await session.append(...chat(8));
   assert.ok(estimateTokens(chat(8)) < 2_500);
   assert.ok((await session.prepare({ tools })).result?.success, "messages alone would not have fired");
@@ -272,7 +340,14 @@ test("lesson: wrong counts: one counter decides about trigger, cut, progress and
   // A counter that disagrees with every estimate: a message is a token.
   const tokenCounter = (messages) => messages.length;
   const summarize = summariser();
-  const session = await openSession({ store: "memory", tokenCounter, trigger: { tokens: 20 }, keep: { tokens: 6 }, offload: { compactTriggerThreshold: 50 }, summarize });
+  const session = await openSession({
+    store: "memory",
+    tokenCounter,
+    trigger: { tokens: 20 },
+    keep: { tokens: 6 },
+    offload: { compactTriggerThreshold: 50 },
+    summarize,
+  });
   await session.append(...chat(9));
   assert.equal((await session.prepare()).result, undefined, "18 of 20");
   await session.append(...chat(1));
@@ -283,7 +358,13 @@ test("lesson: wrong counts: one counter decides about trigger, cut, progress and
 // ---- the prompt cache -----------------------------------------------------------------------------------------------
 
 test("lesson: cache destroyed: between two compactions every prompt begins with the one before, to the byte", async () => {
-  const session = await openSession({ store: "memory", contextWindow: 12_000, maxOutputTokens: 1_000, runtime: runtime(), summarize: summariser() });
+  const session = await openSession({
+    store: "memory",
+    contextWindow: 12_000,
+    maxOutputTokens: 1_000,
+    runtime: runtime(),
+    summarize: summariser(),
+  });
   let before = [];
   let breaks = 0;
   for (let step = 0; step < 80; step++) {
@@ -310,7 +391,8 @@ test("lesson: cache destroyed: results go in one batch at the threshold; none is
     assert.ok(moved.length === 0 || usedTokens >= threshold, `step ${step}: ${usedTokens} of ${threshold}`);
     batches += moved.length;
     const older = messages.slice(0, messages.length / 2);
-    if (moved.length > 0 && edits.length === 1) assert.ok(!older.some(isLong), `step ${step}: one was left for the next turn`);
+    if (moved.length > 0 && edits.length === 1)
+      assert.ok(!older.some(isLong), `step ${step}: one was left for the next turn`);
   }
   assert.ok(batches > 2 && batches < 20, `${batches} batches in 60 turns`);
 });

@@ -62,7 +62,10 @@ function names(path) {
 }
 
 test("the page has every class once, and each has tests", () => {
-  assert.deepEqual(table.map(({ name }) => name), CLASSES);
+  assert.deepEqual(
+    table.map(({ name }) => name),
+    CLASSES,
+  );
   for (const { name, tests } of table) assert.notEqual(tests.length, 0, name);
 });
 
@@ -77,10 +80,14 @@ test("every test that the page names is there, under its class", () => {
 });
 
 test("every lesson that is tested is on the page", () => {
-  const own = readdirSync(new URL("tests/node/", root)).map((file) => `tests/node/${file}`).filter(isOwn);
+  const own = readdirSync(new URL("tests/node/", root))
+    .map((file) => `tests/node/${file}`)
+    .filter(isOwn);
   for (const path of own.filter((path) => !path.endsWith("lessons-index.test.mjs"))) {
     for (const name of names(path)) {
-      const known = table.some(({ name: known, tests }) => name.startsWith(`lesson: ${known}: `) && tests.length > 0);
+      const known = table.some(
+        ({ name: known, tests }) => name.startsWith(`lesson: ${known}: `) && tests.length > 0,
+      );
       assert.ok(known, `${path}: "${name}" is of no class of the page`);
     }
   }

@@ -23,10 +23,12 @@ const use = (id) => ({ type: "tool_use", id, name: "read", input: {} });
 const used = (id, content = `${id}: ${LONG}`) => ({ type: "tool_result", tool_use_id: id, content });
 const thinking = (nth) => ({ type: "thinking", thinking: `Thought ${nth}.`, signature: `c2ln${nth}` });
 
-const valid = (messages, format, what) => assert.deepEqual(validateHistory(messages, { format }).problems, [], what);
+const valid = (messages, format, what) =>
+  assert.deepEqual(validateHistory(messages, { format }).problems, [], what);
 
 /** A session that moves results out at every `prepare` and summarises nothing. */
-const offloading = () => openSession({ store: "memory", offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } });
+const offloading = () =>
+  openSession({ store: "memory", offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } });
 
 /** Compacts a history with every number of messages to keep, and hands what came out to `check`. */
 async function everywhere(history, format, check) {
@@ -81,17 +83,29 @@ test("lesson: orphaned tool pairs: a step that was aborted between call and resu
   await session.append(...history);
   const { messages } = await session.prepare();
   valid(messages, "openai-chat");
-  assert.ok(!messages.some(({ tool_calls }) => tool_calls?.some(({ id }) => id === "b")), "a call that has no result");
+  assert.ok(
+    !messages.some(({ tool_calls }) => tool_calls?.some(({ id }) => id === "b")),
+    "a call that has no result",
+  );
   assert.ok(messages.includes(history[0]) && messages.includes(history[3]) && messages.includes(history[4]));
   assert.equal(session.explain().length, 5);
-  assert.ok(warnings.some(({ message }) => message.includes("OC2")), "it is said");
+  assert.ok(
+    warnings.some(({ message }) => message.includes("OC2")),
+    "it is said",
+  );
 });
 
 test("lesson: orphaned tool pairs: a result whose call is gone is reported by index, and mended only when asked", async () => {
   const history = frozen([result("a"), ...chat(10)]);
-  assert.deepEqual(validateHistory(history).problems.map(({ rule, index }) => [rule, index]), [["OC1", 0]]);
+  assert.deepEqual(
+    validateHistory(history).problems.map(({ rule, index }) => [rule, index]),
+    [["OC1", 0]],
+  );
   const { messages, changes } = repairHistory(history);
-  assert.deepEqual(changes.map(({ rule, index }) => [rule, index]), [["OC1", 0]]);
+  assert.deepEqual(
+    changes.map(({ rule, index }) => [rule, index]),
+    [["OC1", 0]],
+  );
   assert.equal(messages.length, 20);
   messages.forEach((message, at) => assert.equal(message, history[at + 1]));
 });
@@ -102,7 +116,18 @@ const SERVER = [1, 2].flatMap((turn) => [
   user(`Question ${turn}: ${LONG}`),
   assistant([
     { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "E0502" } },
-    { type: "web_search_tool_result", tool_use_id: "srv_1", content: [{ type: "web_search_result", url: "https://example.org/", title: LONG, encrypted_content: "ZW5j".repeat(50) }] },
+    {
+      type: "web_search_tool_result",
+      tool_use_id: "srv_1",
+      content: [
+        {
+          type: "web_search_result",
+          url: "https://example.org/",
+          title: LONG,
+          encrypted_content: "ZW5j".repeat(50),
+        },
+      ],
+    },
     // A tool that nobody knows yet.
     { type: "hologram_tool_use", id: "srv_2", name: "hologram", input: {} },
     { type: "hologram_tool_result", tool_use_id: "srv_2", content: { frames: [1, 2, 3] }, expires: null },
@@ -126,7 +151,10 @@ test("lesson: server tools / new block types: their results are never moved out"
   const session = await openSession({ store: "memory", offload, summarize: summariser("no"), retryCount: 1 });
   await session.append(...frozen(SERVER));
   const { messages, edits } = await session.prepare();
-  assert.deepEqual(edits.filter(({ rung }) => rung === "offload"), []);
+  assert.deepEqual(
+    edits.filter(({ rung }) => rung === "offload"),
+    [],
+  );
   messages.forEach((message, at) => assert.equal(message, SERVER[at]));
 });
 
@@ -151,14 +179,18 @@ const REASONED = [1, 2, 3].flatMap((turn) => [
 
 /** Every block of thinking of a history, as text. */
 const thoughts = (messages) =>
-  messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === "thinking").map((block) => JSON.stringify(block));
+  messages
+    .flatMap(({ content }) => (Array.isArray(content) ? content : []))
+    .filter(({ type }) => type === "thinking")
+    .map((block) => JSON.stringify(block));
 
 test("lesson: reasoning ↔ call coupling: what was signed before an edit of its past is dropped whole, never sent or changed", async () => {
   await everywhere(frozen(REASONED), "anthropic", ({ messages, ledger, freedTokens }, what) => {
     valid(messages, "anthropic", what);
     assert.ok(freedTokens === 0 || thoughts(messages).length === 0, `${what}: thinking behind a summary`);
     for (const { index, fate } of ledger) {
-      if (fate === "reduced") assert.ok(thoughts([REASONED[index]]).length > 0, `${what}: message ${index} had none`);
+      if (fate === "reduced")
+        assert.ok(thoughts([REASONED[index]]).length > 0, `${what}: message ${index} had none`);
     }
   });
 });
@@ -181,7 +213,11 @@ test("lesson: reasoning ↔ call coupling: nothing is touched while nothing befo
 });
 
 test("lesson: reasoning ↔ call coupling: reasoning in a field beside the calls stays with them", async () => {
-  const reasoned = { ...calls("a"), reasoning_content: "First the file.", reasoning_details: [{ type: "reasoning.encrypted", data: "ZW5j" }] };
+  const reasoned = {
+    ...calls("a"),
+    reasoning_content: "First the file.",
+    reasoning_details: [{ type: "reasoning.encrypted", data: "ZW5j" }],
+  };
   const history = frozen([...chat(4), user("Read a."), reasoned, result("a"), assistant("Done.")]);
   const { messages } = await compact(history, { keep: { messages: 2 }, summarize: summariser() });
   assert.ok(messages.includes(reasoned));
@@ -190,7 +226,13 @@ test("lesson: reasoning ↔ call coupling: reasoning in a field beside the calls
 // ---- role order -----------------------------------------------------------------------------------------------------
 
 for (const [format, history] of Object.entries({
-  "openai-chat": [{ role: "system", content: "Be brief." }, ...chat(3), ...exchange(1), ...chat(2), user("Go on.")],
+  "openai-chat": [
+    { role: "system", content: "Be brief." },
+    ...chat(3),
+    ...exchange(1),
+    ...chat(2),
+    user("Go on."),
+  ],
   anthropic: [...chat(3), ...anthropicExchange(1), ...chat(2), user("Go on.")],
 })) {
   test(`lesson: role order: start, end and alternation of ${format} hold, wherever the cut is`, async () => {
@@ -206,9 +248,16 @@ for (const [format, history] of Object.entries({
 
 test("lesson: role order: where the cut cannot move, an answer stands between the summary and the user's message", async () => {
   // No message of the assistant to move the cut to.
-  const history = [user(LONG), assistant(LONG), ...Array.from({ length: 8 }, (_, nth) => user(`Part ${nth}: ${LONG}`))];
+  const history = [
+    user(LONG),
+    assistant(LONG),
+    ...Array.from({ length: 8 }, (_, nth) => user(`Part ${nth}: ${LONG}`)),
+  ];
   const { messages } = await compact(frozen(history), { keep: { messages: 1 }, summarize: summariser() });
-  assert.deepEqual(messages.map(({ role }) => role), ["user", "assistant", "user"]);
+  assert.deepEqual(
+    messages.map(({ role }) => role),
+    ["user", "assistant", "user"],
+  );
   assert.equal(messages[2], history.at(-1));
 });
 
@@ -300,7 +349,10 @@ for (const [name, unit] of Object.entries(SCRIPTS)) {
 
 test("lesson: Unicode cuts: half a pair in the app's own message is reported, mended when asked, and sent to nobody", async () => {
   const broken = user("cut \ud83d");
-  assert.deepEqual(validateHistory([broken]).problems.map(({ rule, index }) => [rule, index]), [["OC7", 0]]);
+  assert.deepEqual(
+    validateHistory([broken]).problems.map(({ rule, index }) => [rule, index]),
+    [["OC7", 0]],
+  );
   assert.deepEqual(repairHistory([broken]).messages, [user("cut \ufffd")]);
   const session = await openSession({ store: "memory", summarize: summariser() });
   await session.append(broken, ...chat(1));

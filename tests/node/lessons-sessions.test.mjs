@@ -4,17 +4,33 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { CompactionError, memoryStore, openSession, validateHistory } from "context-compactor";
-import { anthropicExchange, chat, deferred, exchange, fails, frozen, openStore, settled, summariser, SUMMARY } from "../support/api.mjs";
+import {
+  anthropicExchange,
+  chat,
+  deferred,
+  exchange,
+  fails,
+  frozen,
+  openStore,
+  settled,
+  summariser,
+  SUMMARY,
+} from "../support/api.mjs";
 
 const user = (content) => ({ role: "user", content });
 const OFFLOADING = { offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } };
 
 /** The references of a session, in the order of its messages. */
-const references = (session) => session.explain().flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
+const references = (session) =>
+  session.explain().flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
 
 /** A call with this id, and its result. */
 const called = (id, content, name = "read") => [
-  { role: "assistant", content: null, tool_calls: [{ id, type: "function", function: { name, arguments: "{}" } }] },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id, type: "function", function: { name, arguments: "{}" } }],
+  },
   { role: "tool", tool_call_id: id, content },
 ];
 
@@ -43,13 +59,18 @@ test("lesson: lost concurrent writes: twenty writers, each message once, each wr
   const store = memoryStore();
   const handles = await Promise.all(Array.from({ length: 20 }, () => openSession({ store, id: "s" })));
   await Promise.all(
-    handles.flatMap((handle, writer) => Array.from({ length: 10 }, (_, nth) => handle.append(user(`${writer}-${nth}`)))),
+    handles.flatMap((handle, writer) =>
+      Array.from({ length: 10 }, (_, nth) => handle.append(user(`${writer}-${nth}`))),
+    ),
   );
   const { messages } = await (await openSession({ store, id: "s" })).prepare();
   assert.equal(new Set(messages.map(({ content }) => content)).size, 200);
   for (const [writer] of handles.entries()) {
     const own = messages.map(({ content }) => content.split("-")).filter(([who]) => who === `${writer}`);
-    assert.deepEqual(own.map(([, nth]) => Number(nth)), [...Array(10).keys()]);
+    assert.deepEqual(
+      own.map(([, nth]) => Number(nth)),
+      [...Array(10).keys()],
+    );
   }
 });
 
@@ -100,7 +121,11 @@ test("lesson: unfinished marker: a process that died while the model worked leav
     return assert.rejects(work);
   });
   await settled();
-  const jobs = () => store.rows().filter(([[table]]) => table === "jobs").map(([, bytes]) => JSON.parse(Buffer.from(bytes)).state);
+  const jobs = () =>
+    store
+      .rows()
+      .filter(([[table]]) => table === "jobs")
+      .map(([, bytes]) => JSON.parse(Buffer.from(bytes)).state);
   assert.deepEqual(jobs(), ["prepared"], "the beginning is on record");
   const next = await openSession({ store, id: "s", summarize: summariser() });
   assert.deepEqual((await next.prepare()).messages, history);
@@ -188,7 +213,11 @@ test("lesson: blocked UI / lost queued input: cancelling ends the wait at once, 
 test("lesson: blocked UI / lost queued input: progress is told before the model is asked, and after", async () => {
   const answer = deferred();
   const told = [];
-  const session = await openSession({ store: "memory", summarize: () => answer.promise, onProgress: ({ stage }) => told.push(stage) });
+  const session = await openSession({
+    store: "memory",
+    summarize: () => answer.promise,
+    onProgress: ({ stage }) => told.push(stage),
+  });
   await session.append(...chat(10));
   const work = session.compact();
   await settled();
@@ -200,7 +229,12 @@ test("lesson: blocked UI / lost queued input: progress is told before the model 
 
 test("lesson: blocked UI / lost queued input: a model that never answers is given up after its time", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const session = await openSession({ store: "memory", retryCount: 1, timeoutMs: 5_000, summarize: () => new Promise(() => {}) });
+  const session = await openSession({
+    store: "memory",
+    retryCount: 1,
+    timeoutMs: 5_000,
+    summarize: () => new Promise(() => {}),
+  });
   await session.append(...chat(10));
   const work = session.compact();
   const next = session.prepare();
@@ -214,7 +248,17 @@ test("lesson: blocked UI / lost queued input: a model that never answers is give
 // ---- offloads -------------------------------------------------------------------------------------------------------
 
 test("lesson: offload traps: the id of a call is no file name; long ones and paths are moved and read as all others", async () => {
-  for (const id of ["x".repeat(20_000), "../../etc/passwd", "a/b\\c:d*?", "con", "..", "\u0000", "名前 👍", "toString", "__proto__"]) {
+  for (const id of [
+    "x".repeat(20_000),
+    "../../etc/passwd",
+    "a/b\\c:d*?",
+    "con",
+    "..",
+    "\u0000",
+    "名前 👍",
+    "toString",
+    "__proto__",
+  ]) {
     const store = openStore();
     const session = await openSession({ store, ...OFFLOADING });
     await session.append(user("Read."), ...called(id, `The text of ${id}. `.repeat(100)), ...chat(3));
@@ -229,9 +273,15 @@ test("lesson: offload traps: the id of a call is no file name; long ones and pat
 
 test("lesson: offload traps: ids that come again do not overwrite each other", async () => {
   for (const make of [exchange, anthropicExchange]) {
-    const session = await openSession({ store: "memory", ...OFFLOADING, offload: { ...OFFLOADING.offload, scanRatio: 1 } });
+    const session = await openSession({
+      store: "memory",
+      ...OFFLOADING,
+      offload: { ...OFFLOADING.offload, scanRatio: 1 },
+    });
     // The same id in every turn, and another result each time.
-    const history = [1, 2, 3].flatMap((turn) => JSON.parse(JSON.stringify(make(7, 600)).replaceAll("7 7", `${turn} ${turn}`)));
+    const history = [1, 2, 3].flatMap((turn) =>
+      JSON.parse(JSON.stringify(make(7, 600)).replaceAll("7 7", `${turn} ${turn}`)),
+    );
     await session.append(...history);
     await session.prepare();
     const read = await Promise.all(references(session).map((reference) => session.read(reference)));
@@ -269,7 +319,12 @@ test("lesson: offload traps: a range is read in steps that always get further, a
 });
 
 test("lesson: offload traps: moved, read back, moved again: the context does not grow, and nothing loops", async () => {
-  const session = await openSession({ store: "memory", contextWindow: 8_000, summarize: summariser(), offload: { compactTriggerThreshold: 1 } });
+  const session = await openSession({
+    store: "memory",
+    contextWindow: 8_000,
+    summarize: summariser(),
+    offload: { compactTriggerThreshold: 1 },
+  });
   await session.append(user("Read."), ...called("a", "result ".repeat(1_500)), ...chat(8));
   await session.prepare({ trigger: "overflow" });
   const [reference] = references(session);
@@ -286,7 +341,13 @@ test("lesson: offload traps: moved, read back, moved again: the context does not
 
 test("lesson: offload traps: what a summary has replaced is still read back, and what cannot be stored stays", async () => {
   const store = openStore();
-  const session = await openSession({ store, id: "s", summarize: summariser(), keep: { messages: 2 }, ...OFFLOADING });
+  const session = await openSession({
+    store,
+    id: "s",
+    summarize: summariser(),
+    keep: { messages: 2 },
+    ...OFFLOADING,
+  });
   const text = "result ".repeat(300);
   await session.append(user("Read."), ...called("a", text), ...chat(4));
   await session.prepare();
@@ -296,7 +357,8 @@ test("lesson: offload traps: what a summary has replaced is still read back, and
   const full = await openSession({ store, id: "full", summarize: summariser("no"), ...OFFLOADING, retryCount: 1 });
   await full.append(user("Read."), ...called("a", text), ...chat(3));
   store.before = ({ puts }) => {
-    if (puts.some(([[table]]) => table === "blobs")) throw new CompactionError("quota_exceeded", "the disk is full");
+    if (puts.some(([[table]]) => table === "blobs"))
+      throw new CompactionError("quota_exceeded", "the disk is full");
   };
   const told = [];
   full.on("warning", (warning) => told.push(warning.code));
@@ -313,7 +375,9 @@ test("lesson: offload traps: what is read back is what was stored, or an error",
   await session.prepare();
   const { ref, sha256 } = session.explain()[2];
   assert.equal(sha256, createHash("sha256").update(text).digest("hex"));
-  const [key, bytes] = store.rows().find(([[table], value]) => table === "blobs" && Buffer.from(value).includes("result result"));
+  const [key, bytes] = store
+    .rows()
+    .find(([[table], value]) => table === "blobs" && Buffer.from(value).includes("result result"));
   store.commit({ expect: [], puts: [[key, bytes.map((byte) => byte ^ 1)]], deletes: [], durability: "relaxed" });
   await assert.rejects(session.read(ref), fails("store_corrupt"));
 });
