@@ -1,7 +1,8 @@
 //! AI SDK: every rule of `wire.md` (AI1 to AI7), broken once in each shape of message, and its repair.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use context_compactor_core::wire::{Change, Format, Problem, Repaired, parse};
+use context_compactor_core::wire::{Change, Format, Problem, Repaired, detect, parse};
+use context_compactor_store_tests::histories;
 use serde_json::{Value, json};
 
 fn with<T>(history: &Value, run: impl FnOnce(&[serde_json_borrow::Value<'_>]) -> T) -> T {
@@ -751,5 +752,41 @@ fn a_long_broken_history_takes_linear_time() {
             long < short * 40 + std::time::Duration::from_millis(200),
             "{short:?} for 5,000, {long:?} for 50,000"
         );
+    }
+}
+
+/// The histories that property tests are made of are valid, show their format, and lose nothing to a repair.
+#[test]
+fn generated_histories_are_valid() {
+    for seed in 0..500 {
+        let history = Value::from(histories::valid(Format::AiSdk, &mut fastrand::Rng::with_seed(seed)));
+        assert_eq!(problems(&history, false), [], "seed {seed}: {history}");
+        assert_eq!(repair(&history), (history.clone(), vec![]), "seed {seed}");
+        with(&history, |messages| assert_eq!(detect(messages).unwrap(), Format::AiSdk, "seed {seed}"));
+    }
+}
+
+/// Any text takes the place of any result, and the history stays valid.
+#[test]
+fn generated_histories_stay_valid_with_every_result_replaced() {
+    let wire = Format::AiSdk.wire();
+    for seed in 0..500 {
+        let history = histories::valid(Format::AiSdk, &mut fastrand::Rng::with_seed(seed));
+        let mut edited = Vec::new();
+        for (index, message) in history.iter().enumerate() {
+            let mut json = message.to_string();
+            let results = wire.read(index, &parse(index, &json).unwrap()).unwrap().results().count();
+            for nth in 0..results {
+                let text = format!("Tool result is at: {index}/{nth}");
+                json = wire.with_result_text(&parse(index, &json).unwrap(), nth, &text).unwrap();
+                let value = parse(index, &json).unwrap();
+                let read = wire.read(index, &value).unwrap();
+                let result = read.results().nth(nth).unwrap();
+                assert!(result.text.contains(&text), "seed {seed}: {text} is not in {}", result.text);
+                assert_eq!(read.results().count(), results);
+            }
+            edited.push(serde_json::from_str(&json).unwrap());
+        }
+        assert_eq!(problems(&Value::Array(edited), false), [], "seed {seed}");
     }
 }
