@@ -5,10 +5,17 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "anthropic";
+export type Format = "openai-chat" | "anthropic" | "ai-sdk";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
-/** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
-export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
+type UiText = { type: "text"; text: string };
+type UiMessage = { id: string; role: "user"; parts: UiText[] } | { id: string; role: "assistant"; parts: UiText[] };
+/** A message that a compaction adds: a summary or an acknowledgement. In `ai-sdk` it is a UI message in a history of
+ * UI messages, else a model message. */
+export type NewMessage<F extends Format = Format> = {
+  "openai-chat": PlainMessage;
+  anthropic: PlainMessage;
+  "ai-sdk": PlainMessage | UiMessage;
+}[F];
 /** Presets; the default is `offload`. */
 export type Preset = "offload";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */

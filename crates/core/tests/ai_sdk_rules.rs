@@ -269,6 +269,17 @@ mod model {
             json!([user("go"), assistant(&[call("a")]), assistant(&[text("wait")]), tool(&[result("a")])]);
         assert_eq!(broken(&history), []);
         assert_eq!(broken_strictly(&history), [("AI1", 2)]);
+        let history = json!([
+            user("go"),
+            assistant(&[call("a"), call("b")]),
+            tool(&[result("b")]),
+            assistant(&[text("wait")]),
+            tool(&[result("a")])
+        ]);
+        assert_eq!(broken(&history), []);
+        assert_eq!(broken_strictly(&history), [("AI1", 3)]);
+        let unanswered = json!([user("go"), assistant(&[call("a")]), user("on")]);
+        assert_eq!(broken_strictly(&unanswered), [("AI1", 1)]);
     }
 
     #[test]
@@ -566,6 +577,19 @@ mod ui {
                 user("on")
             ]),
             json!([user("go"), assistant(&[json!({ "type": "data-x", "data": 1 })]), user("on")]),
+            // The user said no to what the provider wanted to run: there is no result.
+            json!([
+                user("go"),
+                assistant(&[
+                    and(
+                        tool("s", "approval-responded", approval(json!({ "approved": false }))),
+                        json!({ "providerExecuted": true })
+                    ),
+                    step(),
+                    text("x")
+                ]),
+                user("on")
+            ]),
             // Still at work.
             json!([
                 user("go"),
@@ -764,6 +788,41 @@ fn generated_histories_are_valid() {
         assert_eq!(repair(&history), (history.clone(), vec![]), "seed {seed}");
         with(&history, |messages| assert_eq!(detect(messages).unwrap(), Format::AiSdk, "seed {seed}"));
     }
+}
+
+/// Whatever is taken out of a history or moved in it, a repair makes it valid, once and for all.
+#[test]
+fn broken_histories_are_repaired_once_and_for_all() {
+    let mut repairs = 0;
+    for seed in 0..1_000 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut history = histories::valid(Format::AiSdk, &mut rng);
+        for _ in 0..rng.usize(1..5) {
+            let (one, other) = (rng.usize(..history.len()), rng.usize(..history.len()));
+            let parts = ["content", "parts"].into_iter().find(|key| history[one][key].is_array());
+            match (rng.usize(..4), parts) {
+                (0, _) if history.len() > 1 => drop(history.remove(one)),
+                (1, _) => history.swap(one, other),
+                (2, Some(key)) if history[one][key][0].is_object() => {
+                    let first = history[one][key][0].clone();
+                    history[other][key]
+                        .as_array_mut()
+                        .into_iter()
+                        .for_each(|parts| parts.push(first.clone()));
+                }
+                (_, Some(key)) => {
+                    let parts = history[one][key].as_array_mut().unwrap();
+                    if !parts.is_empty() {
+                        parts.remove(rng.usize(..parts.len()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let history = Value::from(history);
+        repairs += usize::from(repaired(&history) != history);
+    }
+    assert!(repairs > 400, "{repairs}");
 }
 
 /// Any text takes the place of any result, and the history stays valid.

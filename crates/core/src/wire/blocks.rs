@@ -5,7 +5,7 @@ use super::{Evidence, Format};
 use Format::{AiSdk, Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// A type (the value of a block's `type`) and the formats that have it.
-const BLOCKS: [(&str, &[Format]); 28] = [
+const BLOCKS: [(&str, &[Format]); 32] = [
     ("text", &[OpenaiChat, Anthropic, AiSdk]),
     ("image", &[Anthropic, AiSdk]),
     ("file", &[OpenaiChat, AiSdk]),
@@ -31,8 +31,12 @@ const BLOCKS: [(&str, &[Format]); 28] = [
     ("tool-result", &[AiSdk]),
     ("tool-approval-request", &[AiSdk]),
     ("tool-approval-response", &[AiSdk]),
-    ("dynamic-tool", &[AiSdk]),
     ("step-start", &[AiSdk]),
+    ("reasoning-file", &[AiSdk]),
+    ("source-url", &[AiSdk]),
+    ("source-document", &[AiSdk]),
+    ("steering-message", &[AiSdk]),
+    ("dynamic-tool", &[AiSdk]),
     ("inlineData", &[Gemini]),
 ];
 

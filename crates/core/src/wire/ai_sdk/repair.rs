@@ -1,7 +1,7 @@
 //! Applying the mends, and what an edit does to the reasoning after it (AN8).
 
 use super::rules::{self, Fix};
-use super::{kind, options, output, parts, parts_mut};
+use super::{Shape, kind, options, output, parts, parts_mut, ui};
 use crate::wire::rules::{Repair, Slot};
 use crate::wire::{Change, Repaired, Unbound, edit};
 use serde_json_borrow::Value;
@@ -34,22 +34,22 @@ fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
             }
         }
         Fix::Part(nth) => {
+            let shape = Shape::of(slot.value());
             if let Some(parts) = parts_mut(slot.edit())
                 && nth < parts.len()
             {
-                remove(parts, nth);
+                remove(parts, nth, shape);
             }
         }
     }
 }
 
-/// Takes out a part, with the reasoning that led to nothing else: reasoning stays with its call (AI4).
-fn remove(parts: &mut Vec<Value<'_>>, nth: usize) {
+/// Takes out a part, a call with the reasoning that led to nothing else: the two stay together (AI4).
+fn remove(parts: &mut Vec<Value<'_>>, nth: usize, shape: Shape) {
     let is_reasoning = |part: &Value<'_>| kind(part).starts_with("reasoning");
-    let was_call = parts.get(nth).is_some_and(|part| !is_reasoning(part));
-    parts.remove(nth);
-    let led_on = parts.get(nth).is_some_and(|next| !is_reasoning(next) && !super::ui::ends_step(&kind(next)));
-    if !was_call || led_on {
+    let removed = parts.remove(nth);
+    let led_on = parts.get(nth).is_some_and(|next| !is_reasoning(next) && !ui::ends_step(&kind(next)));
+    if led_on || !rules::is_call(&kind(&removed), shape) {
         return;
     }
     let before = parts.get(..nth).unwrap_or_default();

@@ -90,8 +90,9 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
 /// AI4: what is wrong with a message that says nothing.
 fn emptiness(message: &Value<'_>) -> Option<&'static str> {
     let content = tagged::given(message, Shape::of(message).parts_key());
+    let by_assistant = role(message) == "assistant";
     let says_nothing = match content {
-        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        Some(Value::Array(parts)) => parts.iter().all(|part| is_empty_text(part, by_assistant)),
         Some(text) => tagged::text(text).is_some_and(|text| text.is_empty()),
         None => true,
     };
@@ -103,9 +104,9 @@ fn emptiness(message: &Value<'_>) -> Option<&'static str> {
     only_reasoning.then_some("the message is reasoning only; remove it")
 }
 
-/// True for a text that the SDK leaves out: an empty one that carries nothing for a provider.
-fn is_empty_text(part: &Value<'_>) -> bool {
-    let carries = |key| tagged::given(part, key).is_some();
+/// True for a text that the SDK leaves out: an empty one, unless it carries something of the assistant's provider.
+fn is_empty_text(part: &Value<'_>, by_assistant: bool) -> bool {
+    let carries = |key| by_assistant && tagged::given(part, key).is_some();
     kind(part) == "text"
         && text_of(part, "text").is_some_and(|text| text.is_empty())
         && !carries("providerOptions")
@@ -113,7 +114,7 @@ fn is_empty_text(part: &Value<'_>) -> bool {
 }
 
 /// True for a part with a call, whoever runs it.
-fn is_call(kind: &str, shape: Shape) -> bool {
+pub(super) fn is_call(kind: &str, shape: Shape) -> bool {
     match shape {
         Shape::Ui => ui::is_tool(kind),
         Shape::Model => kind == "tool-call",
@@ -167,7 +168,7 @@ fn ui_tools(position: usize, message: &Value<'_>, last: bool, findings: &mut Fin
                 "AI1",
                 format!("the id `{id}` stands on two calls of one step; remove one"),
             );
-        } else if State::of(part) == State::Incomplete && !(last && nth >= last_step) {
+        } else if is_unfinished(part, &state) && !(last && nth >= last_step) {
             let what = format!(
                 "the call `{id}` is in state {state} and the conversation went on; finish it or remove it"
             );
@@ -186,6 +187,13 @@ fn ui_tools(position: usize, message: &Value<'_>, last: bool, findings: &mut Fin
             findings.part(&place, "AI5", format!("the call `{id}` must have an input; remove it"));
         }
     }
+}
+
+/// True for a call that the model cannot be told the end of. What the provider asked the approval of ends with the
+/// answer, when that is no.
+fn is_unfinished(part: &Value<'_>, state: &str) -> bool {
+    let decided = is_true(part, "providerExecuted") && state == "approval-responded";
+    State::of(part) == State::Incomplete && !decided
 }
 
 /// A call of the model messages, until it has its result.
@@ -399,30 +407,39 @@ fn misplaced(kind: &str, role: &str) -> String {
 }
 
 /// Rules of some versions and providers only. AI7: version 7 takes no system messages unless it is told to; version 6
-/// does. AI1: the SDK lets a message stand between calls and their results, many providers do not.
+/// does. AI1: the SDK lets messages stand between calls and their results, many providers do not.
 pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut waits = None;
+    let mut waiting: HashSet<Cow<'_, str>> = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         if read::message(index, message).is_err() {
             continue;
         }
+        let mut report = |rule, message| problems.push(Problem { rule, index, message });
         let role = role(message);
         if role == "system" {
             let what = "version 7 refuses system messages; use `instructions`, or `system` in version 6";
-            problems.push(Problem { rule: "AI7", index, message: what.to_owned() });
+            report("AI7", what.to_owned());
         }
-        if Shape::of(message) == Shape::Ui {
-            continue;
+        if role == "assistant" && !waiting.is_empty() {
+            report("AI1", "stands between calls and their results; move it behind them".to_owned());
         }
-        if role == "assistant"
-            && let Some(calls) = waits
-        {
-            let message = format!("stands between the calls of message {calls} and their results; move it");
-            problems.push(Problem { rule: "AI1", index, message });
+        if role != "tool" {
+            waiting.clear();
         }
-        let calls = |part: &Value<'_>| kind(part) == "tool-call" && !is_true(part, "providerExecuted");
-        waits = (role == "assistant" && parts(message).iter().any(calls)).then_some(index);
+        let of_kind = |name: &'static str| parts(message).iter().filter(move |part| kind(part) == name);
+        match (Shape::of(message), role.as_ref()) {
+            (Shape::Model, "assistant") => {
+                let calls = of_kind("tool-call").filter(|part| model::is_app_call(part));
+                waiting.extend(calls.filter_map(|part| text_of(part, "toolCallId")));
+            }
+            (Shape::Model, "tool") => {
+                of_kind("tool-result").filter_map(|part| text_of(part, "toolCallId")).for_each(|id| {
+                    waiting.remove(&id);
+                })
+            }
+            _ => {}
+        }
     }
     order::by_key(problems, |problem| problem.index as u64)
 }
