@@ -92,15 +92,18 @@ fn emptiness(message: &Value<'_>) -> Option<&'static str> {
     let content = tagged::given(message, Shape::of(message).parts_key());
     let by_assistant = role(message) == "assistant";
     let says_nothing = match content {
-        Some(Value::Array(parts)) => parts.iter().all(|part| is_empty_text(part, by_assistant)),
+        Some(Value::Array(parts)) => {
+            parts.iter().all(|part| kind(part) == "step-start" || is_empty_text(part, by_assistant))
+        }
         Some(text) => tagged::text(text).is_some_and(|text| text.is_empty()),
         None => true,
     };
     if says_nothing {
         return Some("the message has no content; remove it");
     }
-    let mut said = parts(message).iter().map(kind).filter(|kind| kind != "step-start").peekable();
-    let only_reasoning = said.peek().is_some() && said.all(|kind| kind.starts_with("reasoning"));
+    let is_reasoning = |kind: Cow<'_, str>| kind == "step-start" || kind.starts_with("reasoning");
+    let parts = parts(message);
+    let only_reasoning = !parts.is_empty() && parts.iter().map(kind).all(is_reasoning);
     only_reasoning.then_some("the message is reasoning only; remove it")
 }
 
