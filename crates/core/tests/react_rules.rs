@@ -194,7 +194,7 @@ fn detection_asks_for_a_thought_and_an_action() {
     );
     assert_eq!(
         format(&[json!({ "type": "computer_call", "call_id": "a", "action": { "type": "wait" } })]),
-        None
+        Some(Format::OpenaiResponses)
     );
     assert_eq!(format(&[turn("a"), json!({ "role": "user", "content": "hi" })]), None);
     assert_eq!(format(&[json!({ "thought": "t", "result": "r" })]), Some(Format::React));
