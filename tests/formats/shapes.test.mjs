@@ -1,0 +1,97 @@
+/**
+ * Shapes: what the engine takes and returns in every format, against the official types (schemas/). What the engine
+ * says is never compared with itself here.
+ */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { repairHistory, validateHistory } from "context-compactor";
+import { frozen } from "../support/api.mjs";
+import { compacted, prepared, unknown } from "../support/formats.mjs";
+import { kinds } from "./fixtures/index.mjs";
+import { play } from "./fixtures/text.mjs";
+import { shapeProblems } from "./schemas/index.mjs";
+
+for (const [name, { format, scenes, broken, versions }] of Object.entries(kinds)) {
+  const skip = unknown(format);
+  const shape = (messages) => shapeProblems(format, messages, { versions });
+  const rules = (messages) => validateHistory(messages, { format }).problems;
+  const history = (size) => frozen(play(scenes, 3, size));
+
+  /** Official in shape, and sound by our rules. */
+  async function assertSound(messages, what) {
+    assert.deepEqual(await shape(messages), [], `${what}: shape`);
+    assert.deepEqual(rules(messages), [], `${what}: rules`);
+  }
+
+  describe(name, () => {
+    for (const [scene, play] of Object.entries(scenes)) {
+      test(`the official types allow ${scene}`, async () => {
+        assert.deepEqual(await shape(play(1, 100)), []);
+      });
+
+      test(`the rules allow ${scene}`, { skip }, () => {
+        assert.deepEqual(rules(play(1, 100)), []);
+      });
+    }
+
+    for (const [what, { messages, shape: misshapen = false, rule }] of Object.entries(broken)) {
+      test(`the official types ${misshapen ? "refuse" : "cannot see"} ${what}`, async () => {
+        const problems = await shape(messages);
+        assert.equal(problems.length > 0, misshapen, problems.join("\n"));
+      });
+
+      if (rule) {
+        test(`${rule} refuses ${what}`, { skip }, () => {
+          assert.ok(rules(messages).some((problem) => problem.rule === rule), JSON.stringify(rules(messages)));
+        });
+
+        test(`S1.15 repairs ${what}, in official shapes`, { skip: skip || misshapen }, async () => {
+          await assertSound(repairHistory(frozen(messages), { format }).messages, what);
+        });
+      }
+    }
+
+    test("compacted at every place, in official shapes", { skip }, async () => {
+      const messages = history(100);
+      let summaries = 0;
+      for (let keep = 1; keep < messages.length; keep++) {
+        const result = await compacted(format, messages, keep);
+        assert.equal(result.error, undefined);
+        if (result.summary !== undefined) summaries++;
+        await assertSound(result.messages, `${keep} kept`);
+      }
+      assert.ok(summaries > 0, "no summary was made");
+    });
+
+    test("compacted again and again, in official shapes", { skip }, async () => {
+      let messages = history(100);
+      for (let round = 0; round < 4; round++) {
+        const { messages: shorter, error } = await compacted(format, [...messages, ...play(scenes, 1)], 5);
+        assert.equal(error, undefined);
+        await assertSound(shorter, `round ${round}`);
+        messages = shorter;
+      }
+    });
+
+    test("repaired from any place on, in official shapes", { skip }, async () => {
+      const messages = history(100);
+      for (let from = 1; from < messages.length; from++) {
+        await assertSound(repairHistory(messages.slice(from), { format }).messages, `from ${from}`);
+        await assertSound(repairHistory(messages.slice(0, from), { format }).messages, `up to ${from}`);
+      }
+    });
+
+    for (const summarise of [false, true]) {
+      test(`prepared with results offloaded${summarise ? " and a summary" : ""}, in official shapes`, { skip }, async () => {
+        const { messages, edits, result } = await prepared(format, history(2_000), { summarise });
+        assert.equal(result?.error, undefined);
+        const rungs = edits.map(({ rung }) => rung);
+        // A history of media alone has nothing to offload.
+        if (JSON.stringify(play(scenes, 1, 2_000)).length > 4_000) assert.ok(rungs.includes("offload"), String(rungs));
+        if (summarise) assert.ok(rungs.includes("summarise"), String(rungs));
+        await assertSound(messages, "prepared");
+      });
+    }
+  });
+}
