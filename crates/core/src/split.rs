@@ -10,7 +10,8 @@ pub struct Cut {
     pub boundary: usize,
     /// Where the cut was asked for, before it moved.
     pub requested: usize,
-    /// Messages before the boundary that stay all the same: pinned ones, with their whole exchanges.
+    /// Messages before the boundary that stay all the same, ascending: pinned ones and the provider's own compaction
+    /// items, with what belongs to them.
     pub pinned: Vec<usize>,
 }
 
@@ -19,17 +20,19 @@ pub struct Cut {
 pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl Fn(usize) -> bool) -> Cut {
     let exchanges = Exchanges::of(messages);
     let requested = requested(messages.len(), tokens, keep);
-    // A call whose results are still to come stays: they would have nothing to answer.
-    let last = messages.iter().rposition(|message| message.role != Role::Tool);
-    let open = last.filter(|last| exchanges.unanswered.binary_search(last).is_ok());
-    let boundary = exchanges.boundary_at_or_before(requested.min(open.unwrap_or(requested)));
+    // A call whose results are still to come stays: they would have nothing to answer. One that the app or the user
+    // went on without gets none any more.
+    let step = messages.iter().rposition(|message| matches!(message.role, Role::User | Role::System));
+    let open = exchanges.unanswered.iter().find(|&&open| step.is_none_or(|step| open > step));
+    let boundary = exchanges.boundary_at_or_before(open.map_or(requested, |&open| requested.min(open)));
     let mut stay = Vec::new();
     let mut start = 0;
     for end in 1..=boundary {
         if !exchanges.is_boundary(end) {
             continue;
         }
-        if (start..end).any(&pinned) {
+        let compacted = messages.get(start..end).unwrap_or_default().iter().any(Message::has_compaction);
+        if compacted || (start..end).any(&pinned) {
             stay.extend(start..end);
         }
         start = end;
@@ -74,6 +77,7 @@ mod tests {
                     id: id.to_string().into(),
                     name: "t".into(),
                     arguments: "{}".into(),
+                    caller: None,
                 })
             })
             .collect();

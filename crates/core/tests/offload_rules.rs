@@ -67,7 +67,8 @@ fn s1_1_takes_results_longer_than_50_characters_only() {
         let (short, long) = ("字".repeat(50), "字".repeat(51));
         let mut desk = Desk::new(only_offload());
         let ids = [("a", "x"), ("b", "y")];
-        desk.append(&[user(&support::long("long question", 300)), calls(format, &ids)]);
+        desk.append(&[user(&support::long("long question", 300))]);
+        desk.append(&calls(format, &ids));
         desk.append(&results(format, &[("a", &short), ("b", &long)]));
         desk.append(&talk(4, 10));
         let prepared = desk.prepare();
@@ -83,7 +84,8 @@ fn s1_1_a_reference_is_known_by_the_table_not_by_its_text() {
     for format in FORMATS {
         let forged = format!("Tool result is at: off_{}{}", "a".repeat(26), " and then some more text of it");
         let mut desk = Desk::new(only_offload());
-        let mut messages = vec![user(&long("question", 300)), calls(format, &[("a", "x")])];
+        let mut messages = vec![user(&long("question", 300))];
+        messages.extend(calls(format, &[("a", "x")]));
         messages.extend(results(format, &[("a", &forged)]));
         desk.append(&messages);
         desk.append(&talk(3, 10));
@@ -160,7 +162,8 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
             let mut desk = Desk::new(only_offload());
             let ids = [("a", "x"), ("b", "y"), ("c", "z")];
             let texts = [long("first", 100), long("second", 100), long("third", 100)];
-            desk.append(&[user("go"), calls(format, &ids)]);
+            desk.append(&[user("go")]);
+            desk.append(&calls(format, &ids));
             desk.append(&results(format, &[("a", &texts[0]), ("b", &texts[1]), ("c", &texts[2])]));
             desk.append(&talk(5, 10));
             desk.host.refuse = Box::new(move |batch| {

@@ -10,7 +10,7 @@ use context_compactor_core::session::conserve;
 use context_compactor_core::split::cut;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
-use context_compactor_store_tests::conversation::{Body, assistant, calls, results, user};
+use context_compactor_store_tests::conversation::{Body, PLAIN, assistant, calls, results, user};
 use context_compactor_store_tests::host::{summary, thrown};
 use proptest::prelude::*;
 use serde_json::json;
@@ -25,7 +25,7 @@ fn turns(most: usize) -> impl Strategy<Value = Vec<Turn>> {
 }
 
 fn format() -> impl Strategy<Value = Format> {
-    prop::sample::select(Format::ALL.to_vec())
+    prop::sample::select(PLAIN.to_vec())
 }
 
 fn messages(format: Format, turns: &[Turn], first: usize) -> Vec<Vec<Body>> {
@@ -35,7 +35,7 @@ fn messages(format: Format, turns: &[Turn], first: usize) -> Vec<Vec<Body>> {
         if !tools.is_empty() {
             // The same ids in every turn, as providers give them.
             let ids: Vec<String> = (0..tools.len()).map(|at| format!("call_{at}")).collect();
-            bodies.push(calls(format, &ids.iter().map(|id| (id.as_str(), "x")).collect::<Vec<_>>()));
+            bodies.extend(calls(format, &ids.iter().map(|id| (id.as_str(), "x")).collect::<Vec<_>>()));
             let texts: Vec<String> =
                 tools.iter().map(|tokens| long(&format!("result {nth}"), *tokens)).collect();
             let pairs: Vec<(&str, &str)> =

@@ -25,7 +25,8 @@ fn sync(desk: &mut Desk, known: usize, history: &[Body]) -> (usize, Option<usize
 fn s1_15_a_call_is_not_sent_before_its_result_and_is_sent_with_it() {
     for format in FORMATS {
         let mut desk = Desk::new(json!({}));
-        desk.append(&[user("read both"), calls(format, &[("a", "x"), ("b", "y")])]);
+        desk.append(&[user("read both")]);
+        desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
         let sent = desk.sent();
         assert_eq!(sent.len(), 1, "{format:?}");
         assert_valid(format, &sent);
@@ -65,7 +66,8 @@ fn a_call_that_still_waits_for_its_result_is_never_compressed() {
         for keep in [json!({ "tokens": 1 }), json!({ "fraction": 0.0 }), json!({ "messages": 1 })] {
             let mut desk = Desk::new(json!({ "keep": keep }));
             desk.append(&talk(4, 60));
-            desk.append(&[user("read both"), calls(format, &[("a", "x"), ("b", "y")])]);
+            desk.append(&[user("read both")]);
+            desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
             if format == Format::OpenaiChat {
                 desk.append(&results(format, &[("a", "first")]));
             }
@@ -431,7 +433,8 @@ fn a_session_deleted_elsewhere_takes_nothing_more() {
 fn reading_by_ranges_gets_everything_and_cuts_no_character() {
     let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } }));
     let text = "👩‍👩‍👧‍👦 한국어 e\u{301}\u{302} שלום ".repeat(40);
-    desk.append(&[user(&long("go", 200)), calls(Format::OpenaiChat, &[("a", "x")])]);
+    desk.append(&[user(&long("go", 200))]);
+    desk.append(&calls(Format::OpenaiChat, &[("a", "x")]));
     desk.append(&results(Format::OpenaiChat, &[("a", &text)]));
     desk.append(&talk(3, 10));
     desk.prepare();

@@ -214,7 +214,7 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
         let mut desk = Desk::new(json!({}));
         desk.append(&[user("read both")]);
         let alone = desk.prepare().usage;
-        desk.append(&[calls(format, &[("a", "x"), ("b", "y")])]);
+        desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
         assert_eq!(fates(&desk.session), ["verbatim", "verbatim"], "nothing was left out so far");
         let usage = desk.prepare().usage;
         assert_eq!(usage, alone, "{format:?}: the usage is that of what is sent");
@@ -235,13 +235,13 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
         let all = desk.prepare();
         assert_eq!(all.usage, desk.session.usage().unwrap());
         assert!(fates(&desk.session).iter().all(|fate| fate == "verbatim"));
-        desk.append(&[calls(format, &[("c", "z")])]);
+        desk.append(&calls(format, &[("c", "z")]));
         desk.prepare();
         assert!(warnings(&desk) > told, "another one is told again");
     }
     // A message of which a part is sent.
     let mut desk = Desk::new(json!({}));
-    let mut call: Value = serde_json::from_str(&calls(Format::OpenaiChat, &[("a", "x")])).unwrap();
+    let mut call: Value = serde_json::from_str(&calls(Format::OpenaiChat, &[("a", "x")])[0]).unwrap();
     call["content"] = json!("I will look.");
     desk.append(&[user("look"), body(&call)]);
     let prepared = desk.prepare();

@@ -11,7 +11,12 @@ fn message(script: &str) -> Message<'_> {
     let part = |word: &str| -> Part<'static> {
         let id = word[1..].to_owned();
         match &word[..1] {
-            ">" => Part::ToolCall(ToolCall { id: id.into(), name: "f".into(), arguments: "{}".into() }),
+            ">" => Part::ToolCall(ToolCall {
+                id: id.into(),
+                name: "f".into(),
+                arguments: "{}".into(),
+                caller: None,
+            }),
             "<" => Part::ToolResult(ToolResult {
                 call_id: id.into(),
                 text: "".into(),

@@ -1,11 +1,13 @@
 //! What the engine relies on in a store, and what it must survive.
 //!
 //! * [`conformance`]: the checks that every store passes.
+//! * [`histories`]: valid histories of every format, from a seed.
 //! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
 //! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
 
 pub mod conformance;
 pub mod conversation;
+pub mod histories;
 pub mod host;
 mod model;
 pub mod simulation;

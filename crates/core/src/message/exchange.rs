@@ -1,75 +1,120 @@
-//! The exchange: a tool call and its results, the unit that no cut may go through (`S1.5`).
+//! The atomic unit of a history: what no cut may go through (`S1.5`).
+//!
+//! A unit is an exchange (tool calls with their results, also parallel ones), and whatever is bound to it: a call that
+//! the provider runs itself with its result, a request for approval with its answer, a call with the code that made it,
+//! and reasoning with the rest of its response.
 //!
 //! Calls and results are paired by order, because ids repeat across turns: a result answers the nearest earlier
 //! unanswered call with its id.
 
-use super::Message;
+use super::{Message, Part, Role, Tie};
 use std::collections::HashMap;
 
-/// Which positions of a history are boundaries between exchanges, and which calls have no partner.
+/// Which positions of a history are boundaries between units, and which calls have no partner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchanges {
     /// (message of the call, message of the result), in the order of the results.
     pairs: Vec<(usize, usize)>,
-    /// `boundaries[p]` is the nearest position at or before `p` where a cut parts no call from its result.
+    /// `boundaries[p]` is the nearest position at or before `p` where a cut parts nothing.
     boundaries: Vec<usize>,
-    /// Messages with calls that no later message answers.
+    /// Messages with calls, or with other blocks that something must close, that nothing later answers.
     pub unanswered: Vec<usize>,
     /// Messages with results that no earlier call asked for.
     pub orphaned: Vec<usize>,
 }
 
-impl Exchanges {
-    /// Pairs the calls and results of a history, in one pass.
-    pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
-        let mut waiting: HashMap<&'m str, Vec<usize>> = HashMap::new();
-        let mut pairs = Vec::new();
-        let mut orphaned = Vec::new();
-        let mut length = 0;
-        for (index, message) in messages.into_iter().enumerate() {
-            length = index + 1;
-            // Results first: a message never answers its own calls in the formats where both can stand in it.
-            for result in message.results() {
-                match waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop) {
-                    Some(call) => pairs.push((call, index)),
-                    None => orphaned.push(index),
-                }
-            }
-            for call in message.calls() {
-                waiting.entry(call.id.as_ref()).or_default().push(index);
-            }
+/// What waits for a partner: messages by id, newest last.
+type Open<'m> = HashMap<&'m str, Vec<usize>>;
+
+/// Spans of messages that stay together.
+#[derive(Default)]
+struct Spans(Vec<(usize, usize)>);
+
+impl Spans {
+    fn join(&mut self, first: usize, last: usize) {
+        if first < last {
+            self.0.push((first, last));
         }
-        let mut unanswered: Vec<usize> = waiting.into_values().flatten().collect();
-        unanswered.sort_unstable();
-        unanswered.dedup();
-        orphaned.dedup();
-        // A pair (call, result) closes the positions call+1 ..= result; sums of openings minus closings find them.
+    }
+
+    /// For each position of a history of this length the nearest one at or before it that no span covers.
+    fn boundaries(&self, length: usize) -> Vec<usize> {
+        // A span (first, last) closes the positions first+1 ..= last; sums of openings minus closings find them.
         let mut depth = vec![0_i64; length + 2];
-        for &(call, result) in &pairs {
-            if let Some(opens) = depth.get_mut(call + 1) {
+        for &(first, last) in &self.0 {
+            if let Some(opens) = depth.get_mut(first + 1) {
                 *opens += 1;
             }
-            if let Some(closes) = depth.get_mut(result + 1) {
+            if let Some(closes) = depth.get_mut(last + 1) {
                 *closes -= 1;
             }
         }
         let (mut open, mut nearest) = (0, 0);
-        let boundaries = depth
-            .iter()
-            .take(length + 1)
-            .enumerate()
-            .map(|(position, change)| {
-                open += change;
-                if open == 0 {
-                    nearest = position;
+        let positions = depth.iter().take(length + 1).enumerate();
+        let nearest_at = positions.map(|(position, change)| {
+            open += change;
+            if open == 0 {
+                nearest = position;
+            }
+            nearest
+        });
+        nearest_at.collect()
+    }
+}
+
+impl Exchanges {
+    /// Pairs the calls and results of a history, in one pass.
+    pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
+        let (mut calls, mut ties, mut callers) = (Open::new(), Open::new(), HashMap::<&str, usize>::new());
+        let (mut pairs, mut orphaned, mut spans) = (Vec::new(), Vec::new(), Spans::default());
+        // First message of a response that began with reasoning, as long as it goes on.
+        let mut response: Option<usize> = None;
+        let mut length = 0;
+        for (index, message) in messages.into_iter().enumerate() {
+            length = index + 1;
+            response = match response {
+                _ if message.role != Role::Assistant => None,
+                None if message.is_reasoning() => Some(index),
+                going_on => going_on,
+            };
+            spans.join(response.unwrap_or(index), index);
+            for part in &message.parts {
+                match part {
+                    Part::ToolResult(result) => match take(&mut calls, &result.call_id) {
+                        Some(call) => {
+                            pairs.push((call, index));
+                            spans.join(call, index);
+                        }
+                        None => orphaned.push(index),
+                    },
+                    Part::ToolCall(call) => {
+                        if let Some(&maker) = call.caller.as_deref().and_then(|id| callers.get(id)) {
+                            spans.join(maker, index);
+                        }
+                        callers.insert(&call.id, index);
+                        calls.entry(&call.id).or_default().push(index);
+                    }
+                    Part::Opaque { tie: Tie::Opens(id), .. } => {
+                        callers.insert(id, index);
+                        ties.entry(id).or_default().push(index);
+                    }
+                    Part::Opaque { tie: Tie::Closes(id), .. } => {
+                        if let Some(opened) = take(&mut ties, id) {
+                            spans.join(opened, index);
+                        }
+                    }
+                    _ => {}
                 }
-                nearest
-            })
-            .collect();
-        Exchanges { pairs, boundaries, unanswered, orphaned }
+            }
+        }
+        let mut unanswered: Vec<usize> = calls.into_values().chain(ties.into_values()).flatten().collect();
+        unanswered.sort_unstable();
+        unanswered.dedup();
+        orphaned.dedup();
+        Exchanges { pairs, boundaries: spans.boundaries(length), unanswered, orphaned }
     }
 
-    /// True when a cut before message `position` parts no call from its result; false beyond the end.
+    /// True when a cut before message `position` parts nothing that belongs together; false beyond the end.
     pub fn is_boundary(&self, position: usize) -> bool {
         self.boundaries.get(position) == Some(&position)
     }
@@ -83,4 +128,8 @@ impl Exchanges {
     pub fn pairs(&self) -> &[(usize, usize)] {
         &self.pairs
     }
+}
+
+fn take(open: &mut Open<'_>, id: &str) -> Option<usize> {
+    open.get_mut(id).and_then(Vec::pop)
 }

@@ -60,15 +60,36 @@ pub enum Part<'a> {
         /// A signature or encrypted content is attached: never edit it, keep it or drop it whole.
         signed: bool,
     },
-    /// An image, a document or audio: counted by rule, never by the length of its encoding.
+    /// An image, a document, audio or video: counted by rule, never by the length of its encoding.
     Media(Media),
-    /// A block that we do not know: kept with its message, counted by its text, never read.
+    /// A block that we do not know, or whose content is the provider's business: kept with its message, counted by its
+    /// text, never read.
     Opaque {
         /// The block's own name for its type.
         kind: Cow<'a, str>,
         /// Tokens are estimated from this many characters of JSON.
         chars: usize,
+        /// What it opens or closes.
+        tie: Tie<'a>,
     },
+    /// The provider's own compaction item. It stands for what was before it, only its provider can read it, and it is
+    /// sent verbatim or not at all.
+    Compaction {
+        /// Tokens are estimated from this many characters of JSON.
+        chars: usize,
+    },
+}
+
+/// What ties a block to another one, in its message or in a later one: a call that the provider runs itself to its
+/// result, a request for approval to the answer. No cut may part them. Ids pair by order, as those of calls do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tie<'a> {
+    /// It stands alone.
+    None,
+    /// A block that closes it comes later, in this message or in another.
+    Opens(Cow<'a, str>),
+    /// It closes the nearest earlier open one with this id.
+    Closes(Cow<'a, str>),
 }
 
 /// A call of a tool by the model.
@@ -80,6 +101,8 @@ pub struct ToolCall<'a> {
     pub name: Cow<'a, str>,
     /// The arguments as JSON text.
     pub arguments: Cow<'a, str>,
+    /// Id of the call whose code made this one (programmatic tool calling): the two stay together.
+    pub caller: Option<Cow<'a, str>>,
 }
 
 /// The result of a tool call.
@@ -98,7 +121,7 @@ pub struct ToolResult<'a> {
 /// A media part: what its token cost depends on, never its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Media {
-    /// Image, document or audio.
+    /// Image, document, audio or video.
     pub kind: MediaKind,
     /// Bytes of the decoded payload when it is inline, else 0.
     pub bytes: usize,
@@ -113,6 +136,8 @@ pub enum MediaKind {
     Document,
     /// Sound.
     Audio,
+    /// Moving pictures.
+    Video,
 }
 
 impl<'a> Message<'a> {
@@ -130,6 +155,16 @@ impl<'a> Message<'a> {
             Part::ToolResult(result) => Some(result),
             _ => None,
         })
+    }
+
+    /// True for a message that holds nothing but reasoning, as an item of its own: it belongs to what the model said next.
+    pub fn is_reasoning(&self) -> bool {
+        !self.parts.is_empty() && self.parts.iter().all(|part| matches!(part, Part::Reasoning { .. }))
+    }
+
+    /// True for a message with a compaction item of the provider.
+    pub fn has_compaction(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Compaction { .. }))
     }
 
     /// All prose of this message, parts joined by a line break.

@@ -17,7 +17,7 @@ pub(crate) struct Proposal {
     pub(crate) boundary: usize,
     /// Items of the part that are summarised.
     pub(crate) compress: Vec<Item>,
-    /// System messages inside it: they stay, in front of the summary.
+    /// Messages inside it that stay, in front of the summary: those of the system, and the provider's own compaction.
     pub(crate) stay: Vec<Item>,
     /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
     pub(crate) acknowledge: bool,
@@ -88,6 +88,9 @@ fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usiz
 pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
     let State { context, settings, .. } = state;
     let format = state.format();
+    if !format.wire().takes_summary() {
+        return Ok(Err(format!("Nothing to compress: a history in {} takes no summary", format.as_str())));
+    }
     let items = context.items();
     let head = context.head();
     let history = items.get(head..).unwrap_or_default();
@@ -106,12 +109,13 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
     // where it would keep more than fits.
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
-    let compressible = |item: &Item| item.size.role != Role::System && item.origin.place().is_some();
-    let first = history.iter().position(compressible).unwrap_or(history.len());
+    let stays = |at: usize| cut.pinned.binary_search(&at).is_ok();
+    let compressible = |(at, item): (usize, &Item)| !stays(at) && item.origin.place().is_some();
+    let first = history.iter().enumerate().position(compressible).unwrap_or(history.len());
     let least = cut.boundary.saturating_sub(settings.numbers.preserve_count).max(first + 1);
     let replaces = |at: usize| {
-        let replaced = history.iter().take(at).filter(|item| item.size.role != Role::System);
-        replaced.map(|item| item.size.tokens).sum::<usize>()
+        let replaced = history.iter().take(at).enumerate().filter(|(at, _)| !stays(*at));
+        replaced.map(|(_, item)| item.size.tokens).sum::<usize>()
     };
     let fits = |at: usize| {
         let replaced = replaces(at);
@@ -127,8 +131,10 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
         _ => cut.boundary,
     };
     let acknowledge = collides(boundary);
-    let (stay, compress): (Vec<Item>, Vec<Item>) =
-        history.iter().take(boundary).cloned().partition(|item| item.size.role == Role::System);
+    let before = history.iter().take(boundary).cloned().enumerate();
+    let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
+    let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
+    let (stay, compress) = (of(stay), of(compress));
     let stands_for_something = compress.iter().any(|item| item.origin != Origin::Acknowledgement);
     // A lone summary is not worth summarising again: it would only lose more.
     let only_summary = compress.iter().all(|item| item.origin.place().is_none());

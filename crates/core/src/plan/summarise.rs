@@ -406,12 +406,13 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         let generation = state.row.generation.to_le_bytes();
         ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
     };
-    let checkpoint = Rc::from(format!("cp_{checkpoint}"));
-    let summary = Origin::Summary { checkpoint, covers: proposal.covers() };
-    let mut items = vec![message(io, held, Author::User, &marked, summary).await?];
+    let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
+    let summary = Origin::Summary { checkpoint: Rc::clone(&checkpoint), covers: proposal.covers() };
+    let mut items = vec![message(io, held, Author::User, &marked, &checkpoint, summary).await?];
     if proposal.acknowledge {
         let text = settings.preset.acknowledgement;
-        items.push(message(io, held, Author::Assistant, text, Origin::Acknowledgement).await?);
+        let id = format!("{checkpoint}_ack");
+        items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
     }
     let tokens = tokens_of(&items);
     if tokens >= proposal.replaced_tokens {
@@ -430,8 +431,12 @@ fn tokens_of(items: &[Item]) -> usize {
     items.iter().map(|item| item.size.tokens).sum()
 }
 
-async fn message(io: &Io, held: &Held, author: Author, text: &str, origin: Origin) -> Result<Item> {
-    let body: Rc<str> = Rc::from(held.format().wire().text_message(author, text));
+async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
+    let body: Rc<str> = {
+        let context = held.context();
+        let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+        Rc::from(held.format().wire().text_message(author, text, id, like.as_ref()))
+    };
     let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
     Ok(Item { body, size, origin })
 }

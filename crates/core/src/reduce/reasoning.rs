@@ -17,11 +17,16 @@ pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result
     for mut splice in splices {
         if let Some(from) = behind {
             freed += unbind_kept(io, held, &items, from..splice.at, &mut completed).await?;
-            for item in &mut splice.insert {
-                if let Some(unbound) = unbound(io, held, item).await? {
-                    freed += item.size.tokens.saturating_sub(unbound.size.tokens);
-                    *item = unbound;
-                }
+        }
+        // Of what a change keeps at its very start nothing moved.
+        let old = items.get(splice.at..).unwrap_or_default();
+        let same = |(new, old): &(&Item, &Item)| new.origin.place() == old.origin.place();
+        let unmoved =
+            if behind.is_some() { 0 } else { splice.insert.iter().zip(old).take_while(same).count() };
+        for item in splice.insert.iter_mut().skip(unmoved) {
+            if let Some(unbound) = unbound(io, held, item).await? {
+                freed += item.size.tokens.saturating_sub(unbound.size.tokens);
+                *item = unbound;
             }
         }
         behind = Some(splice.at + splice.remove);

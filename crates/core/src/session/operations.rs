@@ -333,7 +333,7 @@ async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[Stri
     let mut tokens = 0;
     for text in fixed.iter().filter(|text| !text.is_empty()) {
         tokens += if settings.app_counts {
-            let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text));
+            let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
             settings.estimator.text(text)

@@ -219,7 +219,7 @@ pub(super) fn collect<'m>(
                         }
                     }
                 }
-                Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } => {}
+                Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
             }
         }
     }

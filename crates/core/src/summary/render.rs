@@ -173,6 +173,7 @@ fn piece<'a>(
                 .collect();
             bare(Cow::Owned(format!("[block: {kind}]")), Class::Placeholder)
         }
+        Part::Compaction { .. } => bare(Cow::Borrowed("[block: compaction]"), Class::Placeholder),
     })
 }
 
@@ -182,6 +183,7 @@ pub(super) fn placeholder(item: &Media) -> String {
         MediaKind::Image => "image",
         MediaKind::Document => "document",
         MediaKind::Audio => "audio",
+        MediaKind::Video => "video",
     };
     match item.bytes {
         0 => format!("[{name}]"),

@@ -41,7 +41,7 @@ impl Estimator {
                 self.text(&result.text) + overhead::RESULT + result.media.iter().map(media).sum::<usize>()
             }
             Part::Media(item) => media(item),
-            Part::Opaque { chars, .. } => chars.div_ceil(4),
+            Part::Opaque { chars, .. } | Part::Compaction { chars } => chars.div_ceil(4),
         }
     }
 }
@@ -66,6 +66,8 @@ fn media(item: &Media) -> usize {
         MediaKind::Document => (item.bytes / 50_000 + 1) * 1_500,
         // Gemini's rule is 32 tokens a second; a second of compressed speech is taken as 16 KB.
         MediaKind::Audio => (item.bytes / 500).max(32),
+        // Gemini's rule is about 300 tokens a second; a second of compressed video is taken as 250 KB.
+        MediaKind::Video => (item.bytes / 833).max(300),
     }
 }
 

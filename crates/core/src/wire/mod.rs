@@ -4,11 +4,16 @@
 //! To add a format: a folder beside this file with a type that implements [`Wire`], a variant of [`Format`], and a
 //! line in [`Format::wire`]. Nothing outside this folder names a format's fields.
 
+mod ai_sdk;
 mod anthropic;
+mod blocks;
 mod detect;
 mod edit;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 pub mod provider;
+mod react;
 mod read;
 mod rules;
 mod tagged;
@@ -27,8 +32,16 @@ use std::borrow::Cow;
 pub enum Format {
     /// OpenAI Chat Completions and everything compatible with it.
     OpenaiChat,
+    /// OpenAI Responses: input items.
+    OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini: contents.
+    Gemini,
+    /// Vercel AI SDK: UI messages or model messages.
+    AiSdk,
+    /// A trajectory of thoughts, actions and results.
+    React,
 }
 
 impl Format {
@@ -39,7 +52,11 @@ impl Format {
     pub fn as_str(self) -> &'static str {
         match self {
             Format::OpenaiChat => "openai-chat",
+            Format::OpenaiResponses => "openai-responses",
             Format::Anthropic => "anthropic",
+            Format::Gemini => "gemini",
+            Format::AiSdk => "ai-sdk",
+            Format::React => "react",
         }
     }
 
@@ -47,7 +64,11 @@ impl Format {
     pub fn wire(self) -> &'static dyn Wire {
         match self {
             Format::OpenaiChat => &openai_chat::OpenaiChat,
+            Format::OpenaiResponses => &openai_responses::OpenaiResponses,
             Format::Anthropic => &anthropic::Anthropic,
+            Format::Gemini => &gemini::Gemini,
+            Format::AiSdk => &ai_sdk::AiSdk,
+            Format::React => &react::React,
         }
     }
 }
@@ -134,12 +155,21 @@ pub trait Wire: Sync {
     /// here: that is [`Wire::validate`].
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>>;
 
-    /// A new message of prose: JSON text.
-    fn text_message(&self, author: Author, text: &str) -> String;
+    /// A new message of prose: JSON text. `id` is for formats whose messages have one; `like` is a message of the
+    /// history that it is for, where a format has more than one shape of message.
+    fn text_message(&self, author: Author, text: &str, id: &str, like: Option<&Value<'_>>) -> String;
+
+    /// True when a summary can stand in a history of this format in place of earlier messages: as a message of the
+    /// user, behind leading system messages.
+    fn takes_summary(&self) -> bool {
+        true
+    }
 
     /// `message` with the text of its `nth` tool result (0-based, in the order of [`Message::results`]) replaced;
-    /// everything else, also unknown fields, media inside the result and the shape of its content (string stays
-    /// string, array stays array), is as it was. JSON text, or `None` when there is no such result.
+    /// everything else, also unknown fields, media inside the result and the shape of its content (a string stays a
+    /// string, an array an array, a tagged output keeps its tag, an object stays an object), is as it was. What an edit
+    /// makes void goes with it: server ids of the edited item (OR4), reasoning in the same message that is bound to
+    /// what stood before it. JSON text, or `None` when there is no such result.
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String>;
 
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).

@@ -7,13 +7,13 @@ use context_compactor_core::session::batch::Batch;
 use context_compactor_core::session::{Prepared, Session};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::{self, Format};
-use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
+use context_compactor_store_tests::conversation::{Body, PLAIN, assistant, exchange, user};
 use context_compactor_store_tests::host::summary;
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-pub const FORMATS: [Format; 2] = Format::ALL;
+pub const FORMATS: [Format; 2] = PLAIN;
 
 /// The summary that the scripted summariser writes.
 pub const SUMMARY: &str = "## Current Status\nThe user asked about the parser and the tools answered.";

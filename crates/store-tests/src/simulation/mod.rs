@@ -146,7 +146,7 @@ impl World {
         let options = options.to_string();
         let options = serde_json::from_str(&options).expect("options are JSON");
         let settings = Rc::new(Settings::read(&options).expect("options are valid"));
-        let format = Format::ALL[rng.usize(..Format::ALL.len())];
+        let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
         let tabs = (0..rng.usize(1..4)).map(|nth| {
             let host = Host::new(Rc::clone(&store), &format!("{seed}-{nth}"));
             Tab { host, session: None, tasks: Vec::new(), again: None }
@@ -264,7 +264,7 @@ impl World {
         let ids: Vec<String> = (0..tools).map(|nth| format!("call_{tag}_{nth}")).collect();
         if tools > 0 {
             let calls: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "src/lib.rs")).collect();
-            bodies.push(say::calls(self.format, &calls));
+            bodies.extend(say::calls(self.format, &calls));
             let texts: Vec<String> = ids
                 .iter()
                 .map(|id| {

@@ -6,7 +6,7 @@ mod extract;
 mod golden;
 mod transcript;
 
-use crate::message::{Media, MediaKind, Message, Part, Role, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 
 pub(super) fn text(role: Role, text: &str) -> Message<'static> {
     Message { role, parts: vec![Part::Text(text.to_string().into())] }
@@ -17,6 +17,7 @@ pub(super) fn call(id: &str, name: &str, arguments: &str) -> Part<'static> {
         id: id.to_string().into(),
         name: name.to_string().into(),
         arguments: arguments.to_string().into(),
+        caller: None,
     })
 }
 
@@ -67,7 +68,7 @@ pub(super) fn sample() -> Vec<Message<'static>> {
             parts: vec![
                 Part::Media(image),
                 Part::Text(format!("data {} and &lt;message> 좋아요 שלום", "Qk0a9Z".repeat(100)).into()),
-                Part::Opaque { kind: "x<y>".to_string().into(), chars: 9 },
+                Part::Opaque { kind: "x<y>".to_string().into(), chars: 9, tie: Tie::None },
             ],
         },
         text(Role::Assistant, "The exporter compiles; one test is still red."),

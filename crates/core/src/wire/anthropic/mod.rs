@@ -5,7 +5,7 @@ mod repair;
 mod rules;
 mod turns;
 
-use super::{Author, Change, Evidence, Problem, Repaired, Unbound, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -22,7 +22,7 @@ impl Wire for Anthropic {
         read::message(index, message)
     }
 
-    fn text_message(&self, author: Author, text: &str) -> String {
+    fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
         super::plain_message(author, text)
     }
 
@@ -57,27 +57,11 @@ fn content_kinds<'a>(message: &'a Value<'a>) -> impl Iterator<Item = Cow<'a, str
     super::content_blocks(message).iter().map(|block| kind(block).unwrap_or_default())
 }
 
-/// Content blocks of other formats; an unknown block is no evidence.
-const FOREIGN: [&str; 10] = [
-    "image_url",
-    "input_audio",
-    "file",
-    "refusal",
-    "video_url",
-    "tool-call",
-    "tool-result",
-    "input_text",
-    "output_text",
-    "input_image",
-];
-/// Content blocks that no other format has.
-const OWN: [&str; 6] =
-    ["tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "redacted_thinking", "compaction"];
 /// Content blocks that are its own when they have this field.
 const OWN_WITH: [(&str, &str); 3] = [("thinking", "signature"), ("image", "source"), ("document", "source")];
 
 fn evidence(message: &Value<'_>) -> Evidence {
-    let foreign = ["tool_calls", "function_call", "parts"];
+    let foreign = ["tool_calls", "function_call", "parts", "providerOptions"];
     if read::message(0, message).is_err()
         || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
     {
@@ -87,13 +71,9 @@ fn evidence(message: &Value<'_>) -> Evidence {
     for block in super::content_blocks(message) {
         let kind = kind(block);
         let kind = kind.as_deref().unwrap_or_default();
-        if FOREIGN.contains(&kind) {
-            return Evidence::Against;
-        }
         let with = |(name, field): &(&str, &str)| *name == kind && tagged::given(block, field).is_some();
-        if OWN.contains(&kind) || OWN_WITH.iter().any(with) {
-            found = Evidence::Certain;
-        }
+        let own = if OWN_WITH.iter().any(with) { Evidence::Certain } else { Evidence::Possible };
+        found = found.and(own).and(blocks::evidence(kind, Format::Anthropic));
     }
     found
 }

@@ -1,7 +1,8 @@
 //! Reading one message.
 
+use super::turns::{is_server_call, is_server_result};
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::At;
 use crate::wire::tagged;
 use serde_json_borrow::Value;
@@ -61,6 +62,7 @@ fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>)
                 id: block.need_text("id")?,
                 name: block.need_text("name")?,
                 arguments: Cow::Owned(tagged::plain_json(input.value())),
+                caller: caller(block.value()),
             }));
         }
         "tool_result" => result(block, parts)?,
@@ -74,10 +76,30 @@ fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>)
         "redacted_thinking" => parts.push(Part::Reasoning { text: Cow::Borrowed(""), signed: true }),
         _ => parts.push(match media(&kind, block.value()) {
             Some(media) => Part::Media(media),
-            None => Part::Opaque { kind, chars: tagged::readable_chars(block.value()) },
+            None => opaque(kind, block.value()),
         }),
     }
     Ok(())
+}
+
+/// A block of the provider's own: compaction, calls that it runs itself and their results, and what is not known.
+fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
+    let chars = tagged::readable_chars(block);
+    if kind == "compaction" {
+        return Part::Compaction { chars };
+    }
+    let id = |key: &str| tagged::given(block, key).and_then(tagged::text);
+    let tie = match kind.as_ref() {
+        call if is_server_call(call) => id("id").map(Tie::Opens),
+        result if is_server_result(result) => id("tool_use_id").map(Tie::Closes),
+        _ => None,
+    };
+    Part::Opaque { kind, chars, tie: tie.unwrap_or(Tie::None) }
+}
+
+/// The code execution that made a call (`caller`); `direct` ones have none.
+fn caller<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
+    tagged::text(tagged::given(tagged::given(block, "caller")?, "tool_id")?)
 }
 
 fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
@@ -118,7 +140,11 @@ fn result<'a>(block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
                 } else if let Some(item) = media(&kind, inner.value()) {
                     items.push(item);
                 } else {
-                    rest.push(Part::Opaque { kind, chars: tagged::readable_chars(inner.value()) });
+                    rest.push(Part::Opaque {
+                        kind,
+                        chars: tagged::readable_chars(inner.value()),
+                        tie: Tie::None,
+                    });
                 }
             }
         } else {

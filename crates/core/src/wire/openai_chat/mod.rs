@@ -4,7 +4,7 @@ mod read;
 mod rules;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -21,7 +21,7 @@ impl Wire for OpenaiChat {
         read::message(index, message)
     }
 
-    fn text_message(&self, author: Author, text: &str) -> String {
+    fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
         super::plain_message(author, text)
     }
 
@@ -50,26 +50,11 @@ fn role<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {
     tagged::field(message, "role").and_then(tagged::text)
 }
 
-/// Content blocks of other formats; an unknown block is no evidence.
-const FOREIGN: [&str; 12] = [
-    "tool_use",
-    "tool_result",
-    "server_tool_use",
-    "redacted_thinking",
-    "image",
-    "document",
-    "compaction",
-    "tool-call",
-    "tool-result",
-    "input_text",
-    "output_text",
-    "input_image",
-];
-/// Content blocks that no other format has.
-const OWN: [&str; 3] = ["image_url", "input_audio", "refusal"];
-
 fn evidence(message: &Value<'_>) -> Evidence {
-    if read::message(0, message).is_err() || tagged::given(message, "parts").is_some() {
+    let foreign = ["parts", "providerOptions"];
+    if read::message(0, message).is_err()
+        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+    {
         return Evidence::Against;
     }
     let own_role = matches!(role(message).as_deref(), Some("developer" | "tool" | "function"));
@@ -80,12 +65,9 @@ fn evidence(message: &Value<'_>) -> Evidence {
     for block in super::content_blocks(message) {
         let kind = tagged::field(block, "type").and_then(tagged::text);
         let kind = kind.as_deref().unwrap_or_default();
-        if FOREIGN.contains(&kind) {
-            return Evidence::Against;
-        }
-        if OWN.contains(&kind) || (kind == "file" && tagged::given(block, "file").is_some()) {
-            found = Evidence::Certain;
-        }
+        let own = kind == "file" && tagged::given(block, "file").is_some();
+        let own = if own { Evidence::Certain } else { Evidence::Possible };
+        found = found.and(own).and(blocks::evidence(kind, Format::OpenaiChat));
     }
     found
 }

@@ -1,7 +1,7 @@
 //! Reading one message.
 
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::At;
 use crate::wire::{json, tagged};
 use serde_json_borrow::Value;
@@ -64,7 +64,7 @@ fn content<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
             "thinking" => parts.push(Part::Reasoning { text: thinking(block.value()), signed: false }),
             _ => parts.push(match media(&kind, block.value()) {
                 Some(media) => Part::Media(media),
-                None => Part::Opaque { kind, chars: tagged::readable_chars(block.value()) },
+                None => Part::Opaque { kind, chars: tagged::readable_chars(block.value()), tie: Tie::None },
             }),
         }
     }
@@ -146,7 +146,7 @@ fn calls<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
         let call = at.need_object("function_call")?;
         let name = call.need_text("name")?;
         let arguments = call.need_text("arguments")?;
-        parts.push(Part::ToolCall(ToolCall { id: name.clone(), name, arguments }));
+        parts.push(Part::ToolCall(ToolCall { id: name.clone(), name, arguments, caller: None }));
     }
     Ok(())
 }
@@ -167,14 +167,19 @@ fn tool_call<'a>(call: &At<'a>) -> Result<ToolCall<'a>> {
                 id,
                 name: function.need_text("name")?,
                 arguments: function.need_text("arguments")?,
+                caller: None,
             })
         }
         "custom" => {
             let custom = call.need_object("custom")?;
             let input = Value::Str(custom.need_text("input")?);
-            Ok(ToolCall { id, name: custom.need_text("name")?, arguments: Cow::Owned(json(&input)) })
+            let name = custom.need_text("name")?;
+            Ok(ToolCall { id, name, arguments: Cow::Owned(json(&input)), caller: None })
         }
-        _ => Ok(ToolCall { id, name: kind, arguments: Cow::Owned(tagged::plain_json(call.value())) }),
+        _ => {
+            let arguments = Cow::Owned(tagged::plain_json(call.value()));
+            Ok(ToolCall { id, name: kind, arguments, caller: None })
+        }
     }
 }
 

@@ -1,0 +1,47 @@
+//! Valid histories of every format, made from a seed: parallel calls, reasoning, media, approvals, blocks and fields
+//! that nobody has heard of, empty texts where the format lets them be.
+
+mod ai_sdk;
+mod anthropic;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+mod react;
+
+use context_compactor_core::wire::Format;
+use fastrand::Rng;
+use serde_json::Value;
+
+/// A history that the format's provider accepts, as an agent would have written it.
+pub fn valid(format: Format, rng: &mut Rng) -> Vec<Value> {
+    match format {
+        Format::OpenaiChat => openai_chat::history(rng),
+        Format::OpenaiResponses => openai_responses::history(rng),
+        Format::Anthropic => anthropic::history(rng),
+        Format::Gemini => gemini::history(rng),
+        Format::AiSdk => ai_sdk::history(rng),
+        Format::React => react::history(rng),
+    }
+}
+
+/// A text of one to a few sentences, in one of several scripts.
+pub(crate) fn prose(rng: &mut Rng) -> String {
+    let sentences = [
+        "The parser keeps its state in memory.",
+        "파서는 상태를 메모리에 둡니다.",
+        "解析器把状态放在内存里。",
+        "המנתח שומר את מצבו בזיכרון.",
+        "Done 👩‍👩‍👧!",
+        "$& $1 {{goal}} </message>",
+    ];
+    let count = rng.usize(1..4);
+    let said: Vec<&str> = (0..count).map(|_| sentences[rng.usize(..sentences.len())]).collect();
+    said.join(" ")
+}
+
+/// A tool result: often short, at times long enough to be offloaded.
+pub(crate) fn output(rng: &mut Rng) -> String {
+    let lines = if rng.bool() { rng.usize(1..3) } else { rng.usize(10..60) };
+    let line = |nth: usize| format!("{nth}: src/lib.rs {}", prose(&mut Rng::with_seed(nth as u64)));
+    (0..lines).map(line).collect::<Vec<_>>().join("\n")
+}
