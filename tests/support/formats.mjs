@@ -17,10 +17,12 @@ export function unknown(format) {
   }
 }
 
-/** What `compact` makes of a history that keeps its last `messages`. */
-export function compacted(format, history, messages) {
-  const options = { format, keep: { messages }, summarize: async () => SUMMARY, runtime: runtime() };
-  return compact(history, options);
+/** What `compact` makes of a history that keeps its last `messages`. Throws what went wrong. */
+export async function compacted(format, history, messages) {
+  const options = { format, keep: { messages }, summarize: async () => SUMMARY, retryCount: 1, runtime: runtime() };
+  const result = await compact(history, options);
+  if (result.error) throw result.error;
+  return result;
 }
 
 /** What a session of these messages would send: with results offloaded, and with `summarise` a summary besides. */
