@@ -5,12 +5,12 @@ use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::reduce::{offload, reasoning};
 use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
-use crate::wire::{self, Author, provider};
+use crate::wire::{self, Author, Format, provider};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -441,6 +441,15 @@ async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, ori
     Ok(Item { body, size, origin })
 }
 
+/// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
+/// system where the user must begin.
+fn joined(format: Format, stay: &[Item], written: &[Item]) -> Vec<Item> {
+    let leads = |item: &Item| format.wire().system_may_begin() || item.size.role != Role::System;
+    let (front, behind): (Vec<Item>, Vec<Item>) = stay.iter().cloned().partition(leads);
+    let (summary, rest) = written.split_at(written.len().min(1));
+    [&front, summary, &behind, rest].concat()
+}
+
 /// Puts the summary into the context, in one transaction.
 async fn commit(
     io: &Io,
@@ -449,7 +458,7 @@ async fn commit(
     trigger: Trigger,
     written: &Written,
 ) -> Result<Edit> {
-    let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
+    let insert = joined(held.format(), &proposal.stay, &written.items);
     let tokens = tokens_of(&written.items);
     let before = held.tokens();
     let (splices, of_reasoning) = reasoning::unbind(io, held, vec![proposal.splice(insert)]).await?;
