@@ -39,6 +39,7 @@ export async function prepared(format, history, { summarise = false } = {}) {
     store: "memory",
     offload,
     summarize: async () => SUMMARY,
+    retryCount: 1,
     runtime: runtime(),
   });
   await session.append(...history);
