@@ -54,7 +54,7 @@ for (const [format, send] of Object.entries(CLIENTS)) {
 
   describe(`the client of ${format}`, () => {
     test("every scene is accepted", async () => {
-      for (const [scene, play] of Object.entries(scenes)) await assertAccepted(play(1, 100), scene);
+      for (const [scene, make] of Object.entries(scenes)) await assertAccepted(make(1, 100), scene);
     });
 
     test("a compacted history is accepted, wherever it was cut", { skip }, async () => {

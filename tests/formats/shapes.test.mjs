@@ -16,6 +16,15 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
   const skip = unknown(format);
   const shape = (messages) => shapeProblems(format, messages, { versions });
   const rules = (messages) => validateHistory(messages, { format }).problems;
+  /** The rules that are broken; the error's code when a message cannot be read at all. */
+  function refusals(messages) {
+    try {
+      return rules(messages).map(({ rule }) => rule);
+    } catch (error) {
+      return [error.code];
+    }
+  }
+
   const history = (size) => frozen(play(scenes, 3, size));
 
   /** Official in shape, and sound by our rules. */
@@ -25,13 +34,13 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
   }
 
   describe(name, () => {
-    for (const [scene, play] of Object.entries(scenes)) {
+    for (const [scene, make] of Object.entries(scenes)) {
       test(`the official types allow ${scene}`, async () => {
-        assert.deepEqual(await shape(play(1, 100)), []);
+        assert.deepEqual(await shape(make(1, 100)), []);
       });
 
       test(`the rules allow ${scene}`, { skip }, () => {
-        assert.deepEqual(rules(play(1, 100)), []);
+        assert.deepEqual(rules(make(1, 100)), []);
       });
     }
 
@@ -43,7 +52,8 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
 
       if (rule) {
         test(`${rule} refuses ${what}`, { skip }, () => {
-          assert.ok(rules(messages).some((problem) => problem.rule === rule), JSON.stringify(rules(messages)));
+          const found = refusals(messages);
+          assert.ok(found.includes(rule), String(found));
         });
 
         test(`S1.15 repairs ${what}, in official shapes`, { skip: skip || misshapen }, async () => {
@@ -64,9 +74,9 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
     });
 
     test("compacted again and again, in official shapes", { skip }, async () => {
-      let messages = history(100);
+      let messages = [];
       for (let round = 0; round < 4; round++) {
-        ({ messages } = await compacted(format, [...messages, ...play(scenes, 1)], 5));
+        ({ messages } = await compacted(format, [...messages, ...play(scenes, round + 1, 100, round)], 5));
         await assertSound(messages, `round ${round}`);
       }
     });
