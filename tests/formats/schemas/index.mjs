@@ -49,13 +49,28 @@ const TYPES = {
   react: ["React"],
 };
 
+/** Keys that the types demand and the API does not: the AI SDK sends answers without an id, pictures without detail. */
+const OPTIONAL = {
+  ResponseOutputMessage: ["id", "status", "type"],
+  ResponseOutputText: ["annotations"],
+  ResponseInputImage: ["detail"],
+};
+
+function asTheApi(schema) {
+  for (const [name, keys] of Object.entries(OPTIONAL)) {
+    const definition = schema.definitions?.[name];
+    if (definition) definition.required = definition.required.filter((key) => !keys.includes(key));
+  }
+  return schema;
+}
+
 const compiled = new Map();
 
 /** The checks of a format, made when first asked for: compiling takes up to a second. */
 function checks(format) {
   if (!compiled.has(format)) {
     const all = { ...schemas(), React: REACT };
-    compiled.set(format, TYPES[format].map((type) => new Ajv({ strict: false, allErrors: true }).compile(all[type])));
+    compiled.set(format, TYPES[format].map((type) => new Ajv({ strict: false, allErrors: true }).compile(asTheApi(all[type]))));
   }
   return compiled.get(format);
 }
