@@ -33,7 +33,11 @@ const CLIENTS = {
     return output_text;
   },
   anthropic: async (messages) => {
-    const { content } = await anthropic().beta.messages.create({ model: "claude-opus-5", max_tokens: 100, messages });
+    const { content } = await anthropic().beta.messages.create({
+      model: "claude-opus-5",
+      max_tokens: 100,
+      messages,
+    });
     return content[0].text;
   },
   gemini: async (contents) => {
@@ -49,7 +53,11 @@ for (const [format, send] of Object.entries(CLIENTS)) {
   /** The client sends `messages` as they are, and the provider takes them. */
   async function assertAccepted(messages, what) {
     assert.equal(await send(messages), ANSWER, what);
-    assert.deepEqual(provider.requests.at(-1), { format, messages: JSON.parse(JSON.stringify(messages)), problems: [] });
+    assert.deepEqual(provider.requests.at(-1), {
+      format,
+      messages: JSON.parse(JSON.stringify(messages)),
+      problems: [],
+    });
   }
 
   describe(`the client of ${format}`, () => {

@@ -10,7 +10,13 @@ import { prepared, unknown } from "../support/formats.mjs";
 import { kinds } from "./fixtures/index.mjs";
 import { play } from "./fixtures/text.mjs";
 
-const sort = (value) => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
+/** The kind of a value: of an object with its keys, of an array that of its first element. */
+function sort(value) {
+  if (Array.isArray(value)) return `[${value.slice(0, 1).map(sort)}]`;
+  if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
+  return `{ ${Object.entries(value).map(([key, inner]) => `${key}: ${sort(inner)}`)} }`;
+}
+
 const blocks = ({ content }) => (Array.isArray(content) ? content : []);
 
 /** `[id, kind, value]` of the results in a message. */
@@ -22,7 +28,11 @@ const RESULTS = {
   anthropic: (message) =>
     blocks(message)
       .filter(({ type }) => type === "tool_result")
-      .map(({ tool_use_id, content, is_error }) => [tool_use_id, `${sort(content)}, error: ${is_error}`, content]),
+      .map(({ tool_use_id, content, is_error }) => [
+        tool_use_id,
+        `${sort(content)}, error: ${is_error}`,
+        content,
+      ]),
   gemini: ({ parts }) =>
     parts
       .filter(({ functionResponse }) => functionResponse)
@@ -51,7 +61,9 @@ for (const [name, results] of Object.entries(RESULTS)) {
     const kindsOf = (list) => list.map(([id, kind]) => `${id}: ${kind}`);
     assert.deepEqual(kindsOf(now), kindsOf(old));
     const changed = now.filter(([, , value], at) => JSON.stringify(value) !== JSON.stringify(old[at][2]));
-    const offloaded = edits.map(({ offload }) => offload?.offloadedCount ?? 0).reduce((sum, count) => sum + count, 0);
+    const offloaded = edits
+      .map(({ offload }) => offload?.offloadedCount ?? 0)
+      .reduce((sum, count) => sum + count, 0);
     assert.ok(offloaded > 0, "nothing was offloaded");
     assert.equal(changed.length, offloaded);
     for (const [id, , value] of changed) {

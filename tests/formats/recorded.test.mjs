@@ -30,31 +30,42 @@ for (const [file, format, messagesOf] of FILES) {
   const records = transcripts(`core/${file}`);
   const skip = !records && "no transcripts (CC_DATA)";
 
-  test(`${file}: what the types allowed, they allow when compacted`, { skip: skip || unknown(format) }, async (context) => {
-    const histories = records.map(messagesOf).filter((messages) => Array.isArray(messages) && messages.length > 0);
-    const reasons = new Map();
-    let [allowed, sound, compactions] = [0, 0, 0];
-    for (const messages of histories.map(frozen)) {
-      const problems = await shapeProblems(format, messages);
-      for (const why of new Set(problems.map(reason))) reasons.set(why, (reasons.get(why) ?? 0) + 1);
-      if (problems.length === 0) allowed++;
-      const valid = validateHistory(messages, { format }).valid;
-      if (valid) sound++;
-      const results = [await prepared(format, messages), await prepared(format, messages, { summarise: true })];
-      if (messages.length > 4) results.push(await compacted(format, messages, 2).catch(() => undefined));
-      for (const result of results.filter((result) => result)) {
-        const changed = result.messages.filter((message) => !messages.includes(message));
-        if (changed.length === 0) continue;
-        compactions++;
-        const looked = problems.length === 0 ? result.messages : changed.filter(isNew);
-        assert.deepEqual(await shapeProblems(format, looked), [], "shape");
-        if (valid) assert.deepEqual(validateHistory(result.messages, { format }).problems, [], "rules");
+  test(
+    `${file}: what the types allowed, they allow when compacted`,
+    { skip: skip || unknown(format) },
+    async (context) => {
+      const histories = records
+        .map(messagesOf)
+        .filter((messages) => Array.isArray(messages) && messages.length > 0);
+      const reasons = new Map();
+      let [allowed, sound, compactions] = [0, 0, 0];
+      for (const messages of histories.map(frozen)) {
+        const problems = await shapeProblems(format, messages);
+        for (const why of new Set(problems.map(reason))) reasons.set(why, (reasons.get(why) ?? 0) + 1);
+        if (problems.length === 0) allowed++;
+        const valid = validateHistory(messages, { format }).valid;
+        if (valid) sound++;
+        const results = [
+          await prepared(format, messages),
+          await prepared(format, messages, { summarise: true }),
+        ];
+        if (messages.length > 4) results.push(await compacted(format, messages, 2).catch(() => undefined));
+        for (const result of results.filter((result) => result)) {
+          const changed = result.messages.filter((message) => !messages.includes(message));
+          if (changed.length === 0) continue;
+          compactions++;
+          const looked = problems.length === 0 ? result.messages : changed.filter(isNew);
+          assert.deepEqual(await shapeProblems(format, looked), [], "shape");
+          if (valid) assert.deepEqual(validateHistory(result.messages, { format }).problems, [], "rules");
+        }
       }
-    }
-    context.diagnostic(`${histories.length} histories, ${compactions} compactions; the types allow ${allowed}, the rules ${sound}`);
-    const most = [...reasons].sort(([, a], [, b]) => b - a).slice(0, 5);
-    for (const [why, count] of most) context.diagnostic(`${count} refused: ${why.slice(0, 300)}`);
-  });
+      context.diagnostic(
+        `${histories.length} histories, ${compactions} compactions; the types allow ${allowed}, the rules ${sound}`,
+      );
+      const most = [...reasons].sort(([, a], [, b]) => b - a).slice(0, 5);
+      for (const [why, count] of most) context.diagnostic(`${count} refused: ${why.slice(0, 300)}`);
+    },
+  );
 }
 
 /** A message that a compaction added, not one of the app's with its results offloaded. */

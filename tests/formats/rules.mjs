@@ -62,7 +62,11 @@ function responsesIsSound(items) {
     }
     if (item.type === "reasoning") {
       const next = items[at + 1];
-      const isModels = next && !OUTPUTS.has(next.type) && (next.role ?? "assistant") === "assistant" && next.type !== "compaction";
+      const isModels =
+        next &&
+        !OUTPUTS.has(next.type) &&
+        (next.role ?? "assistant") === "assistant" &&
+        next.type !== "compaction";
       if (!isModels) return false;
     }
   }
@@ -78,7 +82,8 @@ function anthropicIsSound(messages) {
     if (turns.at(-1)?.role === role) turns.at(-1).blocks.push(...blocks);
     else turns.push({ role, blocks: [...blocks] });
   }
-  const of = (turn, test, key) => (turn?.blocks ?? []).filter(({ type }) => test(type)).map((block) => block[key]);
+  const of = (turn, test, key) =>
+    (turn?.blocks ?? []).filter(({ type }) => test(type)).map((block) => block[key]);
   const isUse = (type) => type === "tool_use";
   const isResult = (type) => type === "tool_result";
   const isServerUse = (type) => type === "server_tool_use" || type === "mcp_tool_use";
@@ -118,13 +123,17 @@ function anthropicIsSound(messages) {
 /** GM1, GM2, GM3: the user begins; calls follow the user, and their responses follow at once, as many, of their names. */
 function geminiIsSound(contents) {
   if (contents.length > 0 && contents[0].role !== "user") return false;
-  const names = (content, key) => (content?.parts ?? []).flatMap((part) => (part[key] ? [part[key].name] : [])).sort();
+  const names = (content, key) =>
+    (content?.parts ?? []).flatMap((part) => (part[key] ? [part[key].name] : [])).sort();
   return contents.every((content, at) => {
     const same = (a, b) => a.length === b.length && a.every((name, nth) => name === b[nth]);
     if (content.role === "model") {
       const calls = names(content, "functionCall");
       const next = contents[at + 1]?.role === "user" ? contents[at + 1] : undefined;
-      return (calls.length === 0 || contents[at - 1].role === "user") && same(calls, names(next, "functionResponse"));
+      return (
+        (calls.length === 0 || contents[at - 1].role === "user") &&
+        same(calls, names(next, "functionResponse"))
+      );
     }
     const before = contents[at - 1]?.role === "model" ? contents[at - 1] : undefined;
     return same(names(content, "functionResponse"), names(before, "functionCall"));

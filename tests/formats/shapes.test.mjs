@@ -55,7 +55,6 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
           const found = refusals(messages, strict);
           assert.ok(found.includes(rule), String(found));
         });
-
       }
       if (rule && rule !== "invalid_message") {
         test(`S1.15 repairs ${what}, in official shapes`, { skip }, async () => {
@@ -92,15 +91,20 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
     });
 
     for (const summarise of [false, true]) {
-      test(`prepared with results offloaded${summarise ? " and a summary" : ""}, in official shapes`, { skip }, async () => {
-        const { messages, edits, result } = await prepared(format, history(2_000), { summarise });
-        assert.equal(result?.error, undefined);
-        const rungs = edits.map(({ rung }) => rung);
-        // A history of media alone has nothing to offload.
-        if (JSON.stringify(play(scenes, 1, 2_000)).length > 4_000) assert.ok(rungs.includes("offload"), String(rungs));
-        if (summarise) assert.equal(rungs.includes("summarise"), takesSummary, String(rungs));
-        await assertSound(messages, "prepared");
-      });
+      test(
+        `prepared with results offloaded${summarise ? " and a summary" : ""}, in official shapes`,
+        { skip },
+        async () => {
+          const { messages, edits, result } = await prepared(format, history(2_000), { summarise });
+          assert.equal(result?.error, undefined);
+          const rungs = edits.map(({ rung }) => rung);
+          // A history of media alone has nothing to offload.
+          if (JSON.stringify(play(scenes, 1, 2_000)).length > 4_000)
+            assert.ok(rungs.includes("offload"), String(rungs));
+          if (summarise) assert.equal(rungs.includes("summarise"), takesSummary, String(rungs));
+          await assertSound(messages, "prepared");
+        },
+      );
     }
   });
 }

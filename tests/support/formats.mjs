@@ -19,7 +19,13 @@ export function unknown(format) {
 
 /** What `compact` makes of a history that keeps its last `messages`. Throws what went wrong. */
 export async function compacted(format, history, messages) {
-  const options = { format, keep: { messages }, summarize: async () => SUMMARY, retryCount: 1, runtime: runtime() };
+  const options = {
+    format,
+    keep: { messages },
+    summarize: async () => SUMMARY,
+    retryCount: 1,
+    runtime: runtime(),
+  };
   const result = await compact(history, options);
   if (result.error) throw result.error;
   return result;

@@ -14,7 +14,9 @@ import { unknown } from "./formats.mjs";
 /** What every request that is not refused is answered. */
 export const ANSWER = "Done.";
 
-const asOpenAi = (message) => ({ error: { message, type: "invalid_request_error", param: null, code: null } });
+const asOpenAi = (message) => ({
+  error: { message, type: "invalid_request_error", param: null, code: null },
+});
 
 /** The endpoints: which messages a request has, and how the provider refuses it. */
 const APIS = [
@@ -46,16 +48,17 @@ const APIS = [
 
 /**
  * Resolves to `{ url, requests, close }`. `requests` holds `{ format, messages, problems }` of every request; one with
- * problems was answered with status 400 and all of them in its message. `types: false` leaves the official types
- * aside, for clients that send less than they ask for and more than they know, as providers allow.
+ * problems was answered with status 400 and all of them in its message.
  */
-export async function serveProvider({ types = true } = {}) {
+export async function serveProvider() {
   const mock = new LLMock({ port: 0, logLevel: "silent" });
   mock.on({}, { content: ANSWER });
   await mock.start();
   const requests = [];
   const gate = createServer((request, response) => {
-    pass({ upstream: mock.url, requests, types }, request, response).catch((error) => response.writeHead(500).end(String(error.stack)));
+    pass({ upstream: mock.url, requests }, request, response).catch((error) =>
+      response.writeHead(500).end(String(error.stack)),
+    );
   }).listen(0, "127.0.0.1");
   await once(gate, "listening");
   return {
@@ -69,16 +72,17 @@ export async function serveProvider({ types = true } = {}) {
   };
 }
 
-async function pass({ upstream, requests, types }, request, response) {
+async function pass({ upstream, requests }, request, response) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);
-  const reply = (status, text) => response.writeHead(status, { "content-type": "application/json" }).end(text);
+  const reply = (status, text) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(text);
 
   const api = APIS.find(({ path }) => path.test(request.url));
   if (!api) return reply(404, JSON.stringify(asOpenAi(`there is no ${request.url}`)));
   const messages = api.messages(JSON.parse(bytes.toString()));
-  const problems = await refused(api.format, messages, types);
+  const problems = await refused(api.format, messages);
   requests.push({ format: api.format, messages, problems });
   if (problems.length > 0) return reply(400, JSON.stringify(api.refusal(problems.join("\n"))));
 
@@ -90,11 +94,14 @@ async function pass({ upstream, requests, types }, request, response) {
 }
 
 /** Why the provider would refuse these messages. */
-async function refused(format, messages, types) {
-  const shape = types ? await shapeProblems(format, messages) : [];
+async function refused(format, messages) {
+  const shape = await shapeProblems(format, messages);
   if (unknown(format)) return shape;
   try {
-    return [...shape, ...validateHistory(messages, { format }).problems.map(({ rule, index }) => `${rule} at ${index}`)];
+    return [
+      ...shape,
+      ...validateHistory(messages, { format }).problems.map(({ rule, index }) => `${rule} at ${index}`),
+    ];
   } catch (error) {
     return [...shape, error.message];
   }

@@ -41,7 +41,9 @@ function generate() {
 }
 
 function key() {
-  const hash = createHash("sha256").update(readFileSync(types)).update(readFileSync(fileURLToPath(import.meta.url)));
+  const hash = createHash("sha256")
+    .update(readFileSync(types))
+    .update(readFileSync(fileURLToPath(import.meta.url)));
   for (const name of sources) hash.update(`${name}@${version(name)}\n`);
   return hash.digest("hex").slice(0, 16);
 }
@@ -57,6 +59,8 @@ function version(name) {
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   for (const [name, schema] of Object.entries(schemas())) {
     const definitions = Object.keys(schema.definitions).length;
-    console.log(`${name}: ${definitions} definitions, ${Math.round(JSON.stringify(schema).length / 1024)} KB`);
+    console.log(
+      `${name}: ${definitions} definitions, ${Math.round(JSON.stringify(schema).length / 1024)} KB`,
+    );
   }
 }

@@ -20,7 +20,9 @@ export async function shapeProblems(format, messages, { versions = [6, 7] } = {}
   if (format !== "ai-sdk") return byTypes(format, messages);
   const problems = await Promise.all(
     versions.map(async (version) => {
-      const found = isUi(messages) ? await uiProblems(sdks[version], messages) : modelProblems(sdks[version], messages);
+      const found = isUi(messages)
+        ? await uiProblems(sdks[version], messages)
+        : modelProblems(sdks[version], messages);
       return found.map((problem) => `AI SDK ${version}: ${problem}`);
     }),
   );
@@ -28,7 +30,8 @@ export async function shapeProblems(format, messages, { versions = [6, 7] } = {}
 }
 
 /** True for UI messages of the AI SDK, false for its model messages. */
-export const isUi = (messages) => messages.length > 0 && messages.every((message) => Array.isArray(message.parts));
+export const isUi = (messages) =>
+  messages.length > 0 && messages.every((message) => Array.isArray(message.parts));
 
 // ---- types --------------------------------------------------------------------------------------------------------
 
@@ -70,7 +73,10 @@ const compiled = new Map();
 function checks(format) {
   if (!compiled.has(format)) {
     const all = { ...schemas(), React: REACT };
-    compiled.set(format, TYPES[format].map((type) => new Ajv({ strict: false, allErrors: true }).compile(asTheApi(all[type]))));
+    compiled.set(
+      format,
+      TYPES[format].map((type) => new Ajv({ strict: false, allErrors: true }).compile(asTheApi(all[type]))),
+    );
   }
   return compiled.get(format);
 }
@@ -90,7 +96,9 @@ function byTypes(format, messages) {
 /** A union fails once for each of its members: those of another role or type say nothing. */
 function closest(errors) {
   const member = ({ schemaPath }) => schemaPath.split("/")[2];
-  const others = new Set(errors.filter(({ instancePath }) => /\/(role|type)$/.test(instancePath)).map(member));
+  const others = new Set(
+    errors.filter(({ instancePath }) => /\/(role|type)$/.test(instancePath)).map(member),
+  );
   const meant = errors.filter((error) => !others.has(member(error)));
   const lines = (meant.length > 0 ? meant : errors)
     .filter(({ keyword }) => keyword !== "anyOf")
@@ -107,7 +115,8 @@ function closest(errors) {
 function modelProblems(sdk, messages) {
   return messages.flatMap((message, index) => {
     const parsed = sdk.modelMessageSchema.safeParse(message);
-    if (!parsed.success) return [`${index}: ${parsed.error.issues.map(({ path, code }) => `${path.join("/")} ${code}`)}`];
+    if (!parsed.success)
+      return [`${index}: ${parsed.error.issues.map(({ path, code }) => `${path.join("/")} ${code}`)}`];
     return isDeepStrictEqual(parsed.data, message) ? [] : [`${index}: has keys that the SDK does not know`];
   });
 }
