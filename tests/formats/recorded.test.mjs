@@ -28,44 +28,45 @@ const reason = (problem) => problem.replace(/^\d+: /, "").replaceAll(/\/\d+/g, "
 
 for (const [file, format, messagesOf] of FILES) {
   const records = transcripts(`core/${file}`);
-  const skip = !records && "no transcripts (CC_DATA)";
+  const skip = records ? unknown(format) : "no transcripts (CC_DATA)";
 
-  test(
-    `${file}: what the types allowed, they allow when compacted`,
-    { skip: skip || unknown(format) },
-    async (context) => {
-      const histories = records
-        .map(messagesOf)
-        .filter((messages) => Array.isArray(messages) && messages.length > 0);
-      const reasons = new Map();
-      let [allowed, sound, compactions] = [0, 0, 0];
-      for (const messages of histories.map(frozen)) {
-        const problems = await shapeProblems(format, messages);
-        for (const why of new Set(problems.map(reason))) reasons.set(why, (reasons.get(why) ?? 0) + 1);
-        if (problems.length === 0) allowed++;
-        const valid = validateHistory(messages, { format }).valid;
-        if (valid) sound++;
-        const results = [
-          await prepared(format, messages),
-          await prepared(format, messages, { summarise: true }),
-        ];
-        if (messages.length > 4) results.push(await compacted(format, messages, 2).catch(() => undefined));
-        for (const result of results.filter((result) => result)) {
-          const changed = result.messages.filter((message) => !messages.includes(message));
-          if (changed.length === 0) continue;
-          compactions++;
-          const looked = problems.length === 0 ? result.messages : changed.filter(isNew);
-          assert.deepEqual(await shapeProblems(format, looked), [], "shape");
-          if (valid) assert.deepEqual(validateHistory(result.messages, { format }).problems, [], "rules");
-        }
+  test(`${file}: what the types allowed, they allow when compacted`, { skip }, async (context) => {
+    const histories = records
+      .map(messagesOf)
+      .filter((messages) => messages?.length > 0 && Array.isArray(messages));
+    const refusals = new Map();
+    let [allowed, sound, compactions] = [0, 0, 0];
+    for (const history of histories.map(frozen)) {
+      const problems = await shapeProblems(format, history);
+      for (const why of new Set(problems.map(reason))) refusals.set(why, (refusals.get(why) ?? 0) + 1);
+      const valid = validateHistory(history, { format }).valid;
+      allowed += Number(problems.length === 0);
+      sound += Number(valid);
+      for (const messages of await everyWay(format, history)) {
+        const changed = messages.filter((message) => !history.includes(message));
+        compactions += Number(changed.length > 0);
+        const looked = problems.length === 0 ? messages : changed.filter(isNew);
+        assert.deepEqual(await shapeProblems(format, looked), [], "shape");
+        if (valid) assert.deepEqual(validateHistory(messages, { format }).problems, [], "rules");
       }
-      context.diagnostic(
-        `${histories.length} histories, ${compactions} compactions; the types allow ${allowed}, the rules ${sound}`,
-      );
-      const most = [...reasons].sort(([, a], [, b]) => b - a).slice(0, 5);
-      for (const [why, count] of most) context.diagnostic(`${count} refused: ${why.slice(0, 300)}`);
-    },
-  );
+    }
+    assert.ok(compactions > 0, "nothing was compacted");
+    context.diagnostic(`${histories.length} histories: the types allow ${allowed}, the rules ${sound}`);
+    context.diagnostic(`${compactions} compactions`);
+    const most = [...refusals].sort(([, a], [, b]) => b - a).slice(0, 5);
+    for (const [why, count] of most) context.diagnostic(`${count} refused: ${why.slice(0, 300)}`);
+  });
+}
+
+/** What becomes of a history: offloaded, summarised besides, and summarised but for its last messages. */
+async function everyWay(format, history) {
+  const sessions = [await prepared(format, history), await prepared(format, history, { summarise: true })];
+  const once = await compacted(format, history, 2).catch((error) => {
+    // A conversation may be shorter than any summary of it.
+    if (error.code !== "summary_rejected") throw error;
+    return { messages: [] };
+  });
+  return [...sessions, once].map(({ messages }) => messages);
 }
 
 /** A message that a compaction added, not one of the app's with its results offloaded. */
