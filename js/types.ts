@@ -5,10 +5,15 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "anthropic";
+export type Format = "openai-chat" | "anthropic" | "gemini";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
-/** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
-export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
+type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
+/** A message that a compaction adds: a summary or an acknowledgement. */
+export type NewMessage<F extends Format = Format> = {
+  "openai-chat": PlainMessage;
+  anthropic: PlainMessage;
+  gemini: GeminiMessage;
+}[F];
 /** Presets; the default is `offload`. */
 export type Preset = "offload";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */

@@ -2,10 +2,10 @@
 //! them, and no evidence.
 
 use super::{Evidence, Format};
-use Format::{AiSdk, Anthropic, Gemini, OpenaiChat, OpenaiResponses};
+use Format::{AiSdk, Anthropic, OpenaiChat, OpenaiResponses};
 
 /// A type (the value of a block's `type`) and the formats that have it.
-const BLOCKS: [(&str, &[Format]); 28] = [
+const BLOCKS: [(&str, &[Format]); 27] = [
     ("text", &[OpenaiChat, Anthropic, AiSdk]),
     ("image", &[Anthropic, AiSdk]),
     ("file", &[OpenaiChat, AiSdk]),
@@ -33,7 +33,6 @@ const BLOCKS: [(&str, &[Format]); 28] = [
     ("tool-approval-response", &[AiSdk]),
     ("dynamic-tool", &[AiSdk]),
     ("step-start", &[AiSdk]),
-    ("inlineData", &[Gemini]),
 ];
 
 /// What a block of this type says about a history being in this format.
