@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { repairHistory, validateHistory } from "context-compactor";
+import { detectFormat, repairHistory, validateHistory } from "context-compactor";
 import { frozen } from "../support/api.mjs";
 import { compacted, prepared, unknown } from "../support/formats.mjs";
 import { kinds } from "./fixtures/index.mjs";
@@ -62,6 +62,12 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
         });
       }
     }
+
+    test("detected as what it is, compacted too", { skip }, async () => {
+      const messages = history(100);
+      assert.equal(detectFormat(messages), format);
+      assert.equal(detectFormat((await compacted(format, messages, 10)).messages), format);
+    });
 
     test("compacted at every place, in official shapes", { skip }, async () => {
       const messages = history(100);
