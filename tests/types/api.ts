@@ -17,10 +17,15 @@ import {
   type LedgerEntry,
   type Message,
   type NewMessage,
+  type NewMessageAmong,
   type Plan,
+  type RecallTools,
+  type SearchHit,
   type Session,
   type Store,
   type Summarize,
+  type ToolAnswer,
+  type ToolDefinition,
 } from "context-compactor";
 
 /** True when both types are the same. */
@@ -60,21 +65,34 @@ interface MessageParam {
   content: string | ContentBlock[];
 }
 
+interface InputText {
+  type: "input_text";
+  text: string;
+}
+type InputItem =
+  | { type?: "message"; role: "user" | "assistant" | "system" | "developer"; content: string | InputText[] }
+  | { type: "function_call"; id?: string; call_id: string; name: string; arguments: string }
+  | { type: "function_call_output"; id?: string | null; call_id: string; output: string | InputText[] }
+  | { type: "reasoning"; id: string; summary: { type: "summary_text"; text: string }[] };
+
+declare const input: InputItem[];
 declare const chat: ChatMessage[];
 declare const params: readonly MessageParam[];
 /** What a vendor's client takes. */
 declare function create(body: { messages: ChatMessage[] }): void;
 declare function createMessage(body: { messages: MessageParam[] }): void;
+declare function createResponse(body: { input: InputItem[] }): void;
 
 // ---- inference --------------------------------------------------------------------------------------------------------
 
 export async function functions(): Promise<void> {
   const one = await compact(chat);
-  same<typeof one, CompactionResult<ChatMessage | NewMessage>>();
+  same<typeof one, CompactionResult<ChatMessage | NewMessageAmong<ChatMessage>>>();
   create({ messages: one.messages });
   const other = await compact(params, { format: "anthropic" });
-  same<typeof other, CompactionResult<MessageParam | NewMessage>>();
+  same<typeof other, CompactionResult<MessageParam | NewMessageAmong<MessageParam>>>();
   createMessage({ messages: other.messages });
+  createResponse({ input: (await compact(input)).messages });
 
   const { toCompress, toPreserve } = splitMessages(params, { pinned: (message) => message.role === "user" });
   same<typeof toCompress, MessageParam[]>();
@@ -118,6 +136,28 @@ export async function sessions(): Promise<void> {
   same<typeof untyped, Session<Message>>();
 }
 
+export async function recall(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory" });
+  same<Awaited<ReturnType<typeof session.search>>, SearchHit[]>();
+  await session.search("x", { limit: 5 });
+  const { definitions, handle } = session.tools("openai-chat");
+  same<typeof definitions, ToolDefinition<"openai-chat">[]>();
+  const tools: { type: "function"; function: { name: string; parameters?: Record<string, unknown> } }[] = definitions;
+  await session.prepare({ tools });
+  // An answer is a message of the app's own type.
+  await session.append(await handle({} as ChatCall));
+  const anthropic = session.tools("anthropic");
+  same<typeof anthropic, RecallTools<"anthropic">>();
+  createMessage({ messages: [await anthropic.handle({} as ContentBlock)] });
+  // A tool part of a UI message comes back as that part.
+  const part = await session.tools().handle({ type: "tool-recall_read", state: "input-available" });
+  same<typeof part, { type: string; state: string }>();
+  const unknown = await session.tools().handle({} as unknown);
+  same<typeof unknown, ToolAnswer>();
+  // @ts-expect-error: no such format.
+  session.tools("claude");
+}
+
 export async function disposed(): Promise<void> {
   await using session = await openSession({ store: "memory" });
   await session.append({ role: "user", content: "x" });
@@ -150,7 +190,9 @@ export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptio
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();
   // @ts-expect-error: messages have no ids.
   void entry.id;
-  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat">>();
+  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat"> | NewMessage<"openai-responses">>();
+  same<NewMessageAmong<Message>, NewMessage>();
+  same<NewMessageAmong<InputItem>, NewMessage<"openai-responses">>();
   createMessage({ messages: [{} as NewMessage<"anthropic">] });
 }
 

@@ -5,7 +5,7 @@ use super::{Evidence, Format};
 use Format::{AiSdk, Anthropic, OpenaiChat, OpenaiResponses};
 
 /// A type (the value of a block's `type`) and the formats that have it.
-const BLOCKS: [(&str, &[Format]); 27] = [
+const BLOCKS: [(&str, &[Format]); 29] = [
     ("text", &[OpenaiChat, Anthropic, AiSdk]),
     ("image", &[Anthropic, AiSdk]),
     ("file", &[OpenaiChat, AiSdk]),
@@ -14,7 +14,7 @@ const BLOCKS: [(&str, &[Format]); 27] = [
     ("reasoning", &[OpenaiResponses, AiSdk]),
     ("compaction", &[Anthropic, OpenaiResponses]),
     ("image_url", &[OpenaiChat]),
-    ("input_audio", &[OpenaiChat]),
+    ("input_audio", &[OpenaiChat, OpenaiResponses]),
     ("video_url", &[OpenaiChat]),
     ("document_url", &[OpenaiChat]),
     ("tool_use", &[Anthropic]),
@@ -27,6 +27,8 @@ const BLOCKS: [(&str, &[Format]); 27] = [
     ("output_text", &[OpenaiResponses]),
     ("input_image", &[OpenaiResponses]),
     ("input_file", &[OpenaiResponses]),
+    ("computer_screenshot", &[OpenaiResponses]),
+    ("summary_text", &[OpenaiResponses]),
     ("tool-call", &[AiSdk]),
     ("tool-result", &[AiSdk]),
     ("tool-approval-request", &[AiSdk]),
