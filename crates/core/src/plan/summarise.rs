@@ -5,12 +5,12 @@ use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::reduce::{offload, reasoning};
 use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
-use crate::wire::{self, Author, Repaired, provider};
+use crate::wire::{self, Author, Format, Repaired, provider};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -414,7 +414,7 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         let id = format!("{checkpoint}_ack");
         items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
     }
-    let mut items = [proposal.stay.clone(), items].concat();
+    let mut items = joined(held.format(), &proposal.stay, &items);
     if let Some(body) = opening(held, proposal, &items)? {
         let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
         items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
@@ -430,6 +430,15 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         ));
     }
     Ok(items)
+}
+
+/// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
+/// system where the user must begin.
+fn joined(format: Format, stay: &[Item], written: &[Item]) -> Vec<Item> {
+    let leads = |item: &Item| format.wire().system_may_begin() || item.size.role != Role::System;
+    let (front, behind): (Vec<Item>, Vec<Item>) = stay.iter().cloned().partition(leads);
+    let (summary, rest) = written.split_at(written.len().min(1));
+    [&front, summary, &behind, rest].concat()
 }
 
 /// The message that the format wants in front of `items` where they begin the conversation with one that stays, such

@@ -199,6 +199,12 @@ pub trait Wire: Tools + Sync {
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
 
+    /// True when messages of the system may stand before the first word of the user. Those that a summary leaves where
+    /// they are stand behind it otherwise.
+    fn system_may_begin(&self) -> bool {
+        true
+    }
+
     /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
     /// after an edit of earlier ones (AN8).
     fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
