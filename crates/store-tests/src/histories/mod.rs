@@ -1,12 +1,17 @@
 //! Valid histories of every format, made from a seed: parallel calls, reasoning, media, approvals, blocks and fields
-//! that nobody has heard of, empty texts where the format lets them be.
+//! that nobody has heard of, empty texts where the format lets them be. And histories that are not valid.
 
 mod ai_sdk;
 mod anthropic;
+mod anything;
+mod broken;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod react;
+
+pub use anything::anything;
+pub use broken::broken;
 
 use context_compactor_core::wire::Format;
 use fastrand::Rng;
