@@ -19,7 +19,8 @@ pub struct Recorded {
     pub format: Format,
     /// Its messages.
     pub bodies: Vec<Body>,
-    /// It is a request that stands alone and that its provider answered.
+    /// A provider has accepted it: a transcript, or a request that was answered and does not go on from one that the
+    /// provider holds.
     pub accepted: bool,
 }
 
@@ -106,6 +107,7 @@ pub fn record(line: &str) -> Result<Recorded, String> {
         id: record.get("id").as_str().expect("a record has an id").to_owned(),
         format,
         bodies: bodies.collect(),
-        accepted: record.get("response").is_object() && request.get("previous_response_id").is_null(),
+        accepted: !request.is_object()
+            || (record.get("response").is_object() && request.get("previous_response_id").is_null()),
     })
 }

@@ -108,7 +108,7 @@ impl Checked {
             self.counts.add("results offloaded", results);
         }
         if let Some(result) = &prepared.result {
-            self.counted(result);
+            self.counts.add(outcome(result), 1);
         }
         self.changed(&before)?;
         let sent = self.bodies(&prepared.items)?;
@@ -135,7 +135,7 @@ impl Checked {
             Err(error) => return Err(text(error)),
         };
         let result = &compacted.result;
-        self.counted(result);
+        self.counts.add(outcome(result), 1);
         let after = self.context()?;
         if result.summary.is_none() && before.items() != after.items() {
             return Err("nothing was summarised, and the context is another one".into());
@@ -177,15 +177,6 @@ impl Checked {
 
     fn context(&self) -> Result<Context, String> {
         look(&self.session).map(|seen| seen.context).map_err(text)
-    }
-
-    fn counted(&mut self, result: &CompactionResult) {
-        let what = match (result.summary.is_some(), result.success) {
-            (true, _) => "compactions",
-            (false, true) => "with nothing to compact",
-            (false, false) => "summaries refused",
-        };
-        self.counts.add(what, 1);
     }
 
     /// An overflow is excused where the session can prove it, where the summary failed, and where the next call gets
@@ -307,6 +298,44 @@ impl Checked {
             }
         }
         Ok(())
+    }
+}
+
+/// Compacts a history that is handed over whole and stores nothing; checked as a session is.
+pub fn compact_once(format: Format, options: &Value, bodies: &[Body]) -> Result<Counts, String> {
+    let mut host = Host::new(Rc::new(MemoryStore::default()), "host");
+    host.summarise = Box::new(|_, _| summary(SUMMARY));
+    let compacted = host.run(Session::compact_once(settings(options), bodies.to_vec())).map_err(text)?;
+    let result = &compacted.result;
+    let mut counts = Counts::default();
+    counts.add(outcome(result), 1);
+    let own = |item: &OutItem| item.index.and_then(|index| bodies.get(index)).or(item.body.as_ref()).cloned();
+    let after: Option<Vec<Body>> = compacted.items.iter().map(own).collect();
+    let after = after.ok_or("a message of nobody")?;
+    if !compacted.items.iter().filter_map(|item| item.index).is_sorted_by(|a, b| a < b) {
+        return Err("messages were kept in another order".into());
+    }
+    if !result.ledger.iter().map(|entry| entry.index).eq(0..bodies.len()) {
+        return Err("the ledger does not have every message once".into());
+    }
+    if result.summary.is_none() && after != bodies {
+        return Err("nothing was summarised, and the history is another one".into());
+    }
+    if result.summary.is_some() && result.current_tokens >= result.previous_tokens {
+        return Err("a compaction did not make the history smaller".into());
+    }
+    if problems(format, bodies)?.is_empty() {
+        valid(format, &after, "the compacted history")?;
+    }
+    Ok(counts)
+}
+
+/// What a compaction came to.
+fn outcome(result: &CompactionResult) -> &'static str {
+    match (result.summary.is_some(), result.success) {
+        (true, _) => "compactions",
+        (false, true) => "with nothing to compact",
+        (false, false) => "summaries refused",
     }
 }
 

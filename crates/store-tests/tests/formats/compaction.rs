@@ -37,12 +37,12 @@ fn conversation(format: Format, rng: &mut Rng, histories: usize) -> Vec<Value> {
     all
 }
 
-/// One or two histories, at times ten.
+/// Mostly one history, at times ten.
 fn some(format: Format, rng: &mut Rng) -> Vec<Value> {
-    let count = match rng.u8(..20) {
+    let count = match rng.u8(..40) {
         0 => 10,
-        1..5 => 3,
-        _ => rng.usize(1..3),
+        1..9 => rng.usize(2..4),
+        _ => 1,
     };
     conversation(format, rng, count)
 }
@@ -106,7 +106,11 @@ fn compacted(format: Format, history: &[Value], mut rng: Rng, counts: &mut Count
     let mut session = Checked::open(format, &options(format, history, tokens, &mut rng))?;
     let mut write = summariser(&mut rng);
     session.host.summarise = Box::new(move |_, attempt| write(attempt));
-    let pieces = if rng.u8(..3) == 0 { 1 } else { rng.usize(1..=10).min(bodies.len().div_ceil(2).max(1)) };
+    let pieces = match rng.u8(..10) {
+        0..6 => 1,
+        6..9 => rng.usize(2..4),
+        _ => 10,
+    };
     let mut ends: Vec<usize> = (1..pieces).map(|_| rng.usize(..=bodies.len())).collect();
     ends.push(bodies.len());
     ends.sort_unstable();
@@ -114,7 +118,7 @@ fn compacted(format: Format, history: &[Value], mut rng: Rng, counts: &mut Count
     for end in ends {
         session.append(&bodies[from..end])?;
         from = end;
-        for _ in 0..rng.usize(1..4) {
+        for _ in 0..rng.usize(1..3) {
             match rng.u8(..8) {
                 0..4 => session.prepare(Trigger::Auto)?,
                 4 => session.prepare(Trigger::Overflow)?,

@@ -5,5 +5,6 @@
 
 mod compaction;
 mod harness;
+mod long;
 mod shrink;
 mod wire;
