@@ -5,10 +5,14 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "anthropic";
+export type Format = "openai-chat" | "anthropic" | "react";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
-/** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
-export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
+/** A message that a compaction adds: a summary or an acknowledgement. A trajectory gets none. */
+export type NewMessage<F extends Format = Format> = {
+  "openai-chat": PlainMessage;
+  anthropic: PlainMessage;
+  react: never;
+}[F];
 /** Presets; the default is `offload`. */
 export type Preset = "offload";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
@@ -143,6 +147,10 @@ export interface CompactOptions {
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
 }
 

@@ -11,7 +11,7 @@ mod result;
 mod summarise;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
-pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{Keep, PrefixMismatch, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

@@ -19,6 +19,10 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
 
+/// Values of `prefixMismatchBehavior`.
+const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
+    [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
+
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Summariser {
@@ -39,6 +43,16 @@ pub enum Keep {
     Tokens(usize),
     /// As many messages as fit this share of the tokens.
     Fraction(f64),
+}
+
+/// What the provider does with signed reasoning behind an edit, as the app's requests have it
+/// (`thinking.block_binding.prefix_mismatch_behavior` of Anthropic, AN8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefixMismatch {
+    /// It refuses the request: the reasoning must go.
+    Error,
+    /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
+    DropBlock,
 }
 
 /// Options, checked and resolved.
@@ -68,6 +82,8 @@ pub struct Settings {
     pub fallback: Fallback,
     /// What stays at the end.
     pub keep: Keep,
+    /// What becomes of signed reasoning behind an edit.
+    pub prefix_mismatch: PrefixMismatch,
     /// Of one attempt, in ms.
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
@@ -91,6 +107,7 @@ impl Default for Settings {
             summary_model: None,
             fallback: OFFLOAD.fallback,
             keep: Keep::Messages(numbers.preserve_count),
+            prefix_mismatch: PrefixMismatch::Error,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             instructions: None,
         }
@@ -140,6 +157,9 @@ impl Settings {
             summariser,
             fallback,
             keep: keep(&options, numbers.preserve_count)?,
+            prefix_mismatch: options
+                .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
+                .unwrap_or(PrefixMismatch::Error),
             timeout_ms: options
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),

@@ -19,6 +19,7 @@ mod rules;
 mod tagged;
 
 pub use detect::detect;
+pub use react::compare as compare_trajectories;
 
 use crate::error::{Error, Result};
 use crate::message::Message;
@@ -46,7 +47,7 @@ pub enum Format {
 
 impl Format {
     /// Every format that exists, in the order in which detection asks them.
-    pub const ALL: [Format; 2] = [Format::OpenaiChat, Format::Anthropic];
+    pub const ALL: [Format; 3] = [Format::OpenaiChat, Format::Anthropic, Format::React];
 
     /// The format's name in the public API.
     pub fn as_str(self) -> &'static str {

@@ -1,6 +1,6 @@
 //! Reading one message.
 
-use super::turns::{is_server_call, is_server_result};
+use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::At;
@@ -90,16 +90,11 @@ fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
     }
     let id = |key: &str| tagged::given(block, key).and_then(tagged::text);
     let tie = match kind.as_ref() {
-        call if is_server_call(call) => id("id").map(Tie::Opens),
-        result if is_server_result(result) => id("tool_use_id").map(Tie::Closes),
+        call if is_foreign_call(call) => id("id").map(Tie::Opens),
+        result if is_foreign_result(result) => id("tool_use_id").map(Tie::Closes),
         _ => None,
     };
     Part::Opaque { kind, chars, tie: tie.unwrap_or(Tie::None) }
-}
-
-/// The code execution that made a call (`caller`); `direct` ones have none.
-fn caller<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
-    tagged::text(tagged::given(tagged::given(block, "caller")?, "tool_id")?)
 }
 
 fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
