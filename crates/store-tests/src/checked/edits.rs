@@ -38,7 +38,7 @@ pub(super) fn check(
     }
     let mut before = was.parts.iter().filter(|part| is_reasoning(part));
     let mut after = is.parts.iter().filter(|part| is_reasoning(part));
-    if !after.all(|part| before.any(|was| was == part)) {
+    if !after.all(|part| before.any(|was| was == part || unsigned(was) == *part)) {
         return Err("its reasoning was changed".into());
     }
     let drops_reasoning = reasoning_removed || was.parts.len() > is.parts.len();
@@ -50,6 +50,14 @@ pub(super) fn check(
 
 fn is_reasoning(part: &Part<'_>) -> bool {
     matches!(part, Part::Reasoning { .. })
+}
+
+/// The reasoning when its signature is gone with the block that it stood in.
+fn unsigned<'a>(part: &Part<'a>) -> Part<'a> {
+    match part {
+        Part::Reasoning { text, .. } => Part::Reasoning { text: text.clone(), signed: false },
+        other => other.clone(),
+    }
 }
 
 fn replace(message: &mut Message<'_>, nth: usize, text: &str) {
