@@ -7,7 +7,7 @@ use context_compactor_core::session::Offload;
 use context_compactor_core::wire::{self, Format};
 use serde_json::{Map, Value};
 
-/// Fields whose object *is* the result: a new text takes the place of all that is in it.
+/// Fields that *are* the result: a new text takes the place of all that is in it, in whatever shape.
 const OUTPUTS: [&str; 4] = ["response", "output", "result", "value"];
 /// Fields that an edit makes void: the server's id of the item (`OR4`).
 const VOID: [&str; 2] = ["id", "itemId"];
@@ -36,10 +36,19 @@ pub(super) fn check(
     if was.role != is.role || others(&was) != others(&is) {
         return Err(format!("its parts are not what they were\n  {original}\n  {edited}"));
     }
-    let mut before = was.parts.iter().filter(|part| is_reasoning(part));
-    let mut after = is.parts.iter().filter(|part| is_reasoning(part));
-    if !after.all(|part| before.any(|was| was == part || unsigned(was) == *part)) {
-        return Err("its reasoning was changed".into());
+    // Reasoning may go, and it may outlive a signature beside it; its text is never another one.
+    let stays = |part: &Part<'_>| match part {
+        Part::Reasoning { text, signed } => {
+            let same = |was: &Part<'_>| match was {
+                Part::Reasoning { text: old, signed: old_signed } => old == text && (*old_signed || !signed),
+                _ => false,
+            };
+            text.is_empty() || was.parts.iter().any(same)
+        }
+        _ => true,
+    };
+    if !is.parts.iter().all(stays) {
+        return Err(format!("its reasoning was changed\n  {original}\n  {edited}"));
     }
     let drops_reasoning = reasoning_removed || was.parts.len() > is.parts.len();
     let edit = Edit { texts, drops_reasoning };
@@ -50,14 +59,6 @@ pub(super) fn check(
 
 fn is_reasoning(part: &Part<'_>) -> bool {
     matches!(part, Part::Reasoning { .. })
-}
-
-/// The reasoning when its signature is gone with the block that it stood in.
-fn unsigned<'a>(part: &Part<'a>) -> Part<'a> {
-    match part {
-        Part::Reasoning { text, .. } => Part::Reasoning { text: text.clone(), signed: false },
-        other => other.clone(),
-    }
 }
 
 fn replace(message: &mut Message<'_>, nth: usize, text: &str) {
@@ -81,28 +82,25 @@ impl Edit {
     fn allows(&self, path: &str, was: &Value, is: &Value) -> Result<(), String> {
         match (was, is) {
             _ if was == is => Ok(()),
-            (_, Value::String(text)) if self.texts.contains(text) => Ok(()),
+            _ if OUTPUTS.iter().any(|field| path.ends_with(field)) && self.is_new(is) => Ok(()),
             (Value::Object(was), Value::Object(is)) => self.fields(path, was, is),
             (Value::Array(was), Value::Array(is)) => self.elements(path, was, is),
+            _ if self.is_new(is) => Ok(()),
             _ => Err(path.into()),
         }
     }
 
     fn fields(&self, path: &str, was: &Map<String, Value>, is: &Map<String, Value>) -> Result<(), String> {
-        let is_output = OUTPUTS.iter().any(|field| path.ends_with(field));
         for (key, now) in is {
             let path = format!("{path}/{key}");
             match was.get(key) {
                 Some(was) => self.allows(&path, was, now)?,
-                None if is_output && self.is_new(now) => {}
                 None => return Err(path),
             }
         }
         let mut gone = was.keys().filter(|key| !is.contains_key(*key));
         let may_go = |key: &&String| {
-            is_output
-                || VOID.contains(&key.as_str())
-                || (self.drops_reasoning && says_reasoning(key.as_str()))
+            VOID.contains(&key.as_str()) || (self.drops_reasoning && says_reasoning(key.as_str()))
         };
         gone.find(|key| !may_go(key)).map_or(Ok(()), |key| Err(format!("{path}/{key}")))
     }
@@ -113,7 +111,8 @@ impl Edit {
         let may_go = |element: &Value| {
             let kind = element["type"].as_str().unwrap_or_default();
             let of_result = replaced && (element["text"].is_string() || kind == "text");
-            of_result || (self.drops_reasoning && (says_reasoning(kind) || element["thought"] == true))
+            let of_reasoning = says_reasoning(path) || says_reasoning(kind) || element["thought"] == true;
+            of_result || (self.drops_reasoning && of_reasoning)
         };
         let mut left = was.iter().enumerate();
         for now in is {
@@ -129,14 +128,20 @@ impl Edit {
         left.find(|(_, was)| !may_go(was)).map_or(Ok(()), |(at, _)| Err(format!("{path}/{at}")))
     }
 
-    /// The value is what stands where a result was, or a block with it.
+    /// The value is what stands where a result was, or holds it.
     fn is_new(&self, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.texts.contains(text),
+            Value::String(text) => self.texts.iter().any(|is| !text.is_empty() && holds(is, text)),
+            Value::Array(elements) => elements.iter().any(|value| self.is_new(value)),
             Value::Object(fields) => fields.values().any(|value| self.is_new(value)),
             _ => false,
         }
     }
+}
+
+/// The text of a result that is JSON has what stands in it as JSON has it.
+fn holds(result: &str, text: &str) -> bool {
+    result.contains(text) || result.contains(&Value::from(text).to_string())
 }
 
 fn says_reasoning(name: &str) -> bool {

@@ -7,6 +7,7 @@ use crate::conversation::Body;
 use crate::counts::Counts;
 use crate::host::summary;
 use crate::{Host, MemoryStore};
+use context_compactor_core::message::Role;
 use context_compactor_core::plan::{CompactionResult, Rung, Settings, Trigger};
 use context_compactor_core::session::audit::{audit, look};
 use context_compactor_core::session::{Context, Fate, Item, LedgerEntry, Origin, OutItem, Session, conserve};
@@ -203,12 +204,15 @@ impl Checked {
         for item in items {
             match (item.seq, item.index, &item.body) {
                 (Some(seq), Some(index), None) => {
-                    if last.replace(index).is_some_and(|last| last >= index) {
-                        return Err(format!("message {index} is out of order"));
-                    }
                     let body = self.session.body(seq).map_err(text)?;
                     if body.as_ref() != self.given.get(index) {
                         return Err(format!("message {index} was kept, and is not as it was given"));
+                    }
+                    // Words of the app may stand behind a summary, where the user must begin.
+                    if self.role(index)? != Role::System
+                        && last.replace(index).is_some_and(|last| last >= index)
+                    {
+                        return Err(format!("message {index} is out of order"));
                     }
                     bodies.extend(body);
                 }
@@ -217,6 +221,11 @@ impl Checked {
             }
         }
         Ok(bodies)
+    }
+
+    fn role(&self, index: usize) -> Result<Role, String> {
+        let value = wire::parse(index, &self.given[index]).map_err(text)?;
+        self.format.wire().read(index, &value).map(|message| message.role).map_err(text)
     }
 
     /// Every message has one fate, in order, and what is handed out agrees with it.
@@ -312,9 +321,6 @@ pub fn compact_once(format: Format, options: &Value, bodies: &[Body]) -> Result<
     let own = |item: &OutItem| item.index.and_then(|index| bodies.get(index)).or(item.body.as_ref()).cloned();
     let after: Option<Vec<Body>> = compacted.items.iter().map(own).collect();
     let after = after.ok_or("a message of nobody")?;
-    if !compacted.items.iter().filter_map(|item| item.index).is_sorted_by(|a, b| a < b) {
-        return Err("messages were kept in another order".into());
-    }
     if !result.ledger.iter().map(|entry| entry.index).eq(0..bodies.len()) {
         return Err("the ledger does not have every message once".into());
     }

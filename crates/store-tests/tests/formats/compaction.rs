@@ -47,7 +47,7 @@ fn some(format: Format, rng: &mut Rng) -> Vec<Value> {
     conversation(format, rng, count)
 }
 
-fn options(format: Format, history: &[Value], tokens: usize, rng: &mut Rng) -> Value {
+fn options(format: Format, tokens: usize, rng: &mut Rng) -> Value {
     let keep = match rng.u8(..4) {
         0 => json!({ "tokens": rng.usize(1..tokens.max(2)) }),
         1 => json!({ "fraction": rng.f64() }),
@@ -55,7 +55,8 @@ fn options(format: Format, history: &[Value], tokens: usize, rng: &mut Rng) -> V
     };
     // Mostly a window with room, so that the thresholds decide.
     let window = if rng.u8(..4) == 0 { tokens.max(1_000) } else { tokens * 3 + 4_000 };
-    let mut options = json!({
+    json!({
+        "format": format.as_str(),
         "preset": PRESETS[rng.usize(..PRESETS.len())].name,
         "contextWindow": window,
         "trigger": { "tokens": rng.usize(1..tokens.max(2)) },
@@ -75,12 +76,7 @@ fn options(format: Format, history: &[Value], tokens: usize, rng: &mut Rng) -> V
         "retryCount": rng.usize(1..3),
         "fallback": (["none", "extractive"][rng.usize(..2)]),
         "hasSummarize": rng.u8(..5) > 0,
-    });
-    let is_found = read(history, detect).is_ok_and(|found| found == format);
-    if !is_found || rng.bool() {
-        options["format"] = json!(format.as_str());
-    }
-    options
+    })
 }
 
 /// A model of any temper: mostly it writes a summary that will do.
@@ -103,14 +99,19 @@ fn compacted(format: Format, history: &[Value], mut rng: Rng, counts: &mut Count
             .sum::<Result<usize, _>>()
     });
     let tokens = tokens.map_err(|error| error.to_string())?;
-    let mut session = Checked::open(format, &options(format, history, tokens, &mut rng))?;
-    let mut write = summariser(&mut rng);
-    session.host.summarise = Box::new(move |_, attempt| write(attempt));
     let pieces = match rng.u8(..10) {
         0..6 => 1,
         6..9 => rng.usize(2..4),
         _ => 10,
     };
+    let mut options = options(format, tokens, &mut rng);
+    let is_found = pieces == 1 && read(history, detect).is_ok_and(|found| found == format);
+    if is_found && rng.bool() {
+        options["format"] = Value::Null;
+    }
+    let mut session = Checked::open(format, &options)?;
+    let mut write = summariser(&mut rng);
+    session.host.summarise = Box::new(move |_, attempt| write(attempt));
     let mut ends: Vec<usize> = (1..pieces).map(|_| rng.usize(..=bodies.len())).collect();
     ends.push(bodies.len());
     ends.sort_unstable();
@@ -139,9 +140,7 @@ fn a_compacted_history_is_valid_and_nothing_in_it_is_lost() {
 
 /// Whatever an app hands over, a session takes it or refuses it with a typed error, and sends nothing invalid.
 fn survived(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) -> Result<(), String> {
-    let mut options = options(format, history, 2_000, &mut rng);
-    options["format"] = json!(format.as_str());
-    let mut session = Checked::open(format, &options)?;
+    let mut session = Checked::open(format, &options(format, 2_000, &mut rng))?;
     for message in history {
         match session.append(&[body(message)]) {
             Ok(()) => {}

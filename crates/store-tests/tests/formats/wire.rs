@@ -136,17 +136,23 @@ fn replaced(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> O
             let beyond = format.wire().with_result_text(message, count, "x");
             ensure(beyond.is_none(), || "a result that is not there was replaced".into())?;
             for nth in 0..count {
-                let edited = format.wire().with_result_text(message, nth, "new 😀");
-                let edited = edited.ok_or_else(|| format!("result {nth} of {index} cannot be replaced"))?;
+                let was = read.results().nth(nth).map_or("", |result| &result.text);
+                let Some(edited) = format.wire().with_result_text(message, nth, "new 😀") else {
+                    // A picture has no text to replace.
+                    ensure(was.is_empty(), || format!("result {nth} of {index} cannot be replaced"))?;
+                    continue;
+                };
                 let value = parse(index, &edited).map_err(|error| error.to_string())?;
                 let edited = format.wire().read(index, &value).map_err(|error| error.to_string())?;
+                let now = edited.results().nth(nth).map_or("", |result| &result.text);
+                ensure(now.contains("new 😀"), || format!("{now} is not the new text"))?;
                 let mut expected = read.clone();
                 let mut results = expected.parts.iter_mut().filter_map(|part| match part {
                     Part::ToolResult(result) => Some(result),
                     _ => None,
                 });
                 if let Some(result) = results.nth(nth) {
-                    result.text = "new 😀".into();
+                    result.text = now.to_owned().into();
                 }
                 // Reasoning behind it is bound to what it was.
                 let of = |message: &context_compactor_core::message::Message<'_>| {
