@@ -1,8 +1,7 @@
 //! Recorded traffic of real agents: read without loss, valid where a provider accepted it, and compacted with every
 //! preset at many cut points.
 //!
-//! `CC_DATA` says where it is, `CC_DATA_SET=full` asks for all of it, `CC_CUTS=all` for every cut point,
-//! `CC_PROGRESS=1` for a word about every file.
+//! `CC_DATA` says where it is, `CC_DATA_SET=full` asks for all of it, `CC_CUTS=all` for every cut point.
 
 use context_compactor_core::message::{Exchanges, Message, Part};
 use context_compactor_core::plan::{PRESETS, Preset, Trigger};
