@@ -159,8 +159,13 @@ fn an2_answers_to_code_stand_alone() {
 fn an3_a_kind_that_nobody_has_heard_of_passes_with_its_partner() {
     let asks = json!({ "type": "quantum_tool_use", "id": "q", "input": {} });
     let tells = json!({ "type": "quantum_tool_result", "tool_use_id": "q", "content": [] });
-    let by_app =
-        [user("go"), says(&[asks.clone()]), gets(&[tells.clone()]), says(&[text("Done.")]), user("ok")];
+    let by_app = [
+        user("go"),
+        says(std::slice::from_ref(&asks)),
+        gets(std::slice::from_ref(&tells)),
+        says(&[text("Done.")]),
+        user("ok"),
+    ];
     assert_eq!(broken(FORMAT, &by_app), []);
     assert_eq!(boundaries(FORMAT, &by_app), [0, 1, 3, 4, 5]);
     assert_eq!(with(&by_app, detect).unwrap(), FORMAT);
@@ -239,6 +244,8 @@ fn an7_a_signed_compaction_block_comes_first() {
     for first in [says(&[signed_compaction()]), gets(&[signed_compaction(), text("and?")])] {
         let history = [first, says(&[thinking(), text("Going on.")]), user("ok")];
         assert_eq!(broken(FORMAT, &history), []);
+        let strictly = broken_strictly(FORMAT, &history);
+        assert!(strictly.iter().all(|(rule, _)| *rule == "AN1"), "neighbours of one role: {strictly:?}");
     }
     let history = [
         user("go"),
@@ -266,6 +273,11 @@ fn an7_a_signed_compaction_block_comes_first() {
     ];
     assert_eq!(broken(FORMAT, &twice), [("AN7", 2)]);
     assert_eq!(repaired(FORMAT, &twice), [says(&[signed_compaction(), text("Now.")]), user("ok")]);
+}
+
+#[test]
+fn what_is_damaged_is_mended_for_good() {
+    mends_what_is_damaged(FORMAT);
 }
 
 #[test]

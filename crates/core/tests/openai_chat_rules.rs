@@ -224,6 +224,11 @@ fn an8_a_repair_takes_bound_reasoning_behind_it_out() {
 }
 
 #[test]
+fn what_is_damaged_is_mended_for_good() {
+    mends_what_is_damaged(FORMAT);
+}
+
+#[test]
 fn generated_histories_are_valid_and_say_what_they_are() {
     let mut fields = std::collections::BTreeSet::new();
     for seed in 0..500 {

@@ -197,6 +197,8 @@ fn detection_asks_for_a_thought_and_an_action() {
         None
     );
     assert_eq!(format(&[turn("a"), json!({ "role": "user", "content": "hi" })]), None);
+    assert_eq!(format(&[json!({ "thought": "t", "result": "r" })]), Some(Format::React));
+    assert_eq!(format(&[json!({ "result": "r" })]), None, "anything has results");
 }
 
 #[test]
@@ -206,6 +208,11 @@ fn fifty_thousand_broken_turns_take_linear_time() {
     let start = Instant::now();
     assert_eq!(repaired(FORMAT, &history).len(), history.len());
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[test]
+fn what_is_damaged_is_mended_for_good() {
+    mends_what_is_damaged(FORMAT);
 }
 
 #[test]

@@ -47,7 +47,8 @@ pub enum Format {
 
 impl Format {
     /// Every format that exists, in the order in which detection asks them.
-    pub const ALL: [Format; 3] = [Format::OpenaiChat, Format::Anthropic, Format::React];
+    pub const ALL: [Format; 5] =
+        [Format::OpenaiChat, Format::Anthropic, Format::OpenaiResponses, Format::Gemini, Format::React];
 
     /// The format's name in the public API.
     pub fn as_str(self) -> &'static str {

@@ -3,6 +3,8 @@
 
 use context_compactor_core::message::{Exchanges, Message};
 use context_compactor_core::wire::{Change, Format, Problem, Repaired, parse};
+use context_compactor_store_tests::histories;
+use fastrand::Rng;
 use serde_json::Value;
 
 /// Hands a history to `run` as the engine holds it.
@@ -56,4 +58,36 @@ pub fn repaired(format: Format, history: &[Value]) -> Vec<Value> {
     assert_eq!(problems(format, &result, false), [], "repaired: {result:?}");
     assert_eq!(repair(format, &result), (result.clone(), vec![]), "a repaired history is left alone");
     result
+}
+
+/// Generated histories with messages and blocks missing, doubled and out of their places: each is mended for good.
+pub fn mends_what_is_damaged(format: Format) {
+    let mut found = std::collections::BTreeSet::new();
+    for seed in 0..2_000 {
+        let mut rng = Rng::with_seed(seed);
+        let mut history = histories::valid(format, &mut rng);
+        for _ in 0..rng.usize(1..5) {
+            let (at, other) = (rng.usize(..history.len()), rng.usize(..history.len()));
+            match rng.usize(..5) {
+                0 if history.len() > 1 => drop(history.remove(at)),
+                1 => history.swap(at, other),
+                2 => history.insert(at, history[other].clone()),
+                _ => damage(&mut history[at], &mut rng),
+            }
+        }
+        found.extend(broken(format, &history).into_iter().map(|(rule, _)| rule));
+        repaired(format, &history);
+    }
+    assert!(!found.is_empty());
+}
+
+/// Takes an item out of a list inside, or a field away.
+fn damage(message: &mut Value, rng: &mut Rng) {
+    let fields = message.as_object_mut().unwrap();
+    let keys: Vec<String> = fields.keys().cloned().collect();
+    let Some(key) = rng.choice(&keys) else { return };
+    match fields.get_mut(key) {
+        Some(Value::Array(items)) if !items.is_empty() => drop(items.remove(rng.usize(..items.len()))),
+        _ => drop(fields.remove(key)),
+    }
 }

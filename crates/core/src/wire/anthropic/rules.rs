@@ -418,7 +418,8 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     }
     let last = turns.iter().rfind(|turn| turn.side == Side::Assistant);
     if let Some(Turn { positions, blocks, .. }) = last
-        && let (Some(&index), Some(first)) = (positions.first(), blocks.first())
+        && let Some(&index) = positions.first()
+        && let Some(first) = blocks.iter().find(|block| block.kind != "compaction")
         && !first.is_thinking()
         && blocks.iter().any(Block::is_thinking)
     {

@@ -55,15 +55,16 @@ impl Wire for React {
     }
 }
 
-/// Messages of other formats have roles or types. Some of their items have an action as well, but none a thought.
+/// Messages of other formats have roles or parts; some of their items have an action, but nothing else of a turn.
 fn evidence(message: &Value<'_>) -> Evidence {
-    let given = |key| tagged::given(message, key).is_some();
-    if read::turn(0, message).is_err() || given("role") || given("parts") {
-        return Evidence::Against;
-    }
-    match (given("thought"), given("action")) {
-        (true, true) => Evidence::Certain,
-        (false, _) if given("type") => Evidence::Against,
-        _ => Evidence::Possible,
+    let given = |key: &&str| tagged::given(message, key).is_some();
+    let is_other =
+        ["role", "parts"].iter().any(given) || read::FIELDS.iter().filter(|key| given(key)).count() < 2;
+    if is_other || read::turn(0, message).is_err() {
+        Evidence::Against
+    } else if ["thought", "action"].iter().all(given) {
+        Evidence::Certain
+    } else {
+        Evidence::Possible
     }
 }
