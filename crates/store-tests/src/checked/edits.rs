@@ -36,11 +36,13 @@ pub(super) fn check(
     if was.role != is.role || others(&was) != others(&is) {
         return Err(format!("its parts are not what they were\n  {original}\n  {edited}"));
     }
-    // Reasoning may go, and it may outlive a signature beside it; its text is never another one.
+    // Reasoning may go, a block of it alone too, and it may outlive a signature beside it; its text is never another.
     let stays = |part: &Part<'_>| match part {
         Part::Reasoning { text, signed } => {
             let same = |was: &Part<'_>| match was {
-                Part::Reasoning { text: old, signed: old_signed } => old == text && (*old_signed || !signed),
+                Part::Reasoning { text: old, signed: old_signed } => {
+                    old.contains(text.as_ref()) && (*old_signed || !signed)
+                }
                 _ => false,
             };
             text.is_empty() || was.parts.iter().any(same)
