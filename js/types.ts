@@ -344,6 +344,70 @@ export interface SessionEvents {
   warning: { code: string; message: string };
 }
 
+/** A passage that `search` found. */
+export interface SearchHit {
+  /** For `read`: of the offload, or of the whole message. */
+  ref: string;
+  /** Position of the message in the session's log. */
+  seq: number;
+  /** In one line. */
+  snippet: string;
+}
+
+type Described = { name: string; description: string };
+type JsonSchema = { type: "object"; [keyword: string]: unknown };
+
+/** A tool as an item of the list that each format's provider is sent. */
+interface ToolDefinitions {
+  "openai-chat": { type: "function"; function: Described & { parameters: JsonSchema } };
+  "openai-responses": { type: "function"; parameters: JsonSchema; strict: boolean } & Described;
+  anthropic: Described & { input_schema: JsonSchema };
+  /** One of the `functionDeclarations` of the one tool that the API takes. */
+  gemini: Described & { parametersJsonSchema: JsonSchema };
+  /** For `tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema) })`. */
+  "ai-sdk": { type: "function"; inputSchema: JsonSchema } & Described;
+  react: Described & { parameters: JsonSchema };
+}
+export type ToolDefinition<F extends Format = Format> = ToolDefinitions[F];
+
+/** The message that answers a call. */
+interface ToolAnswers {
+  "openai-chat": { role: "tool"; tool_call_id: string; content: string };
+  "openai-responses": { type: "function_call_output"; call_id: string; output: string };
+  anthropic: {
+    role: "user";
+    content: { type: "tool_result"; tool_use_id: string; content: string; is_error?: boolean }[];
+  };
+  /** Parallel calls are answered in one content: put the `parts` of their answers together. */
+  gemini: {
+    role: "user";
+    parts: { functionResponse: { id?: string; name: string; response: Record<string, unknown> } }[];
+  };
+  "ai-sdk": {
+    role: "tool";
+    content: {
+      type: "tool-result";
+      toolCallId: string;
+      toolName: string;
+      output: { type: "text" | "error-text"; value: string };
+    }[];
+  };
+  /** The turn, with the thought when `{ thought, action }` was handed over. */
+  react: { thought: string; action: object; result: string };
+}
+export type ToolAnswer<F extends Format = Format> = ToolAnswers[F];
+
+/** The tools `recall_read` and `recall_search`. */
+export interface RecallTools<F extends Format = Format> {
+  /** For the list of tools of a request, and for `prepare({ tools })`, which counts them. */
+  definitions: ToolDefinition<F>[];
+  /** Answers a call as the provider returned it: an item of `tool_calls`, a `tool_use` block, a `function_call` item, a
+   *  part with a `functionCall`, a tool call of the AI SDK (or a tool part of a UI message, which comes back with its
+   *  output), an action. What the model got wrong, such as a reference that there is not, is part of the answer, so that
+   *  it can go on. Throws `invalid_message` for what is no call, and what the store throws. */
+  handle<C>(call: C): Promise<C extends { state: unknown } ? C : ToolAnswer<F>>;
+}
+
 export interface Session<M = Message> extends AsyncDisposable {
   readonly id: string;
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
@@ -364,8 +428,14 @@ export interface Session<M = Message> extends AsyncDisposable {
   getContextUsage(): ContextUsage;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
-  /** The text of an offload: characters `offset .. offset + limit`. */
+  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
+  /** The passages of the whole conversation that match best, best first: also of what was offloaded or summarised. `limit`
+   *  is 10 by default. */
+  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  /** Tools with which the model does both itself, in `format`, else in the session's own (name it while the session is
+   *  empty). Their results are never offloaded. */
+  tools<F extends Format = Format>(format?: F): RecallTools<F>;
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
   /** Waits for what is under way, then releases the engine's memory. */
   close(): Promise<void>;

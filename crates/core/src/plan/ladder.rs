@@ -58,7 +58,11 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
                 let proposal = cut::propose(&held.state())?;
-                if climb.rehearse {
+                let floor = floor(io, held).await?;
+                if climb.trigger != Trigger::Manual && floor.total > held.settings().hard_limit {
+                    // No summary makes it fit: the model would be asked in vain, step after step.
+                    done.idle.push(floor.to_string());
+                } else if climb.rehearse {
                     match proposal {
                         Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
                         Err(reason) => done.idle.push(reason),

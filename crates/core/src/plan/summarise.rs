@@ -10,7 +10,7 @@ use crate::reduce::{offload, reasoning};
 use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
-use crate::wire::{self, Author, provider};
+use crate::wire::{self, Author, Repaired, provider};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -57,7 +57,7 @@ fn input_limit(settings: &Settings) -> usize {
 /// A summary that passed its checks.
 struct Written {
     text: String,
-    /// What takes the place of the messages: the summary and what must stand behind it.
+    /// What takes the place of the messages.
     items: Vec<Item>,
     /// Says that a fallback wrote it.
     reason: Option<String>,
@@ -396,8 +396,8 @@ async fn call(
     }
 }
 
-/// The message that holds the summary, and what must stand behind it. They must be smaller than what they replace, by
-/// the counter that decides (`S5.16`).
+/// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
+/// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
 async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Vec<Item>> {
     let settings = held.settings();
     let marked = format!("{}{text}", settings.preset.summary_marker);
@@ -414,7 +414,12 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         let id = format!("{checkpoint}_ack");
         items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
     }
-    let tokens = tokens_of(&items);
+    let mut items = [proposal.stay.clone(), items].concat();
+    if let Some(body) = opening(held, proposal, &items)? {
+        let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
+        items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
+    }
+    let tokens = added_tokens(proposal, &items);
     if tokens >= proposal.replaced_tokens {
         return Err(Error::new(
             Code::SummaryRejected,
@@ -427,8 +432,28 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
     Ok(items)
 }
 
-fn tokens_of(items: &[Item]) -> usize {
-    items.iter().map(|item| item.size.tokens).sum()
+/// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
+/// as the provider's own compaction.
+fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
+    if proposal.head > 0 || proposal.stay.is_empty() {
+        return Ok(None);
+    }
+    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+    let (repaired, _) = held.format().wire().repair(&values);
+    Ok(match repaired.as_slice() {
+        [
+            Repaired::Replace { index: 0, json },
+            Repaired::Keep(0) | Repaired::Replace { index: 0, .. },
+            ..,
+        ] => Some(Rc::from(json.as_str())),
+        _ => None,
+    })
+}
+
+/// Tokens of what was not there before.
+fn added_tokens(proposal: &Proposal, items: &[Item]) -> usize {
+    let tokens = |items: &[Item]| items.iter().map(|item| item.size.tokens).sum::<usize>();
+    tokens(items).saturating_sub(tokens(&proposal.stay))
 }
 
 async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
@@ -449,10 +474,10 @@ async fn commit(
     trigger: Trigger,
     written: &Written,
 ) -> Result<Edit> {
-    let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
-    let tokens = tokens_of(&written.items);
+    let tokens = added_tokens(proposal, &written.items);
     let before = held.tokens();
-    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![proposal.splice(insert)]).await?;
+    let splice = proposal.splice(written.items.clone());
+    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
     let freed = proposal.replaced_tokens.saturating_sub(tokens) + of_reasoning;
     io.tell(Effect::Progress(Progress {
         stage: Stage::Commit,

@@ -4,6 +4,7 @@ use super::reasoning;
 use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::plan::{Edit, OffloadReport, Rung, Trigger};
+use crate::recall::Answers;
 use crate::session::{Cause, Change, Held, Item, NewBlob, Offload, Origin, Splice, State, ids, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -29,20 +30,22 @@ pub(crate) fn fires(state: &State, trigger: Trigger) -> bool {
 
 /// The results that would be moved: those of the first `scanRatio` of the messages with more than `minChars`
 /// characters that are not references already. Which are is known from the session's own table, not from their text.
+/// What the model read back stays: moved again, it would be read again.
 fn propose(state: &State) -> Result<Vec<Move>> {
     let numbers = &state.settings.numbers;
     let items = state.context.items();
     let scanned = (items.len() as f64 * numbers.scan_ratio) as usize;
     let mut moves = Vec::new();
+    let mut answers = Answers::default();
     for (at, item) in items.iter().enumerate().take(scanned) {
         let Some(place) = item.origin.place() else { continue };
         let value = wire::parse(place.index, &item.body)?;
         let message = state.format().wire().read(place.index, &value)?;
         let mut blobs = Vec::new();
-        for (nth, result) in message.results().enumerate() {
+        for ((nth, result), is_answer) in message.results().enumerate().zip(answers.of(&message)) {
             let is_reference = item.origin.offloads().iter().any(|offload| offload.nth == nth);
             let chars = result.text.chars().count();
-            if is_reference || chars <= numbers.min_chars {
+            if is_reference || is_answer || chars <= numbers.min_chars {
                 continue;
             }
             let offload = Offload {

@@ -15,7 +15,7 @@ mod prompt;
 mod render;
 mod scan;
 mod sentence;
-mod text;
+pub(crate) mod text;
 
 pub use check::{Rejection, check};
 pub use extractive::extractive;

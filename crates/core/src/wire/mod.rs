@@ -17,12 +17,15 @@ mod react;
 mod read;
 mod rules;
 mod tagged;
+mod tools;
 
 pub use detect::detect;
 pub use react::compare as compare_trajectories;
+pub use tools::{Tool, Tools};
 
 use crate::error::{Error, Result};
 use crate::message::Message;
+use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -60,6 +63,14 @@ impl Format {
             Format::AiSdk => "ai-sdk",
             Format::React => "react",
         }
+    }
+
+    /// The format with this name in the public API.
+    ///
+    /// Errors: [`crate::Code::InvalidOption`].
+    pub fn named(name: &str) -> Result<Format> {
+        Format::deserialize(StrDeserializer::<serde::de::value::Error>::new(name))
+            .map_err(|_| Error::option("format", format!("is not the name of a format: {name}")))
     }
 
     /// The format's reader, writer and rules.
@@ -148,7 +159,7 @@ pub enum Author {
 }
 
 /// One wire format. Methods get a message as a borrowed JSON tree together with its index for errors.
-pub trait Wire: Sync {
+pub trait Wire: Tools + Sync {
     /// How surely these messages are in this format.
     fn evidence(&self, messages: &[Value<'_>]) -> Evidence;
 

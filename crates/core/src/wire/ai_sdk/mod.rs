@@ -1,5 +1,7 @@
 //! Vercel AI SDK: UI messages and model messages.
 
+mod tools;
+
 use super::{Author, Change, Evidence, Problem, Repaired, Wire};
 use crate::error::{Error, Result};
 use crate::message::Message;

@@ -3,6 +3,7 @@
 mod read;
 mod repair;
 mod rules;
+mod tools;
 mod turns;
 
 use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};

@@ -56,15 +56,7 @@ fn push_text<'a>(text: Cow<'a, str>, parts: &mut Vec<Part<'a>>) {
 fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     match kind.as_ref() {
         "text" => push_text(block.need_text("text")?, parts),
-        "tool_use" => {
-            let input = block.need_object("input")?;
-            parts.push(Part::ToolCall(ToolCall {
-                id: block.need_text("id")?,
-                name: block.need_text("name")?,
-                arguments: Cow::Owned(tagged::plain_json(input.value())),
-                caller: caller(block.value()),
-            }));
-        }
+        "tool_use" => parts.push(Part::ToolCall(tool_use(block)?)),
         "tool_result" => result(block, parts)?,
         "thinking" => {
             let signed = match block.get("signature") {
@@ -80,6 +72,16 @@ fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>)
         }),
     }
     Ok(())
+}
+
+pub(super) fn tool_use<'a>(block: &At<'a>) -> Result<ToolCall<'a>> {
+    let input = block.need_object("input")?;
+    Ok(ToolCall {
+        id: block.need_text("id")?,
+        name: block.need_text("name")?,
+        arguments: Cow::Owned(tagged::plain_json(input.value())),
+        caller: caller(block.value()),
+    })
 }
 
 /// A block of the provider's own: compaction, calls that it runs itself and their results, and what is not known.

@@ -3,6 +3,7 @@
 mod read;
 mod reasoning;
 mod rules;
+mod tools;
 
 use super::rules::Repair;
 use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};

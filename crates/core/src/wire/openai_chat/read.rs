@@ -150,7 +150,7 @@ fn calls<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     Ok(())
 }
 
-fn tool_call<'a>(call: &At<'a>) -> Result<ToolCall<'a>> {
+pub(super) fn tool_call<'a>(call: &At<'a>) -> Result<ToolCall<'a>> {
     if tagged::object(call.value()).is_none() {
         return call.fail("a tool call must be an object with an id");
     }

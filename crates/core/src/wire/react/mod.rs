@@ -5,6 +5,7 @@
 
 mod read;
 mod rules;
+mod tools;
 
 use super::rules::Repair;
 use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
