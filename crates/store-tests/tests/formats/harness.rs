@@ -63,7 +63,7 @@ impl Property {
                 if seed >= seeds.end || failures.lock().expect("no panic").len() >= ENOUGH {
                     break;
                 }
-                if seed > seeds.start && seed % STRETCH == 0 && number("CC_PROGRESS").is_some() {
+                if seed > seeds.start && seed.is_multiple_of(STRETCH) && number("CC_PROGRESS").is_some() {
                     println!("{} {of}: {seed} of {}", self.name, seeds.end);
                 }
                 mine.add("histories", 1);
