@@ -164,7 +164,12 @@ test("detectFormat tells formats by their own fields and reads plain text as ope
   assert.throws(() => detectFormat([]), fails("unknown_format"));
   assert.throws(() => detectFormat([...exchange(1), ...anthropicExchange(1)]), fails("unknown_format"));
   assert.throws(() => detectFormat([{ role: "robot" }]), fails("unknown_format", { index: 0, field: "role" }));
-  assert.throws(() => detectFormat([{ role: "user", parts: [{ text: "x" }] }]), fails("unknown_format"));
+  const of = (message) => detectFormat([message]);
+  assert.equal(of({ type: "function_call", call_id: "a", name: "f", arguments: "{}" }), "openai-responses");
+  assert.equal(of({ role: "user", parts: [{ text: "x" }] }), "gemini");
+  assert.equal(of({ role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {} }] }), "ai-sdk");
+  assert.equal(of({ id: "1", role: "user", parts: [{ type: "text", text: "x" }] }), "ai-sdk");
+  assert.equal(of({ thought: "t", action: { tool: "f" }, result: "r" }), "react");
 });
 
 test("validateHistory names the rule, the index and what to do", () => {
