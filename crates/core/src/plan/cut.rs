@@ -127,7 +127,7 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
         .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant))
         .filter(|at| fits(*at));
     let boundary = match better {
-        Some(better) if collides(cut.boundary) => better,
+        Some(better) if collides(cut.boundary) && !settings.preset.acknowledges => better,
         _ => cut.boundary,
     };
     let acknowledge = collides(boundary);

@@ -5,7 +5,7 @@ use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise;
 use crate::error::{Code, Error, Result};
-use crate::reduce::offload;
+use crate::reduce::{admit, clear, offload, replace};
 use crate::session::Held;
 use crate::step::Io;
 
@@ -42,18 +42,20 @@ pub(crate) struct Climbed {
 pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
-    let preset = held.settings().preset;
+    let settings = held.settings();
     let mut freed = 0;
-    for rung in preset.rungs {
+    for rung in &settings.rungs {
         match rung {
-            Rung::Offload => {
-                let Some(edit) = offload(io, held, climb).await? else { continue };
-                freed = edit.tokens_freed;
-                if edit.indices.is_empty() {
-                    done.idle.push("no tool result is left to offload".into());
-                } else {
+            Rung::Admit | Rung::Clear | Rung::Offload => {
+                let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
+                if *rung == Rung::Offload {
+                    freed = edit.tokens_freed;
+                }
+                if !edit.indices.is_empty() {
                     done.rungs.push(RungPlan::of(&edit));
                     done.edits.push(edit);
+                } else if *rung == Rung::Offload {
+                    done.idle.push("no tool result is left to offload".into());
                 }
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
@@ -80,15 +82,19 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     Ok(done)
 }
 
-/// The offload rung. When another tab changed the context first, what it made of it is looked at again: it may have
-/// freed enough.
-async fn offload(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Option<Edit>> {
+/// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
+/// may have freed enough.
+async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
     let mut again = 0;
     loop {
-        if !offload::fires(&held.state(), climb.trigger) {
-            return Ok(None);
-        }
-        match offload::run(io, held, climb.trigger, climb.rehearse).await {
+        let proposed = match rung {
+            Rung::Admit => admit::propose(&held.state())?,
+            Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
+            Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
+            Rung::Summarise => None,
+        };
+        let Some(moves) = proposed else { return Ok(None) };
+        match replace::run(io, held, rung, moves, climb.trigger, climb.rehearse).await {
             Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
             done => return done.map(Some),
         }
@@ -98,14 +104,14 @@ async fn offload(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Option<Edit>>
 /// What a climb would do: the same climb, on a copy.
 pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
-    let (tokens, limit, hard_limit) =
-        (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
+    let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
+    let due = copy.state().is_due();
     let floor = floor(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {
         format!("{tokens} of {limit} tokens: about {} afterwards", tokens.saturating_sub(freed))
-    } else if tokens < limit && trigger == Trigger::Auto {
+    } else if !due && trigger == Trigger::Auto {
         format!("{tokens} tokens are below the limit of {limit}")
     } else if done.idle.is_empty() {
         format!("{tokens} of {limit} tokens, and the next attempt is not due yet")

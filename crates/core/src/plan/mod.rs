@@ -4,6 +4,7 @@
 mod cut;
 mod env;
 mod ladder;
+mod numbers;
 mod options;
 mod presets;
 mod reader;
@@ -11,8 +12,12 @@ mod result;
 mod summarise;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
+pub use numbers::Threshold;
 pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
-pub use presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
+pub use presets::{
+    COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
+    Preset, Rung, When,
+};
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 
 pub(crate) use ladder::{Climb, climb, plan};

@@ -1,15 +1,14 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset};
+use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, threshold};
+use super::presets::{COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
 use super::reader::Reader;
 use crate::error::{Error, Result};
-use crate::tokens::{Estimator, budget};
+use crate::tokens::Estimator;
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
 use serde_json_borrow::Value;
 
-/// The largest number of tokens that an option may name.
-const MAX_TOKENS: usize = 1_000_000_000;
 /// The window that the presets' numbers were written for.
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
@@ -46,8 +45,14 @@ pub enum Keep {
 pub struct Settings {
     /// The preset.
     pub preset: &'static Preset,
+    /// Its rungs, with those that options add.
+    pub rungs: Vec<Rung>,
+    /// When the session acts.
+    pub threshold: Threshold,
     /// Its numbers with the options' over them, scaled to the window.
     pub numbers: Numbers,
+    /// Tools whose old results are cleared (`S3.1`), in lower case.
+    pub compactable_tools: Vec<String>,
     /// The messages' format, when the app says it.
     pub format: Option<Format>,
     /// The estimator.
@@ -74,29 +79,6 @@ pub struct Settings {
     pub instructions: Option<String>,
 }
 
-impl Default for Settings {
-    /// The settings that an empty options object gives.
-    fn default() -> Self {
-        let numbers = OFFLOAD.numbers;
-        Settings {
-            preset: &OFFLOAD,
-            numbers,
-            format: None,
-            estimator: Estimator::default(),
-            app_counts: false,
-            app_redacts: false,
-            window: DEFAULT_WINDOW,
-            hard_limit: DEFAULT_WINDOW - DEFAULT_OUTPUT,
-            summariser: Summariser::Extractive,
-            summary_model: None,
-            fallback: OFFLOAD.fallback,
-            keep: Keep::Messages(numbers.preserve_count),
-            timeout_ms: DEFAULT_TIMEOUT_MS,
-            instructions: None,
-        }
-    }
-}
-
 impl Settings {
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
     /// `hasTokenCounter`, `hasRedact`.
@@ -119,14 +101,21 @@ impl Settings {
                     format!("{window} leaves nothing for messages after maxOutputTokens ({output}) and reserveTokens ({reserve})"),
                 )
             })?;
-        let numbers = numbers(&options, preset, window, hard_limit)?;
+        let size = Window { tokens: window, output, hard_limit };
+        let numbers = numbers(&options, preset, size)?;
         let summariser = summariser(&options)?;
         let fallback = options
             .choice("fallback", &[("none", Fallback::None), ("extractive", Fallback::Extractive)])?
             .unwrap_or(preset.fallback);
         Ok(Settings {
             preset,
+            rungs: rungs(&options, preset)?,
+            threshold: threshold(&options, preset.when, size)?,
             numbers,
+            compactable_tools: match options.child("layered")?.names("compactableTools")? {
+                Some(tools) => tools.iter().map(|tool| tool.to_lowercase()).collect(),
+                None => COMPACTABLE_TOOLS.map(str::to_string).to_vec(),
+            },
             format: format(&options)?,
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
@@ -148,42 +137,18 @@ impl Settings {
     }
 }
 
-fn numbers(options: &Reader<'_>, preset: &Preset, window: usize, hard_limit: usize) -> Result<Numbers> {
-    let base = preset.numbers;
-    let group = options.child("offload")?;
-    let trigger = options.child("trigger")?;
-    let threshold = match (
-        trigger.integer("tokens", 1, MAX_TOKENS)?,
-        trigger.number("fraction", 0.001, 1.0)?,
-        group.integer("offloadThreshold", 1, MAX_TOKENS)?,
-    ) {
-        (Some(_), Some(_), _) => {
-            return Err(Error::option("trigger", "give tokens or fraction, not both"));
-        }
-        (Some(tokens), None, _) => Some(tokens),
-        (None, Some(fraction), _) => Some((window as f64 * fraction) as usize),
-        (None, None, given) => given,
-    };
-    Ok(Numbers {
-        // The literal where the window is the document's or larger, its share of a smaller one.
-        offload_threshold: threshold
-            .unwrap_or_else(|| base.offload_threshold.min(window / 4 * 3).min(hard_limit))
-            .max(1),
-        scan_ratio: group.number("scanRatio", 0.0, 1.0)?.unwrap_or(base.scan_ratio),
-        min_chars: group.integer("minChars", 1, MAX_TOKENS)?.unwrap_or(base.min_chars),
-        compact_trigger_threshold: group
-            .integer("compactTriggerThreshold", 1, MAX_TOKENS)?
-            .unwrap_or_else(|| budget::scale(base.compact_trigger_threshold, window, 100)),
-        compact_cooldown_steps: group
-            .integer("compactCooldownSteps", 0, MAX_TOKENS)?
-            .map_or(base.compact_cooldown_steps, |steps| steps as u64),
-        preserve_count: group.integer("preserveCount", 1, MAX_TOKENS)?.unwrap_or(base.preserve_count),
-        target_tokens: group
-            .integer("targetTokens", 1, MAX_TOKENS)?
-            .unwrap_or_else(|| budget::scale(base.target_tokens, window, 200)),
-        retry_count: options.integer("retryCount", 1, 100)?.map_or(base.retry_count, |count| count as u32),
-        retry_wait_ms: base.retry_wait_ms,
-    })
+/// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
+fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
+    let layered = options.child("layered")?;
+    let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
+    let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
+    let mut rungs: Vec<Rung> =
+        preset.rungs.iter().copied().filter(|rung| *rung != Rung::Clear || clear != Some(false)).collect();
+    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit)];
+    rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
+    rungs.sort_unstable();
+    rungs.dedup();
+    Ok(rungs)
 }
 
 fn summariser(options: &Reader<'_>) -> Result<Summariser> {
@@ -229,6 +194,8 @@ pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
 /// Options of the functions that need no session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StandaloneOptions {
+    /// Whose wording a summary prompt has.
+    pub preset: &'static Preset,
     /// The messages' format, when the app says it.
     pub format: Option<Format>,
     /// The estimator.
@@ -251,8 +218,10 @@ impl StandaloneOptions {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Self> {
         let options = Reader::new(options)?;
-        let numbers = preset(&options)?.numbers;
+        let preset = preset(&options)?;
+        let numbers = preset.numbers;
         Ok(StandaloneOptions {
+            preset,
             format: format(&options)?,
             estimator: estimator(&options)?,
             target_tokens: options.integer("targetTokens", 1, MAX_TOKENS)?.unwrap_or(numbers.target_tokens),

@@ -1,12 +1,18 @@
 //! The presets, as data: which rungs, in which order, with which numbers. The numbers are the documents' and stand
 //! for a window of 200,000 tokens.
 
+use crate::summary::{self, Prompt};
+
 /// A rung of the ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
+    /// New results that are too large: a preview and a reference (`S3.8`).
+    Admit,
+    /// Old results of some tools: a mark that they were there (`S3.1`).
+    Clear,
     /// Results out, references in (`S1.1`).
     Offload,
-    /// History to a summary (`S1.5` to `S1.9`).
+    /// History to a summary (`S1.5` to `S1.9`, `S3.4`, `S4.2`).
     Summarise,
 }
 
@@ -14,6 +20,8 @@ impl Rung {
     /// The name in plans, edits and records.
     pub fn as_str(self) -> &'static str {
         match self {
+            Rung::Admit => "admit",
+            Rung::Clear => "clear",
             Rung::Offload => "offload",
             Rung::Summarise => "summarise",
         }
@@ -29,6 +37,23 @@ pub enum Fallback {
     Extractive,
 }
 
+/// When a session acts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// At this many tokens (`S1.1`).
+    Tokens(usize),
+    /// At this share of the window (`S4.1`).
+    Fraction(f64),
+    /// Above what is left of the window after an answer of at most `output` tokens and `fixed` tokens for the system
+    /// prompt and the tools (`S3.2`).
+    Left {
+        /// The most that is kept free for an answer.
+        output: usize,
+        /// What the system prompt and the tools may take before they count.
+        fixed: usize,
+    },
+}
+
 /// A preset.
 #[derive(Debug, PartialEq)]
 pub struct Preset {
@@ -36,12 +61,19 @@ pub struct Preset {
     pub name: &'static str,
     /// The rungs, cheapest first.
     pub rungs: &'static [Rung],
+    /// When a session acts.
+    pub when: When,
     /// What its document says when every attempt at a summary failed.
     pub fallback: Fallback,
+    /// What the summariser is asked for.
+    pub prompt: &'static Prompt,
     /// Text before a summary in the message that holds it.
     pub summary_marker: &'static str,
-    /// The assistant's message that keeps roles alternating where the cut cannot move.
+    /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
+    /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
+    /// moves to an earlier answer of the model first, if there is one near.
+    pub acknowledges: bool,
     /// Its numbers.
     pub numbers: Numbers,
 }
@@ -49,45 +81,109 @@ pub struct Preset {
 /// The numbers of a preset, in tokens unless the name says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Numbers {
-    /// Offloading starts at this many tokens.
-    pub offload_threshold: usize,
-    /// Share of the messages that is scanned.
-    pub scan_ratio: f64,
-    /// Only results longer than this many characters.
-    pub min_chars: usize,
-    /// Summarise when offloading freed less than this.
-    pub compact_trigger_threshold: usize,
-    /// Steps between two attempts to summarise.
-    pub compact_cooldown_steps: u64,
     /// Messages kept at the end.
     pub preserve_count: usize,
     /// Target length of a summary.
     pub target_tokens: usize,
+    /// No summary when what it could replace is less than this (`S3.3`).
+    pub min_savings: usize,
+    /// Summarise when offloading freed less than this (`S1.4`).
+    pub compact_trigger_threshold: usize,
+    /// Steps between two attempts to summarise.
+    pub compact_cooldown_steps: u64,
     /// Attempts in total.
     pub retry_count: u32,
     /// Wait between attempts, in ms, times the number of the attempt.
     pub retry_wait_ms: u64,
+    /// Offloading (`S1.1`).
+    pub offload: OffloadNumbers,
+    /// Clearing and large outputs (`S3.1`, `S3.8`).
+    pub layered: LayeredNumbers,
 }
 
+/// The numbers of offloading.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OffloadNumbers {
+    /// Share of the messages that is scanned.
+    pub scan_ratio: f64,
+    /// Only results longer than this many characters.
+    pub min_chars: usize,
+}
+
+/// The numbers of the layers that need no model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LayeredNumbers {
+    /// The newest results of the compactable tools stay (`S3.1`).
+    pub keep_recent: usize,
+    /// Only results larger than this are cleared.
+    pub clear_min_tokens: usize,
+    /// A result larger than this is stored and previewed (`S3.8`).
+    pub large_output_tokens: usize,
+    /// Characters of a preview.
+    pub preview_chars: usize,
+}
+
+/// Tools whose old results are cleared by default (`S3.1`).
+pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
+
 /// Every preset.
-pub static PRESETS: [&Preset; 1] = [&OFFLOAD];
+pub static PRESETS: [&Preset; 3] = [&OFFLOAD, &LAYERED, &FACTOR3];
+
+const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
 /// "Offload first, then compact" (`S1`).
 pub static OFFLOAD: Preset = Preset {
     name: "offload",
     rungs: &[Rung::Offload, Rung::Summarise],
+    when: When::Tokens(150_000),
     fallback: Fallback::None,
+    prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
-    acknowledgement: "Understood. Continuing with compressed context.",
-    numbers: Numbers {
-        offload_threshold: 150_000,
-        scan_ratio: 0.5,
-        min_chars: 50,
-        compact_trigger_threshold: 15_000,
-        compact_cooldown_steps: 5,
-        preserve_count: 5,
-        target_tokens: 8_000,
-        retry_count: 3,
-        retry_wait_ms: 1_000,
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: NUMBERS,
+};
+
+/// Micro, auto, manual (`S3`).
+pub static LAYERED: Preset = Preset {
+    name: "layered",
+    rungs: &[Rung::Admit, Rung::Clear, Rung::Summarise],
+    when: When::Left { output: 20_000, fixed: 13_000 },
+    fallback: Fallback::None,
+    prompt: &summary::LAYERED,
+    summary_marker: "[Conversation compressed]\n",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: true,
+    numbers: Numbers { min_savings: 20_000, compact_cooldown_steps: 0, ..NUMBERS },
+};
+
+/// Summarise early, protect what matters (`S4`).
+pub static FACTOR3: Preset = Preset {
+    name: "factor3",
+    rungs: &[Rung::Summarise],
+    when: When::Fraction(0.5),
+    fallback: Fallback::None,
+    prompt: &summary::FACTOR3,
+    summary_marker: "[SUMMARY]: ",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: Numbers { preserve_count: 3, target_tokens: 4_000, compact_cooldown_steps: 0, ..NUMBERS },
+};
+
+/// The numbers of `offload`; a preset that says nothing else has them too.
+const NUMBERS: Numbers = Numbers {
+    preserve_count: 5,
+    target_tokens: 8_000,
+    min_savings: 0,
+    compact_trigger_threshold: 15_000,
+    compact_cooldown_steps: 5,
+    retry_count: 3,
+    retry_wait_ms: 1_000,
+    offload: OffloadNumbers { scan_ratio: 0.5, min_chars: 50 },
+    layered: LayeredNumbers {
+        keep_recent: 3,
+        clear_min_tokens: 1_000,
+        large_output_tokens: 40_000,
+        preview_chars: 2_000,
     },
 };

@@ -95,6 +95,16 @@ impl<'v> Reader<'v> {
         }
     }
 
+    /// A list of texts that are not empty.
+    pub(crate) fn names(&self, key: &str) -> Result<Option<Vec<&'v str>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let fail = || Error::option(self.name(key), "must be a list of texts that are not empty");
+        let Value::Array(items) = value else { return Err(fail()) };
+        let texts =
+            items.iter().map(|item| item.as_str().filter(|text| !text.trim().is_empty()).ok_or_else(fail));
+        texts.collect::<Result<Vec<_>>>().map(Some)
+    }
+
     /// Names and texts, as headers.
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<(String, String)>> {
         let group = self.child(key)?;

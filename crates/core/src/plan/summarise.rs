@@ -6,7 +6,7 @@ use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
-use crate::reduce::{offload, reasoning};
+use crate::reduce::{reasoning, replace};
 use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
@@ -25,8 +25,19 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
         .row
         .attempted_at
         .is_none_or(|at| state.row.steps.saturating_sub(at) >= numbers.compact_cooldown_steps);
-    let due = tokens >= numbers.offload_threshold && freed < numbers.compact_trigger_threshold && cooled;
+    let due = state.is_due()
+        && freed < numbers.compact_trigger_threshold
+        && cooled
+        && gain(state) >= numbers.min_savings;
     due || tokens > state.settings.hard_limit
+}
+
+/// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
+fn gain(state: &State) -> usize {
+    let items = state.context.items();
+    let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
+    let kept: usize = kept.map(|item| item.size.tokens).sum();
+    state.context.totals().tokens.saturating_sub(kept)
 }
 
 /// What the rung would do.
@@ -230,7 +241,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
                 }
             });
         }
-        bodies.push(offload::restored(&held.state(), item, &texts)?);
+        bodies.push(replace::restored(&held.state(), item, &texts)?);
     }
     Ok(bodies)
 }
@@ -268,7 +279,7 @@ async fn ask(
             tokens_before: tokens,
             tokens_now: tokens,
         }));
-        let mut request = summary::build(
+        let mut request = settings.preset.prompt.build(
             messages,
             &PromptOptions {
                 target_tokens: numbers.target_tokens,

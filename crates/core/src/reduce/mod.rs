@@ -1,4 +1,7 @@
 //! The rungs that need no model.
 
+pub(crate) mod admit;
+pub(crate) mod clear;
 pub(crate) mod offload;
 pub(crate) mod reasoning;
+pub(crate) mod replace;

@@ -71,6 +71,28 @@ pub struct Offload {
     pub sha256: String,
     /// Characters.
     pub chars: usize,
+    /// What stands in its place.
+    #[serde(default, skip_serializing_if = "How::is_reference")]
+    pub how: How,
+}
+
+/// What stands in the place of a tool result that was moved to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// Its reference (`S1.1`).
+    #[default]
+    Reference,
+    /// Its reference and how it begins (`S3.8`).
+    Preview,
+    /// A mark that it was there (`S3.1`).
+    Cleared,
+}
+
+impl How {
+    fn is_reference(&self) -> bool {
+        *self == How::Reference
+    }
 }
 
 /// A run of the app's messages that a summary stands for.
@@ -100,6 +122,11 @@ impl Origin {
             Origin::Message(place) => Whose::Logged(place.seq),
             _ => Whose::Ours,
         }
+    }
+
+    /// True when the `nth` result was moved to the store.
+    pub(crate) fn is_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.nth == nth)
     }
 
     /// The references that this item's text holds.
@@ -164,7 +191,8 @@ impl Totals {
         *category = by(*category, tokens);
         self.tokens = by(self.tokens, tokens);
         self.calls = by(self.calls, item.size.calls);
-        self.offloads = by(self.offloads, item.origin.offloads().len());
+        let references = item.origin.offloads().iter().filter(|offload| offload.how != How::Cleared);
+        self.offloads = by(self.offloads, references.count());
     }
 }
 

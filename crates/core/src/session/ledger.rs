@@ -1,6 +1,6 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::context::{Item, Offload, Origin};
+use super::context::{How, Item, Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use serde::Serialize;
@@ -45,6 +45,7 @@ pub enum Fate {
     Dropped,
 }
 
+const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
@@ -64,8 +65,12 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
             Origin::Edited { place, offloads, reasoning_removed } => {
-                let fate = if offloads.is_empty() { Fate::Reduced } else { Fate::Offloaded };
-                let reason = reasoning_removed.then(|| REASONING_REMOVED.to_string());
+                let refers = offloads.iter().any(|offload| offload.how != How::Cleared);
+                let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
+                let cleared = (!refers && !offloads.is_empty()).then_some(CLEARED);
+                let reasons = [cleared, reasoning_removed.then_some(REASONING_REMOVED)];
+                let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
+                let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
                 entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });
             }
             Origin::Summary { checkpoint, covers } => {

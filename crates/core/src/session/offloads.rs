@@ -111,7 +111,7 @@ pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> 
 
 /// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
 /// longer than the limit, so that reading on always gets further.
-pub(super) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
+pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
     let rest = text.get(start..).unwrap_or_default();
     let Some(limit) = limit else { return rest.to_string() };

@@ -124,6 +124,16 @@ impl State {
         self.context.totals().tokens.saturating_add(self.fixed_tokens)
     }
 
+    /// Tokens of a prompt at which the session acts.
+    pub(crate) fn threshold(&self) -> usize {
+        self.settings.threshold.of(self.fixed_tokens)
+    }
+
+    /// True when the session acts.
+    pub(crate) fn is_due(&self) -> bool {
+        self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
     /// The checkpoint that retired an offload (`S1.9`).
     pub(crate) fn retired_by(&self, reference: &str) -> Option<Rc<str>> {
         self.context.items().iter().find_map(|item| match &item.origin {

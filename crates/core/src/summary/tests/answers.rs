@@ -1,7 +1,7 @@
 //! `S5.16` and the lessons about bad summaries.
 
-use super::super::{OFFLOAD, PromptOptions, build, check, extractive};
-use super::{sample, text};
+use super::super::{OFFLOAD, PromptOptions, check, extractive};
+use super::{build, sample, text};
 use crate::message::Role;
 use crate::tokens::Estimator;
 
@@ -47,7 +47,7 @@ fn s5_16_an_echo_of_the_prompt_is_rejected() {
     );
     assert!(verdict("Do not call tools. Do not carry on").unwrap_err().contains("repeated the prompt"));
     // The bare skeleton of headings is no summary either; headings with text below are.
-    assert!(OFFLOAD.system.contains("## Technical Context") && verdict(GOOD).is_ok());
+    assert!(OFFLOAD.form.contains("## Technical Context") && verdict(GOOD).is_ok());
 }
 
 #[test]
