@@ -16,6 +16,20 @@ const GROUPS: Record<string, readonly string[]> = {
     "preserveCount",
     "targetTokens",
   ],
+  layered: [
+    "clear",
+    "compactableTools",
+    "keepRecent",
+    "clearMinTokens",
+    "outputReserve",
+    "fixedReserve",
+    "minSavings",
+    "largeOutputTokens",
+    "previewChars",
+    "preserveCount",
+    "targetTokens",
+  ],
+  factor3: ["preserveCount", "targetTokens"],
 };
 
 /** The error of an option. */

@@ -22,6 +22,8 @@ const VALUES = [
   "timeoutMs",
   "instructions",
   "offload",
+  "layered",
+  "factor3",
 ] as const;
 
 /** Options that are functions. */

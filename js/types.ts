@@ -10,7 +10,7 @@ type PlainMessage = { role: "user"; content: string } | { role: "assistant"; con
 /** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
 export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
 /** Presets; the default is `offload`. */
-export type Preset = "offload";
+export type Preset = "offload" | "layered" | "factor3";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
@@ -83,6 +83,41 @@ export interface OffloadOptions {
   targetTokens?: number;
 }
 
+/** Every number of preset `layered` (`S3.1` to `S3.8`). `clear: "every-turn"` and `largeOutputTokens` switch those
+ *  rungs on under another preset too. */
+export interface LayeredOptions {
+  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). */
+  clear?: "every-turn" | "never";
+  /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
+  compactableTools?: string[];
+  /** The newest results of those tools that stay; default 3. */
+  keepRecent?: number;
+  /** Only results of more tokens than this are cleared; default 1,000. */
+  clearMinTokens?: number;
+  /** The most tokens that are kept free for an answer; default 20,000 (`S3.2`). */
+  outputReserve?: number;
+  /** Tokens that the system prompt and the tools may take before they count; default 13,000 (`S3.2`). */
+  fixedReserve?: number;
+  /** No summary when it could replace fewer tokens than this; default 20,000 (`S3.3`). */
+  minSavings?: number;
+  /** A result of more tokens than this is stored and previewed; default 40,000 (`S3.8`). */
+  largeOutputTokens?: number;
+  /** Characters of such a preview; default 2,000. */
+  previewChars?: number;
+  /** Messages kept at the end; default 5. */
+  preserveCount?: number;
+  /** Target length of a summary in tokens; default 8,000. */
+  targetTokens?: number;
+}
+
+/** Every number of preset `factor3` (`S4.1`, `S4.2`). */
+export interface Factor3Options {
+  /** Messages kept at the end; default 3. */
+  preserveCount?: number;
+  /** Target length of a summary in tokens; default 4,000. */
+  targetTokens?: number;
+}
+
 export interface ProviderOptions {
   kind: "openai" | "anthropic";
   model: string;
@@ -144,10 +179,12 @@ export interface CompactOptions {
   /** More guidance for the summary. */
   instructions?: string;
   offload?: OffloadOptions;
+  layered?: LayeredOptions;
+  factor3?: Factor3Options;
 }
 
 export interface Edit {
-  rung: "offload" | "summarise";
+  rung: "admit" | "clear" | "offload" | "summarise";
   indices: number[];
   tokensFreed: number;
   detail?: string;
