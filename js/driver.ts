@@ -15,7 +15,8 @@ export interface Host {
   fetch?: typeof fetch | undefined;
   redact?: ((text: string) => string) | undefined;
   tokenCounter?: ((messages: Message[]) => number) | undefined;
-  /** The app's object for a message that is counted. */
+  pinned?: ((message: Message, index: number) => boolean) | undefined;
+  /** The app's object for a message that is counted, or asked about. */
   message(whose: Counted["whose"], at: number, body: string): Message;
   now(): number;
   id(): string;
@@ -46,6 +47,7 @@ interface HttpRequest {
 type Effect = { id: number; parks?: true } & (
   | { type: "now" | "newId" }
   | Counted
+  | (Omit<Counted, "type"> & { type: "pin"; index: number })
   | { type: "redact"; text: string }
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
@@ -210,6 +212,10 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
       case "count": {
         const message = host.message(effect.whose, effect.at, effect.body);
         return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
+      }
+      case "pin": {
+        const message = host.message(effect.whose, effect.at, effect.body);
+        return { type: "number", value: host.pinned?.(message, effect.index) ? 1 : 0 };
       }
       case "redact":
         return redacted(host.redact?.(effect.text));

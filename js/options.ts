@@ -27,7 +27,7 @@ const VALUES = [
 ] as const;
 
 /** Options that are functions. */
-const FUNCTIONS = ["summarize", "fetch", "tokenCounter", "redact", "onProgress", "logger"] as const;
+const FUNCTIONS = ["summarize", "fetch", "tokenCounter", "pinned", "redact", "onProgress", "logger"] as const;
 
 /** Names of the options of a session. They plan and compact too, as their type says. */
 const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
@@ -45,6 +45,7 @@ export function engineOptions(options: CompactOptions): object {
   const values: Record<string, unknown> = {
     hasSummarize: options.summarize !== undefined,
     hasTokenCounter: options.tokenCounter !== undefined,
+    hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
   };
   for (const name of VALUES) values[name] = options[name];
@@ -59,6 +60,7 @@ export function hostOf(options: CompactOptions, message: Host["message"]): Host 
     fetch: options.fetch,
     redact: options.redact,
     tokenCounter: options.tokenCounter,
+    pinned: options.pinned,
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),
     id: runtime ? () => runtime.id() : () => crypto.randomUUID(),

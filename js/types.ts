@@ -170,6 +170,9 @@ export interface CompactOptions {
   signal?: AbortSignal;
   /** Replaces the estimator everywhere. Called with one message at a time. */
   tokenCounter?: (messages: Message[]) => number;
+  /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
+   *  summarised is quoted in full, fenced, behind the summary. */
+  pinned?: (message: Message, index: number) => boolean;
   onProgress?: (progress: Progress) => void;
   logger?: (level: LogLevel, message: string) => void;
   /** Clock (ms) and id source (any unique string), for reproducible runs. */
@@ -202,6 +205,8 @@ export interface Edit {
 export interface LedgerEntry {
   index: number;
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
+  /** It stands word for word inside the message of a summary. */
+  quoted?: boolean;
   checkpoint?: string;
   /** Reference of its (first) offloaded result, for `read`. */
   ref?: string;

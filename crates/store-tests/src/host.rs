@@ -69,6 +69,8 @@ pub struct Host {
     pub fetch: Box<dyn FnMut(&HttpRequest) -> Event>,
     /// Counts tokens, when the engine asks.
     pub count: Count,
+    /// Says which messages are pinned, by their index, when the engine asks.
+    pub pinned: Box<dyn Fn(usize) -> bool>,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
@@ -108,6 +110,7 @@ impl Host {
             summarise: Box::new(|_, _| thrown("no summariser", None)),
             fetch: Box::new(no_fetch),
             count: Box::new(|_, _| thrown("no counter", None)),
+            pinned: Box::new(|_| false),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
             meanwhile: Box::new(|_| {}),
@@ -210,6 +213,7 @@ impl Host {
                 return Event::Text(format!("{}-{}", self.name, self.ids));
             }
             Effect::Count { whose, body } => return (self.count)(*whose, body),
+            Effect::Pin { index, .. } => return Event::Number(f64::from((self.pinned)(*index))),
             Effect::Redact(text) => return (self.redact)(text.clone()),
             _ => (self.meanwhile)(effect),
         }

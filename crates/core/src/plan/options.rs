@@ -59,6 +59,8 @@ pub struct Settings {
     pub estimator: Estimator,
     /// The app's `tokenCounter` counts instead.
     pub app_counts: bool,
+    /// The app's `pinned` is asked about every message.
+    pub app_pins: bool,
     /// The app's `redact` is applied to what a summariser sees.
     pub app_redacts: bool,
     /// Context window.
@@ -81,7 +83,7 @@ pub struct Settings {
 
 impl Settings {
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
-    /// `hasTokenCounter`, `hasRedact`.
+    /// `hasTokenCounter`, `hasPinned`, `hasRedact`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
@@ -119,6 +121,7 @@ impl Settings {
             format: format(&options)?,
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
+            app_pins: options.flag("hasPinned")?,
             app_redacts: options.flag("hasRedact")?,
             window,
             hard_limit,

@@ -7,7 +7,7 @@ use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, logged, measure, offloads};
 use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
 use crate::wire::{self, Author, provider};
@@ -227,6 +227,17 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     let sid = held.state().sid.clone();
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
+        if let Origin::Summary { checkpoint, prose, quotes, .. } = &item.origin
+            && !quotes.is_empty()
+        {
+            // The new summary quotes those messages itself.
+            let value = wire::parse(0, &item.body)?;
+            let text = held.format().wire().read(0, &value)?.text();
+            let text = text.get(..*prose).unwrap_or(&text);
+            let wire = held.format().wire();
+            bodies.push(Rc::from(wire.text_message(Author::User, text, checkpoint, Some(&value))));
+            continue;
+        }
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
             let reference = &offload.reference;
@@ -418,7 +429,14 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
     };
     let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
-    let summary = Origin::Summary { checkpoint: Rc::clone(&checkpoint), covers: proposal.covers() };
+    let prose = marked.len();
+    let marked = marked + &quotes(io, held, proposal).await?;
+    let summary = Origin::Summary {
+        checkpoint: Rc::clone(&checkpoint),
+        covers: proposal.covers(),
+        quotes: proposal.quotes.clone(),
+        prose,
+    };
     let mut items = vec![message(io, held, Author::User, &marked, &checkpoint, summary).await?];
     if proposal.acknowledge {
         let text = settings.preset.acknowledgement;
@@ -436,6 +454,21 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
         ));
     }
     Ok(items)
+}
+
+/// The quotes of a summary, from the messages as the app handed them over.
+async fn quotes(io: &Io, held: &Held, proposal: &Proposal) -> Result<String> {
+    let mut bodies = Vec::with_capacity(proposal.quotes.len());
+    for place in &proposal.quotes {
+        bodies.push((place.index, logged(io, held, *place).await?));
+    }
+    let mut values = Vec::with_capacity(bodies.len());
+    for (index, body) in &bodies {
+        values.push((*index, wire::parse(*index, body)?));
+    }
+    let format = held.format();
+    let messages = values.iter().map(|(index, value)| Ok((*index, format.wire().read(*index, value)?)));
+    Ok(summary::quotes(&messages.collect::<Result<Vec<_>>>()?))
 }
 
 fn tokens_of(items: &[Item]) -> usize {

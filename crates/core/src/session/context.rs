@@ -46,13 +46,17 @@ pub enum Origin {
         checkpoint: Rc<str>,
         /// What it stands for, in order.
         covers: Vec<Cover>,
+        /// Those of them that stand in it word for word.
+        quotes: Vec<Place>,
+        /// Bytes of its text before the quotes.
+        prose: usize,
     },
     /// A message of ours that keeps the roles alternating; it stands for nothing.
     Acknowledgement,
 }
 
 /// A message of the app: its position in the log and among the app's messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     /// Position in the log.
     pub seq: u64,
@@ -127,6 +131,14 @@ impl Origin {
     /// True when the `nth` result was moved to the store.
     pub(crate) fn is_replaced(&self, nth: usize) -> bool {
         self.offloads().iter().any(|offload| offload.nth == nth)
+    }
+
+    /// The messages that stand in a summary word for word.
+    pub(crate) fn quotes(&self) -> &[Place] {
+        match self {
+            Origin::Summary { quotes, .. } => quotes,
+            _ => &[],
+        }
     }
 
     /// The references that this item's text holds.

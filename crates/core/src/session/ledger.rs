@@ -12,7 +12,10 @@ pub struct LedgerEntry {
     pub index: usize,
     /// Its fate.
     pub fate: Fate,
-    /// The summary that stands for it.
+    /// It stands word for word inside the summary.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quoted: bool,
+    /// The summary that stands for it, or holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The reference of its (first) offloaded result.
@@ -56,6 +59,7 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         let entry = |index, fate| LedgerEntry {
             index,
             fate,
+            quoted: false,
             checkpoint: None,
             reference: None,
             references: Vec::new(),
@@ -73,14 +77,18 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
                 entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });
             }
-            Origin::Summary { checkpoint, covers } => {
+            Origin::Summary { checkpoint, covers, quotes, .. } => {
                 for cover in covers {
                     for index in cover.from..cover.to {
                         let own =
                             cover.offloads.iter().filter(|(of, _)| *of == index).map(|(_, offload)| offload);
+                        let quoted = quotes.iter().any(|place| place.index == index);
+                        let fate = if quoted { Fate::Verbatim } else { Fate::Summarised };
+                        let checkpoint = Some(checkpoint.to_string());
                         entries.push(LedgerEntry {
-                            checkpoint: Some(checkpoint.to_string()),
-                            ..referring(entry(index, Fate::Summarised), own)
+                            quoted,
+                            checkpoint,
+                            ..referring(entry(index, fate), own)
                         });
                     }
                 }

@@ -26,3 +26,4 @@ pub(crate) use ledger::conserve_origins;
 pub(crate) use offloads::{NewBlob, range as text_range};
 pub(crate) use record::Cause;
 pub(crate) use state::{Change, State, measure};
+pub(crate) use stored::logged;

@@ -23,6 +23,15 @@ pub enum Effect {
         /// JSON text.
         body: Rc<str>,
     },
+    /// Whether the app pins a message (`S4.3`), asked once when it is appended: [`Event::Number`], 0 for no.
+    Pin {
+        /// Whose it is.
+        whose: Whose,
+        /// Its index among the app's.
+        index: usize,
+        /// JSON text.
+        body: Rc<str>,
+    },
     /// The app's own `redact`: [`Event::Text`].
     Redact(String),
     // ---- told: not answered -------------------------------------------------------------------------------------

@@ -92,6 +92,14 @@ impl Io {
         }
     }
 
+    /// Whether the app pins a message.
+    pub async fn pin(&self, whose: Whose, index: usize, body: &Rc<str>) -> Result<bool> {
+        match self.ask(Effect::Pin { whose, index, body: Rc::clone(body) }).await {
+            Event::Number(pinned) => Ok(pinned != 0.0),
+            other => Err(answer_error("pinned", &other)),
+        }
+    }
+
     /// The app's own redaction of `text`.
     pub async fn redact(&self, text: String) -> Result<String> {
         match self.ask(Effect::Redact(text)).await {

@@ -12,6 +12,7 @@ mod check;
 mod extractive;
 mod facts;
 mod prompt;
+mod quote;
 mod render;
 mod scan;
 mod sentence;
@@ -20,6 +21,8 @@ mod text;
 pub use check::{Rejection, check};
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
+pub(crate) use quote::quotes;
+
 pub use prompt::{
     FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest,
 };

@@ -97,9 +97,9 @@ pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_
                 if let Some(piece) = piece(part, message.role, &mut waiting, options.estimator) {
                     add(&mut pieces, piece);
                 }
-            }
-            for call in message.calls() {
-                waiting.entry(&call.id).or_default().push(&call.name);
+                if let Part::ToolCall(call) = part {
+                    waiting.entry(&call.id).or_default().push(&call.name);
+                }
             }
             let index =
                 options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
@@ -238,7 +238,7 @@ fn names_tag(bytes: &[u8], mut at: usize) -> bool {
 }
 
 /// A value for between the quotes of an attribute.
-fn attribute(value: &str) -> String {
+pub(super) fn attribute(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for character in head(value, NAME_BYTES).chars() {
         match character {
