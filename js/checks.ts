@@ -29,6 +29,20 @@ const GROUPS: Record<string, readonly string[]> = {
     "preserveCount",
     "targetTokens",
   ],
+  react: [
+    "singleEnabled",
+    "singleResultThreshold",
+    "chunkSize",
+    "chunkRatio",
+    "secondRatio",
+    "globalEnabled",
+    "globalCompressionThreshold",
+    "modelContextLimit",
+    "systemPromptLength",
+    "instructionLength",
+    "resultCompressionMinSize",
+    "globalRatio",
+  ],
   factor3: ["preserveCount", "targetTokens"],
 };
 
@@ -89,6 +103,8 @@ function plain(value: unknown, field: string, depth: number): unknown {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") {
     if (Number.isFinite(value)) return value;
+    // Says that something is off (`S2.7`); what JSON has not is told as a text.
+    if (value === Infinity && field === "react.singleResultThreshold") return "Infinity";
     throw invalidOption(field, `must be a finite number, not ${value}`);
   }
   if (typeof value !== "object") throw invalidOption(field, `cannot be a ${typeof value}`);

@@ -12,6 +12,7 @@ export interface Host {
   /** Absent for what stores nothing. */
   store?: Store;
   summarize?: Summarize | undefined;
+  summarizeResult?: Summarize | undefined;
   fetch?: typeof fetch | undefined;
   redact?: ((text: string) => string) | undefined;
   tokenCounter?: ((messages: Message[]) => number) | undefined;
@@ -52,7 +53,7 @@ type Effect = { id: number; parks?: true } & (
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
   | { type: "notify"; notice: Notice }
-  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: "history"; timeoutMs: number }
+  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; timeoutMs: number }
   | { type: "fetch"; request: HttpRequest; timeoutMs: number }
   | { type: "sleep"; ms: number }
   | { type: "read"; keys: Key[] }
@@ -284,8 +285,9 @@ export async function withEither<T>(
 async function awaited(effect: Effect, host: Host): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
+      const summariser = effect.purpose === "history" ? host.summarize : (host.summarizeResult ?? host.summarize);
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
-        host.summarize?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
+        summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;

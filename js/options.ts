@@ -22,12 +22,14 @@ const VALUES = [
   "timeoutMs",
   "instructions",
   "offload",
+  "concurrency",
   "layered",
+  "react",
   "factor3",
 ] as const;
 
 /** Options that are functions. */
-const FUNCTIONS = ["summarize", "fetch", "tokenCounter", "pinned", "redact", "onProgress", "logger"] as const;
+const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "redact", "onProgress", "logger"] as const;
 
 /** Names of the options of a session. They plan and compact too, as their type says. */
 const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
@@ -44,6 +46,7 @@ export function engineOptions(options: CompactOptions): object {
   }
   const values: Record<string, unknown> = {
     hasSummarize: options.summarize !== undefined,
+    hasSummarizeResult: options.summarizeResult !== undefined,
     hasTokenCounter: options.tokenCounter !== undefined,
     hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
@@ -57,6 +60,7 @@ export function hostOf(options: CompactOptions, message: Host["message"]): Host 
   const { logger, runtime } = options;
   return {
     summarize: options.summarize,
+    summarizeResult: options.summarizeResult,
     fetch: options.fetch,
     redact: options.redact,
     tokenCounter: options.tokenCounter,

@@ -10,7 +10,7 @@ type PlainMessage = { role: "user"; content: string } | { role: "assistant"; con
 /** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
 export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
 /** Presets; the default is `offload`. */
-export type Preset = "offload" | "layered" | "factor3";
+export type Preset = "offload" | "react" | "layered" | "factor3";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
@@ -49,7 +49,7 @@ export interface SummarizeContext {
   /** From 1. */
   attempt: number;
   /** What the summary is for: the history up to a boundary. */
-  purpose: "history";
+  purpose: "history" | "result" | "chunk" | "merge";
 }
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. */
@@ -110,6 +110,34 @@ export interface LayeredOptions {
   targetTokens?: number;
 }
 
+/** Every number of preset `react` (`S2.1` to `S2.7`), in characters. */
+export interface ReactOptions {
+  /** The first layer; default true. */
+  singleEnabled?: boolean;
+  /** A larger result is compressed before it is ever sent; default 50,000; `Infinity` switches the layer off. */
+  singleResultThreshold?: number;
+  /** Size of a chunk; default 50,000. */
+  chunkSize?: number;
+  /** Share that a chunk is compressed to; default 0.1. */
+  chunkRatio?: number;
+  /** Share that the joined chunks are compressed to when they are still too large; default 0.1. */
+  secondRatio?: number;
+  /** The second layer; default true. */
+  globalEnabled?: boolean;
+  /** Above this share of the limit all results of some size are compressed; default 0.8; 1 switches the layer off. */
+  globalCompressionThreshold?: number;
+  /** The limit; default 200,000. */
+  modelContextLimit?: number;
+  /** What the system prompt takes of it; default 5,000. */
+  systemPromptLength?: number;
+  /** What the instructions take of it; default 3,000. */
+  instructionLength?: number;
+  /** Only larger results are compressed by the second layer; default 5,000. */
+  resultCompressionMinSize?: number;
+  /** Share that they are compressed to; default 0.1. */
+  globalRatio?: number;
+}
+
 /** Every number of preset `factor3` (`S4.1`, `S4.2`). */
 export interface Factor3Options {
   /** Messages kept at the end; default 3. */
@@ -127,7 +155,7 @@ export interface ProviderOptions {
 }
 
 export interface Progress {
-  stage: "read" | "offload" | "summarise" | "validate" | "commit";
+  stage: "read" | "offload" | "compress" | "summarise" | "validate" | "commit";
   done: number;
   total: number;
   tokensBefore: number;
@@ -157,6 +185,8 @@ export interface CompactOptions {
   reserveTokens?: number;
   estimator?: Estimator;
   summarize?: Summarize;
+  /** A cheaper one for single tool results (`S2.8`); default `summarize`. */
+  summarizeResult?: Summarize;
   provider?: ProviderOptions;
   /** Used for `provider`; default the global one. */
   fetch?: typeof fetch;
@@ -165,6 +195,8 @@ export interface CompactOptions {
   fallback?: "extractive" | "none";
   /** Attempts in total; default 3. */
   retryCount?: number;
+  /** Calls of a model that may be under way at once; default 4. */
+  concurrency?: number;
   /** Of one attempt, in ms; default 120,000. */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -182,12 +214,13 @@ export interface CompactOptions {
   /** More guidance for the summary. */
   instructions?: string;
   offload?: OffloadOptions;
+  react?: ReactOptions;
   layered?: LayeredOptions;
   factor3?: Factor3Options;
 }
 
 export interface Edit {
-  rung: "admit" | "clear" | "offload" | "summarise";
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise";
   indices: number[];
   tokensFreed: number;
   detail?: string;

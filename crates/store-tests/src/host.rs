@@ -3,10 +3,13 @@
 
 use crate::store::Store;
 use context_compactor_core::session::batch::Batch;
-use context_compactor_core::step::{Effect, Event, Failure, Level, Machine, Notice, Progress, Whose};
+use context_compactor_core::step::{
+    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Whose,
+};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;
 use context_compactor_core::{Code, Result};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// How an effect goes wrong.
@@ -42,6 +45,10 @@ pub struct Seen {
     pub logs: Vec<(Level, String)>,
     /// Requests for a summary, with the number of the attempt.
     pub requests: Vec<(Rc<SummaryRequest>, u32)>,
+    /// What each of them was for.
+    pub purposes: Vec<Purpose>,
+    /// The most that was waited for at once.
+    pub at_once: usize,
     /// Requests to a provider.
     pub fetched: Vec<HttpRequest>,
     /// Waits, in ms.
@@ -138,12 +145,15 @@ impl Host {
     /// Runs an operation to its end; `None` when it crashed on the way.
     pub fn try_run<T>(&mut self, mut machine: Machine<T>) -> Option<Result<T>> {
         let mut step = machine.step(None);
+        let mut waiting = VecDeque::new();
         loop {
-            let asked = self.hear(step.effects);
+            waiting.extend(self.hear(step.effects));
+            self.seen.at_once = self.seen.at_once.max(waiting.len());
             if let Some(result) = step.done {
                 return Some(result);
             }
-            let (id, effect) = asked.expect("an operation that has not ended waits for something");
+            let (id, effect) =
+                waiting.pop_front().expect("an operation that has not ended waits for something");
             let how = self.due(&effect);
             let event = match how {
                 Some(How::CrashBefore) => return None,
@@ -162,16 +172,16 @@ impl Host {
     }
 
     /// Notes what is told; returns what is asked.
-    pub fn hear(&mut self, effects: Vec<(u32, Effect)>) -> Option<(u32, Effect)> {
-        let mut asked = None;
+    pub fn hear(&mut self, effects: Vec<(u32, Effect)>) -> Vec<(u32, Effect)> {
+        let mut asked = Vec::new();
         for (id, effect) in effects {
             match effect {
                 Effect::Notify(notice) => self.seen.notices.push(notice),
                 Effect::Progress(progress) => self.seen.progress.push(progress),
                 Effect::Log(level, line) => self.seen.logs.push((level, line)),
                 effect => {
-                    assert!(asked.is_none() && id != 0, "operations wait for one thing at a time");
-                    asked = Some((id, effect));
+                    assert!(id != 0, "only what is told has no number");
+                    asked.push((id, effect));
                 }
             }
         }
@@ -218,7 +228,8 @@ impl Host {
             _ => (self.meanwhile)(effect),
         }
         match effect {
-            Effect::Summarize { request, attempt, .. } => {
+            Effect::Summarize { request, attempt, purpose, .. } => {
+                self.seen.purposes.push(*purpose);
                 self.seen.requests.push((Rc::clone(request), *attempt));
                 (self.summarise)(request, *attempt)
             }

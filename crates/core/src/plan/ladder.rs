@@ -1,5 +1,6 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
+use super::compress;
 use super::cut;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
@@ -30,6 +31,8 @@ pub(crate) struct Climbed {
     pub(crate) edits: Vec<Edit>,
     /// The same as a plan, with what the calls of a model take.
     pub(crate) rungs: Vec<RungPlan>,
+    /// What compressing results cost.
+    pub(crate) spent: compress::Spent,
     /// What the summary rung did, when it was tried.
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
@@ -57,6 +60,21 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 } else if *rung == Rung::Offload {
                     done.idle.push("no tool result is left to offload".into());
                 }
+            }
+            Rung::Compress => {
+                let mut spent = compress::Spent::default();
+                let edits = compress::run(io, held, climb, &mut spent).await?;
+                if edits.is_empty() {
+                    done.idle.push("no tool result is left to compress".into());
+                }
+                for (nth, edit) in edits.into_iter().enumerate() {
+                    // What the calls take is told once.
+                    let calls = if nth == 0 { spent.calls as usize } else { 0 };
+                    done.rungs.push(RungPlan { llm_calls: calls, ..RungPlan::of(&edit) });
+                    done.edits.push(edit);
+                }
+                done.spent.calls += spent.calls;
+                done.spent.usage = spent.usage;
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
                 let proposal = cut::propose(&held.state())?;
@@ -91,7 +109,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
             Rung::Admit => admit::propose(&held.state())?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
-            Rung::Summarise => None,
+            Rung::Compress | Rung::Summarise => None,
         };
         let Some(moves) = proposed else { return Ok(None) };
         match replace::run(io, held, rung, moves, climb.trigger, climb.rehearse).await {

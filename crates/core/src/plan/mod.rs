@@ -1,6 +1,8 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod call;
+mod compress;
 mod cut;
 mod env;
 mod ladder;
@@ -16,7 +18,7 @@ pub use numbers::Threshold;
 pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
     COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
-    Preset, Rung, When,
+    Preset, REACT, ReactNumbers, Rung, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

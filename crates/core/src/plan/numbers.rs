@@ -1,6 +1,6 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
-use super::presets::{LayeredNumbers, Numbers, OffloadNumbers, Preset, When};
+use super::presets::{LayeredNumbers, Numbers, OffloadNumbers, Preset, ReactNumbers, When};
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::tokens::budget;
@@ -106,6 +106,7 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
             scan_ratio: offload.number("scanRatio", 0.0, 1.0)?.unwrap_or(base.offload.scan_ratio),
             min_chars: offload.integer("minChars", 1, MAX_TOKENS)?.unwrap_or(base.offload.min_chars),
         },
+        react: react(options, base.react, window)?,
         layered: LayeredNumbers {
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
@@ -118,5 +119,37 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
                 .integer("previewChars", 0, MAX_TOKENS)?
                 .unwrap_or(base.layered.preview_chars),
         },
+    })
+}
+
+fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<ReactNumbers> {
+    let group = options.child("react")?;
+    let count = |key: &str| group.integer(key, 1, MAX_TOKENS);
+    let ratio = |key: &str| group.number(key, 0.001, 1.0);
+    let on = |key: &str, base: bool| Ok(group.switch(key)?.unwrap_or(base));
+    // What is off may be said with numbers too (`S2.7`).
+    let endless = group.is_infinite("singleResultThreshold");
+    let threshold = if endless { None } else { count("singleResultThreshold")? };
+    let global = ratio("globalCompressionThreshold")?.unwrap_or(base.global_compression_threshold);
+    Ok(ReactNumbers {
+        single_enabled: on("singleEnabled", base.single_enabled)? && !endless,
+        single_result_threshold: threshold.unwrap_or(base.single_result_threshold),
+        chunk_size: count("chunkSize")?.unwrap_or(base.chunk_size),
+        chunk_ratio: ratio("chunkRatio")?.unwrap_or(base.chunk_ratio),
+        second_ratio: ratio("secondRatio")?.unwrap_or(base.second_ratio),
+        global_enabled: on("globalEnabled", base.global_enabled)? && global < 1.0,
+        global_compression_threshold: global,
+        model_context_limit: count("modelContextLimit")?
+            .unwrap_or_else(|| budget::scale(base.model_context_limit, window.tokens, 1_000)),
+        system_prompt_length: group
+            .integer("systemPromptLength", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.system_prompt_length, window.tokens, 0)),
+        instruction_length: group
+            .integer("instructionLength", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.instruction_length, window.tokens, 0)),
+        result_compression_min_size: group
+            .integer("resultCompressionMinSize", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.result_compression_min_size, window.tokens, 200)),
+        global_ratio: ratio("globalRatio")?.unwrap_or(base.global_ratio),
     })
 }

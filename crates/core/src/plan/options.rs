@@ -13,6 +13,8 @@ use serde_json_borrow::Value;
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
 const DEFAULT_OUTPUT: usize = 16_384;
+/// Calls of a model at once by default (`S2.12`).
+const DEFAULT_CONCURRENCY: usize = 4;
 /// How long one attempt at a summary may take by default.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
@@ -75,6 +77,10 @@ pub struct Settings {
     pub fallback: Fallback,
     /// What stays at the end.
     pub keep: Keep,
+    /// The app's `summarizeResult` shortens single results (`S2.8`).
+    pub app_shortens: bool,
+    /// Calls of a model that may be under way at once (`S2.12`).
+    pub concurrency: usize,
     /// Of one attempt, in ms.
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
@@ -82,6 +88,14 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The endpoint that writes summaries, when one does.
+    pub(crate) fn provider(&self) -> Option<&Provider> {
+        match &self.summariser {
+            Summariser::Provider(provider) => Some(provider),
+            _ => None,
+        }
+    }
+
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
     /// `hasTokenCounter`, `hasPinned`, `hasRedact`.
     ///
@@ -132,6 +146,8 @@ impl Settings {
             summariser,
             fallback,
             keep: keep(&options, numbers.preserve_count)?,
+            app_shortens: options.flag("hasSummarizeResult")?,
+            concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
             timeout_ms: options
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),

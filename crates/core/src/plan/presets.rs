@@ -12,6 +12,8 @@ pub enum Rung {
     Clear,
     /// Results out, references in (`S1.1`).
     Offload,
+    /// Results shortened one by one by a model (`S2.1`, `S2.4`).
+    Compress,
     /// History to a summary (`S1.5` to `S1.9`, `S3.4`, `S4.2`).
     Summarise,
 }
@@ -23,6 +25,7 @@ impl Rung {
             Rung::Admit => "admit",
             Rung::Clear => "clear",
             Rung::Offload => "offload",
+            Rung::Compress => "compress",
             Rung::Summarise => "summarise",
         }
     }
@@ -97,6 +100,8 @@ pub struct Numbers {
     pub retry_wait_ms: u64,
     /// Offloading (`S1.1`).
     pub offload: OffloadNumbers,
+    /// Compressing results (`S2`).
+    pub react: ReactNumbers,
     /// Clearing and large outputs (`S3.1`, `S3.8`).
     pub layered: LayeredNumbers,
 }
@@ -108,6 +113,35 @@ pub struct OffloadNumbers {
     pub scan_ratio: f64,
     /// Only results longer than this many characters.
     pub min_chars: usize,
+}
+
+/// The numbers of compressing results, in characters unless the name says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReactNumbers {
+    /// The first layer is on.
+    pub single_enabled: bool,
+    /// A larger result is compressed before it is ever sent (`S2.1`).
+    pub single_result_threshold: usize,
+    /// In chunks of this size.
+    pub chunk_size: usize,
+    /// To this share, each on its own.
+    pub chunk_ratio: f64,
+    /// And to this share once more when the joined chunks are still too large (`S2.2`).
+    pub second_ratio: f64,
+    /// The second layer is on.
+    pub global_enabled: bool,
+    /// Above this share of the limit every result of some size is compressed (`S2.4`).
+    pub global_compression_threshold: f64,
+    /// The limit.
+    pub model_context_limit: usize,
+    /// What the system prompt takes of it.
+    pub system_prompt_length: usize,
+    /// What the instructions take of it.
+    pub instruction_length: usize,
+    /// Only results larger than this.
+    pub result_compression_min_size: usize,
+    /// To this share.
+    pub global_ratio: f64,
 }
 
 /// The numbers of the layers that need no model.
@@ -127,7 +161,7 @@ pub struct LayeredNumbers {
 pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
 
 /// Every preset.
-pub static PRESETS: [&Preset; 3] = [&OFFLOAD, &LAYERED, &FACTOR3];
+pub static PRESETS: [&Preset; 4] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3];
 
 const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
@@ -136,6 +170,19 @@ pub static OFFLOAD: Preset = Preset {
     name: "offload",
     rungs: &[Rung::Offload, Rung::Summarise],
     when: When::Tokens(150_000),
+    fallback: Fallback::None,
+    prompt: &summary::OFFLOAD,
+    summary_marker: "[Compressed History]\n\n",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: NUMBERS,
+};
+
+/// Two layers over a trajectory (`S2`): results are shortened, nothing is ever removed.
+pub static REACT: Preset = Preset {
+    name: "react",
+    rungs: &[Rung::Compress],
+    when: When::Fraction(0.8),
     fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
@@ -180,6 +227,20 @@ const NUMBERS: Numbers = Numbers {
     retry_count: 3,
     retry_wait_ms: 1_000,
     offload: OffloadNumbers { scan_ratio: 0.5, min_chars: 50 },
+    react: ReactNumbers {
+        single_enabled: true,
+        single_result_threshold: 50_000,
+        chunk_size: 50_000,
+        chunk_ratio: 0.1,
+        second_ratio: 0.1,
+        global_enabled: true,
+        global_compression_threshold: 0.8,
+        model_context_limit: 200_000,
+        system_prompt_length: 5_000,
+        instruction_length: 3_000,
+        result_compression_min_size: 5_000,
+        global_ratio: 0.1,
+    },
     layered: LayeredNumbers {
         keep_recent: 3,
         clear_min_tokens: 1_000,

@@ -1,5 +1,6 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
+use super::call::call;
 use super::cut::Proposal;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
@@ -7,10 +8,10 @@ use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, logged, measure, offloads};
-use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
-use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
-use crate::wire::{self, Author, provider};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, logged, measure, offloads};
+use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
+use crate::summary::{self, PROMPT_VERSION, PromptOptions};
+use crate::wire::{self, Author};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -94,24 +95,7 @@ pub(crate) async fn run(
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
-    let tokens = held.tokens();
-    let mut result = CompactionResult {
-        success: true,
-        error: None,
-        trigger,
-        previous_tokens: tokens,
-        current_tokens: tokens,
-        freed_tokens: 0,
-        preserved_count: held.context().items().len().saturating_sub(held.context().head()),
-        deleted_files: Vec::new(),
-        summary: None,
-        applied_edits: Vec::new(),
-        ledger: Vec::new(),
-        usage: None,
-        llm_calls: 0,
-        duration_ms: 0,
-        reason: None,
-    };
+    let mut result = CompactionResult::begin(held, trigger);
     match proposal {
         Err(reason) => result.reason = Some(reason),
         Ok(proposal) => {
@@ -141,11 +125,7 @@ pub(crate) async fn run(
             result.llm_calls = spent.calls;
         }
     }
-    result.current_tokens = held.tokens();
-    // Messages that were appended meanwhile count on both sides.
-    result.previous_tokens = result.current_tokens.saturating_add(result.freed_tokens);
-    result.ledger = ledger(held.context().items());
-    result.duration_ms = io.now().await?.saturating_sub(started);
+    let result = result.end(io, held, started).await?;
     if result.summary.is_some() {
         io.tell(Effect::Notify(Notice::Compact {
             previous_tokens: result.previous_tokens,
@@ -312,7 +292,7 @@ async fn ask(
         let request = Rc::new(request);
         spent.calls += 1;
         held.release();
-        let answer = call(io, &settings, &request, attempt).await;
+        let answer = call(io, &settings, &request, attempt, Purpose::History).await;
         held.acquire()?;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
         match answer {
@@ -355,67 +335,6 @@ async fn ask(
         }
     }
     Err(last)
-}
-
-/// An attempt that failed.
-struct Attempt {
-    error: Error,
-    aborted: bool,
-    overflow: bool,
-    retryable: bool,
-    retry_after_ms: Option<u64>,
-}
-
-impl Attempt {
-    fn thrown(failure: Failure) -> Self {
-        let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
-        let overflow = failure.overflow
-            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
-        let error =
-            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
-        Attempt {
-            aborted: code == Some(Code::Aborted),
-            overflow,
-            retryable: true,
-            retry_after_ms: None,
-            error,
-        }
-    }
-}
-
-/// One call of the summariser.
-async fn call(
-    io: &Io,
-    settings: &Settings,
-    request: &Rc<SummaryRequest>,
-    attempt: u32,
-) -> Result<(String, Option<Usage>), Attempt> {
-    let Summariser::Provider(provider) = &settings.summariser else {
-        return io
-            .summarize(Rc::clone(request), attempt, Purpose::History, settings.timeout_ms)
-            .await
-            .map_err(Attempt::thrown);
-    };
-    let prompt = provider::Prompt {
-        system: request.system.clone(),
-        messages: request.messages.iter().map(|message| message.content.clone()).collect(),
-        max_tokens: request.max_tokens,
-    };
-    let http = provider::request(provider, &prompt);
-    let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
-    let now = io.now().await.unwrap_or(0);
-    let (status, headers, body) = answer;
-    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    match provider::response(provider, status, header, &body, now) {
-        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
-        Err(failure) => Err(Attempt {
-            error: Error::new(Code::SummaryFailed, failure.message),
-            aborted: false,
-            overflow: failure.overflow,
-            retryable: failure.retryable || failure.overflow,
-            retry_after_ms: failure.retry_after_ms,
-        }),
-    }
 }
 
 /// The message that holds the summary, and what must stand behind it. They must be smaller than what they replace, by

@@ -91,11 +91,18 @@ pub enum How {
     Preview,
     /// A mark that it was there (`S3.1`).
     Cleared,
+    /// What a model made of it (`S2.1`, `S2.4`).
+    Compressed,
 }
 
 impl How {
     fn is_reference(&self) -> bool {
         *self == How::Reference
+    }
+
+    /// True when the reference itself stands in the context.
+    pub(crate) fn refers(self) -> bool {
+        matches!(self, How::Reference | How::Preview)
     }
 }
 
@@ -203,7 +210,7 @@ impl Totals {
         *category = by(*category, tokens);
         self.tokens = by(self.tokens, tokens);
         self.calls = by(self.calls, item.size.calls);
-        let references = item.origin.offloads().iter().filter(|offload| offload.how != How::Cleared);
+        let references = item.origin.offloads().iter().filter(|offload| offload.how.refers());
         self.offloads = by(self.offloads, references.count());
     }
 }

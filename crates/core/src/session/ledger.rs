@@ -49,6 +49,7 @@ pub enum Fate {
 }
 
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
+const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
@@ -69,10 +70,14 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
             Origin::Edited { place, offloads, reasoning_removed } => {
-                let refers = offloads.iter().any(|offload| offload.how != How::Cleared);
+                let refers = offloads.iter().any(|offload| offload.how.refers());
                 let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
-                let cleared = (!refers && !offloads.is_empty()).then_some(CLEARED);
-                let reasons = [cleared, reasoning_removed.then_some(REASONING_REMOVED)];
+                let did = offloads.iter().find_map(|offload| match offload.how {
+                    How::Reference | How::Preview => None,
+                    How::Cleared => Some(CLEARED),
+                    How::Compressed => Some(COMPRESSED),
+                });
+                let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
                 entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });

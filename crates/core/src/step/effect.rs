@@ -113,6 +113,12 @@ pub struct Scan {
 pub enum Purpose {
     /// The history up to a boundary.
     History,
+    /// A tool result (`S2.4`).
+    Result,
+    /// A part of a tool result (`S2.1`).
+    Chunk,
+    /// The shortened parts of a tool result, together (`S2.2`).
+    Merge,
 }
 
 /// Severity of a log line.
@@ -153,6 +159,8 @@ pub enum Stage {
     Read,
     /// Moving results to the store.
     Offload,
+    /// Making tool results shorter.
+    Compress,
     /// Waiting for a summary.
     Summarise,
     /// Checking the new context.

@@ -5,7 +5,10 @@
 //! (the JS driver, a test, a simulator), which answers with an [`Event`]. The machine has no executor, no waker and
 //! no clock; the same events give the same effects. Dropping a machine at any await is a crash at that point.
 
+mod all;
 mod effect;
+
+pub(crate) use all::{Work, all};
 
 pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Usage, Whose};
 

@@ -14,6 +14,7 @@ mod facts;
 mod prompt;
 mod quote;
 mod render;
+pub(crate) mod result;
 mod scan;
 mod sentence;
 mod text;
