@@ -237,3 +237,31 @@ fn a_manual_compaction_compresses_at_once_and_reports() {
     assert!(result.success && result.freed_tokens > 1_000 && result.llm_calls == 1);
     assert_eq!(result.applied_edits[0].rung, "compress");
 }
+
+#[test]
+fn s2_9_stats_and_the_trajectory_have_the_documents_shape() {
+    for format in FORMATS {
+        let mut desk = react(json!({}));
+        tool(&mut desk, format, "a", &"x".repeat(2_000));
+        let stats = desk.session.stats().unwrap();
+        let size = 8_000 + 2_000 + "look".len() + "I see.".len() + r#"{"path":"src/lib.rs"}"#.len();
+        let expected = json!({
+            "total_size": size, "model_limit": 200_000, "usage_percent": 5.0, "turns_count": 1,
+            "compression_threshold": 160_000, "needs_compression": false });
+        assert_eq!(serde_json::to_value(&stats).unwrap(), expected, "{format:?}");
+        let trajectory = serde_json::to_value(desk.session.trajectory().unwrap()).unwrap();
+        let action = json!({ "tool": "read_file", "arguments": { "path": "src/lib.rs" } });
+        let turn = json!({ "thought": "", "action": action, "result": "x".repeat(2_000) });
+        assert_eq!(trajectory["execution"], json!({ "final_response": "I see.", "tool_calls": [turn] }));
+        assert_eq!(trajectory["context_compression"], json!({ "enabled": true, "stats": expected }));
+        assert!(trajectory["reasoning_trace"].is_array() && trajectory["metadata"].is_object());
+    }
+    // The document's figures: 145,000 of 200,000.
+    let mut desk = react(json!({}));
+    desk.append(&[user(&"x".repeat(137_000))]);
+    let stats = desk.session.stats().unwrap();
+    assert_eq!(
+        (stats.usage_percent, stats.compression_threshold, stats.needs_compression),
+        (72.5, 160_000, false)
+    );
+}

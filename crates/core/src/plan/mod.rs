@@ -12,6 +12,7 @@ mod presets;
 mod reader;
 mod result;
 mod summarise;
+mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
@@ -21,5 +22,9 @@ pub use presets::{
     Preset, REACT, ReactNumbers, Rung, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
+
+pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
+
+pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use ladder::{Climb, climb, plan};

@@ -11,7 +11,7 @@ use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads, sound};
 use crate::error::{Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
+use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -278,6 +278,16 @@ impl Session {
     /// Looks at the state for [`super::audit`].
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
         self.slot.look(look)
+    }
+
+    /// How full the context is, in characters (`S2.9`).
+    pub fn stats(&self) -> Result<ReactStats> {
+        self.slot.look(plan::stats)?
+    }
+
+    /// The context as a trajectory of thoughts, actions and results (`S2.9`).
+    pub fn trajectory(&self) -> Result<Trajectory> {
+        self.slot.look(plan::trajectory)?
     }
 
     /// The fate of every message, with what the last `prepare` did not send.
