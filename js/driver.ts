@@ -13,6 +13,7 @@ export interface Host {
   store?: Store;
   summarize?: Summarize | undefined;
   summarizeResult?: Summarize | undefined;
+  readFile?: ((path: string) => Promise<string>) | undefined;
   fetch?: typeof fetch | undefined;
   redact?: ((text: string) => string) | undefined;
   tokenCounter?: ((messages: Message[]) => number) | undefined;
@@ -28,6 +29,9 @@ export interface Host {
   /** Lets other calls on the session run while `work` takes its time. */
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
+
+/** How long a file is waited for, in ms. */
+const READ_FILE_MS = 10_000;
 
 export type Notice = { event: "offload" | "compact" | "warning" } & Record<string, unknown>;
 
@@ -50,6 +54,7 @@ type Effect = { id: number; parks?: true } & (
   | Counted
   | (Omit<Counted, "type"> & { type: "pin"; index: number })
   | { type: "redact"; text: string }
+  | { type: "readFile"; path: string }
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
   | { type: "notify"; notice: Notice }
@@ -295,6 +300,11 @@ async function awaited(effect: Effect, host: Host): Promise<Answer> {
       const usage = (summary as { usage?: unknown }).usage;
       const given = typeof usage === "object" && usage !== null ? (usage as Usage) : undefined;
       return { type: "summary", text, usage: given };
+    }
+    case "readFile": {
+      const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
+      if (typeof text !== "string") throw new TypeError("readFile must resolve to a text");
+      return { type: "text", value: text };
     }
     case "fetch":
       return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));

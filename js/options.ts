@@ -29,7 +29,7 @@ const VALUES = [
 ] as const;
 
 /** Options that are functions. */
-const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "redact", "onProgress", "logger"] as const;
+const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
 
 /** Names of the options of a session. They plan and compact too, as their type says. */
 const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
@@ -48,6 +48,7 @@ export function engineOptions(options: CompactOptions): object {
     hasSummarize: options.summarize !== undefined,
     hasSummarizeResult: options.summarizeResult !== undefined,
     hasTokenCounter: options.tokenCounter !== undefined,
+    hasReadFile: options.readFile !== undefined,
     hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
   };
@@ -65,6 +66,7 @@ export function hostOf(options: CompactOptions, message: Host["message"]): Host 
     redact: options.redact,
     tokenCounter: options.tokenCounter,
     pinned: options.pinned,
+    readFile: options.readFile,
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),
     id: runtime ? () => runtime.id() : () => crypto.randomUUID(),

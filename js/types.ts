@@ -104,6 +104,14 @@ export interface LayeredOptions {
   largeOutputTokens?: number;
   /** Characters of such a preview; default 2,000. */
   previewChars?: number;
+  /** Tools that read a file, whatever the letter case; default read_file (`S3.6`). */
+  readTools?: string[];
+  /** Files that were read last and are put back behind a summary; default 5. */
+  maxRestoreFiles?: number;
+  /** Tokens of one of them, cut at the end; default 5,000. */
+  maxRestoreTokensPerFile?: number;
+  /** Tokens of all of them; default 50,000. */
+  maxRestoreTokensTotal?: number;
   /** Messages kept at the end; default 5. */
   preserveCount?: number;
   /** Target length of a summary in tokens; default 8,000. */
@@ -205,6 +213,9 @@ export interface CompactOptions {
   /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
    *  summarised is quoted in full, fenced, behind the summary. */
   pinned?: (message: Message, index: number) => boolean;
+  /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
+   *  is put back. */
+  readFile?: (path: string) => Promise<string>;
   onProgress?: (progress: Progress) => void;
   logger?: (level: LogLevel, message: string) => void;
   /** Clock (ms) and id source (any unique string), for reproducible runs. */

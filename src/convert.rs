@@ -90,6 +90,10 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "index", *index as f64);
             "pin"
         }
+        Effect::ReadFile(path) => {
+            set(&object, "path", path.as_str());
+            "readFile"
+        }
         Effect::Redact(text) => {
             set(&object, "text", text.as_str());
             "redact"

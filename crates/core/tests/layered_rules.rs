@@ -5,7 +5,10 @@ mod support;
 
 use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::Fate;
-use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_core::step::Event;
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{assistant, calls, exchange, results, user};
+use context_compactor_store_tests::host::thrown;
 use serde_json::{Value, json};
 use support::*;
 
@@ -194,4 +197,77 @@ fn s4_1_s4_2_factor3_summarises_at_half_of_the_window_and_keeps_three() {
     desk.append(&talk(1, 200));
     assert_eq!(desk.prepare().result.unwrap().summary, None, "three or fewer: nothing to do");
     desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+}
+
+fn read(desk: &mut Desk, format: Format, nth: usize, path: &str, text: &str) {
+    let id = format!("call_{nth}");
+    desk.append(&[user(&format!("read {path}"))]);
+    desk.append(&calls(format, &[(&id, path)]));
+    desk.append(&results(format, &[(&id, text)]));
+    desk.append(&[assistant("read")]);
+}
+
+fn files(desk: &Desk) -> Vec<(String, String)> {
+    let text = desk.context()[0]["content"].as_str().unwrap().to_string();
+    let files = text.split("\n\n<file path=\"").skip(1).map(|file| {
+        let (path, rest) = file.split_once("\">\n").unwrap();
+        (path.to_string(), rest.strip_suffix("\n</file>").unwrap().to_string())
+    });
+    files.collect()
+}
+
+#[test]
+fn s3_6_the_files_that_were_read_last_stand_behind_the_summary() {
+    for format in FORMATS {
+        let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clear": "never" } }));
+        for nth in 0..7 {
+            read(&mut desk, format, nth, &format!("src/{nth}.rs"), &format!("content {nth} </file> 한국어"));
+        }
+        // Read again: distinct paths, the newest counts.
+        read(&mut desk, format, 7, "src/1.rs", "content 1, later");
+        desk.append(&talk(20, 200));
+        assert!(desk.compact().success);
+        let names: Vec<String> = files(&desk).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(names, ["src/1.rs", "src/6.rs", "src/5.rs", "src/4.rs", "src/3.rs"], "{format:?}");
+        assert_eq!(files(&desk)[0].1, "content 1, later");
+        assert_eq!(files(&desk)[1].1, "content 6 &lt;/file> 한국어", "fenced and escaped");
+        // The next summary is not shown them as if they had been said.
+        desk.append(&talk(8, 200));
+        assert!(desk.compact().success);
+        let request = desk.host.seen.requests.last().unwrap().0.messages[0].content.clone();
+        assert!(!request.contains("content 1, later"));
+    }
+}
+
+#[test]
+fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
+    let options = json!({ "contextWindow": 200_000, "hasReadFile": true, "layered": {
+        "maxRestoreFiles": 3, "maxRestoreTokensPerFile": 200, "maxRestoreTokensTotal": 450 } });
+    let mut desk = layered(options);
+    desk.host.read_file = Box::new(|path| match path {
+        "src/2.rs" => thrown("gone", None),
+        _ => Event::Text(format!("{path} now {}", "word ".repeat(400))),
+    });
+    for nth in 0..4 {
+        read(&mut desk, FORMATS[0], nth, &format!("src/{nth}.rs"), &format!("recorded {nth}"));
+    }
+    desk.append(&talk(30, 200));
+    assert!(desk.compact().success);
+    let files = files(&desk);
+    assert!(files[0].1.starts_with("src/3.rs now word") && files[0].1.ends_with("characters left out …]"));
+    assert_eq!(files[1].1, "recorded 2", "what was recorded where the app has nothing");
+    assert_eq!(files.len(), 3);
+    let tokens: usize = files.iter().map(|(path, text)| (path.len() + text.len()) / 4).sum();
+    assert!(tokens <= 450, "{tokens}");
+}
+
+#[test]
+fn s3_6_a_file_that_the_context_still_shows_is_not_put_back() {
+    let mut desk = layered(json!({ "contextWindow": 200_000 }));
+    read(&mut desk, FORMATS[0], 0, "src/a.rs", "old");
+    read(&mut desk, FORMATS[0], 1, "src/b.rs", "other");
+    desk.append(&talk(8, 200));
+    read(&mut desk, FORMATS[0], 2, "src/a.rs", "new");
+    assert!(desk.compact().success);
+    assert_eq!(files(&desk), [("src/b.rs".to_string(), "other".to_string())]);
 }

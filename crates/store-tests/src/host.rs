@@ -78,6 +78,8 @@ pub struct Host {
     pub count: Count,
     /// Says which messages are pinned, by their index, when the engine asks.
     pub pinned: Box<dyn Fn(usize) -> bool>,
+    /// Reads a file of the app.
+    pub read_file: Box<dyn FnMut(&str) -> Event>,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
@@ -118,6 +120,7 @@ impl Host {
             fetch: Box::new(no_fetch),
             count: Box::new(|_, _| thrown("no counter", None)),
             pinned: Box::new(|_| false),
+            read_file: Box::new(|_| thrown("no such file", None)),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
             meanwhile: Box::new(|_| {}),
@@ -224,6 +227,7 @@ impl Host {
             }
             Effect::Count { whose, body } => return (self.count)(*whose, body),
             Effect::Pin { index, .. } => return Event::Number(f64::from((self.pinned)(*index))),
+            Effect::ReadFile(path) => return (self.read_file)(path),
             Effect::Redact(text) => return (self.redact)(text.clone()),
             _ => (self.meanwhile)(effect),
         }

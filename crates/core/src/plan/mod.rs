@@ -5,6 +5,7 @@ mod call;
 mod compress;
 mod cut;
 mod env;
+mod files;
 mod ladder;
 mod numbers;
 mod options;
@@ -19,7 +20,7 @@ pub use numbers::Threshold;
 pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
     COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
-    Preset, REACT, ReactNumbers, Rung, When,
+    Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

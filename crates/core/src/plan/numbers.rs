@@ -1,6 +1,6 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
-use super::presets::{LayeredNumbers, Numbers, OffloadNumbers, Preset, ReactNumbers, When};
+use super::presets::{LayeredNumbers, Numbers, OffloadNumbers, Preset, ReactNumbers, RestoreNumbers, When};
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::tokens::budget;
@@ -107,6 +107,7 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
             min_chars: offload.integer("minChars", 1, MAX_TOKENS)?.unwrap_or(base.offload.min_chars),
         },
         react: react(options, base.react, window)?,
+        restore: restore(options, base.restore, window)?,
         layered: LayeredNumbers {
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
@@ -120,6 +121,26 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
                 .unwrap_or(base.layered.preview_chars),
         },
     })
+}
+
+/// Restoring is on when the preset has it, or when an option names one of its numbers.
+fn restore(
+    options: &Reader<'_>,
+    base: Option<RestoreNumbers>,
+    window: Window,
+) -> Result<Option<RestoreNumbers>> {
+    let group = options.child("layered")?;
+    let files = group.integer("maxRestoreFiles", 0, 1_000)?;
+    let per_file = group.integer("maxRestoreTokensPerFile", 1, MAX_TOKENS)?;
+    let total = group.integer("maxRestoreTokensTotal", 1, MAX_TOKENS)?;
+    let given = files.is_some() || per_file.is_some() || total.is_some();
+    let Some(base) = base.or(given.then_some(RestoreNumbers::DEFAULT)) else { return Ok(None) };
+    let scaled = |literal: usize| budget::scale(literal, window.tokens, 100);
+    Ok(Some(RestoreNumbers {
+        max_files: files.unwrap_or(base.max_files),
+        max_tokens_per_file: per_file.unwrap_or_else(|| scaled(base.max_tokens_per_file)),
+        max_tokens_total: total.unwrap_or_else(|| scaled(base.max_tokens_total)),
+    }))
 }
 
 fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<ReactNumbers> {

@@ -1,7 +1,7 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
 use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, threshold};
-use super::presets::{COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
+use super::presets::{COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, READ_TOOLS, Rung};
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::tokens::Estimator;
@@ -55,6 +55,10 @@ pub struct Settings {
     pub numbers: Numbers,
     /// Tools whose old results are cleared (`S3.1`), in lower case.
     pub compactable_tools: Vec<String>,
+    /// Tools that read a file (`S3.6`), in lower case.
+    pub read_tools: Vec<String>,
+    /// The app's `readFile` has the content of files.
+    pub app_reads_files: bool,
     /// The messages' format, when the app says it.
     pub format: Option<Format>,
     /// The estimator.
@@ -97,7 +101,7 @@ impl Settings {
     }
 
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
-    /// `hasTokenCounter`, `hasPinned`, `hasRedact`.
+    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
@@ -128,10 +132,9 @@ impl Settings {
             rungs: rungs(&options, preset)?,
             threshold: threshold(&options, preset.when, size)?,
             numbers,
-            compactable_tools: match options.child("layered")?.names("compactableTools")? {
-                Some(tools) => tools.iter().map(|tool| tool.to_lowercase()).collect(),
-                None => COMPACTABLE_TOOLS.map(str::to_string).to_vec(),
-            },
+            compactable_tools: tools(&options, "compactableTools", &COMPACTABLE_TOOLS)?,
+            read_tools: tools(&options, "readTools", &READ_TOOLS)?,
+            app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
@@ -154,6 +157,12 @@ impl Settings {
             instructions: options.text("instructions")?.map(str::to_string),
         })
     }
+}
+
+/// Names of tools, in lower case.
+fn tools(options: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
+    let given = options.child("layered")?.names(key)?;
+    Ok(given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect())
 }
 
 /// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.

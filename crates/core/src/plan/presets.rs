@@ -102,6 +102,8 @@ pub struct Numbers {
     pub offload: OffloadNumbers,
     /// Compressing results (`S2`).
     pub react: ReactNumbers,
+    /// Files that are put back behind a summary, when they are.
+    pub restore: Option<RestoreNumbers>,
     /// Clearing and large outputs (`S3.1`, `S3.8`).
     pub layered: LayeredNumbers,
 }
@@ -113,6 +115,17 @@ pub struct OffloadNumbers {
     pub scan_ratio: f64,
     /// Only results longer than this many characters.
     pub min_chars: usize,
+}
+
+/// The numbers of putting files back (`S3.6`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RestoreNumbers {
+    /// Files.
+    pub max_files: usize,
+    /// Tokens of one.
+    pub max_tokens_per_file: usize,
+    /// Tokens of all.
+    pub max_tokens_total: usize,
 }
 
 /// The numbers of compressing results, in characters unless the name says otherwise.
@@ -160,6 +173,9 @@ pub struct LayeredNumbers {
 /// Tools whose old results are cleared by default (`S3.1`).
 pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
 
+/// Tools that read a file, by default (`S3.6`).
+pub const READ_TOOLS: [&str; 1] = ["read_file"];
+
 /// Every preset.
 pub static PRESETS: [&Preset; 4] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3];
 
@@ -201,7 +217,12 @@ pub static LAYERED: Preset = Preset {
     summary_marker: "[Conversation compressed]\n",
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
-    numbers: Numbers { min_savings: 20_000, compact_cooldown_steps: 0, ..NUMBERS },
+    numbers: Numbers {
+        min_savings: 20_000,
+        compact_cooldown_steps: 0,
+        restore: Some(RestoreNumbers::DEFAULT),
+        ..NUMBERS
+    },
 };
 
 /// Summarise early, protect what matters (`S4`).
@@ -241,6 +262,7 @@ const NUMBERS: Numbers = Numbers {
         result_compression_min_size: 5_000,
         global_ratio: 0.1,
     },
+    restore: None,
     layered: LayeredNumbers {
         keep_recent: 3,
         clear_min_tokens: 1_000,

@@ -2,6 +2,7 @@
 
 use super::call::call;
 use super::cut::Proposal;
+use super::files;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
@@ -159,11 +160,12 @@ async fn write(
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
+    let files = files::restored(io, held, proposal, &messages).await?;
     let mut failed = None;
     if settings.summariser != Summariser::Extractive {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, instructions, spent).await {
+        match ask(io, held, &messages, proposal, &files, instructions, spent).await {
             Ok((text, items)) => {
                 let model = match &settings.summariser {
                     Summariser::Provider(provider) => Some(provider.model.clone()),
@@ -188,7 +190,7 @@ async fn write(
     let target = settings.numbers.target_tokens.min(replaced / 2);
     let text = summary::extractive(&messages, target, settings.estimator);
     let text = redact(io, &settings, text).await?;
-    let items = candidate(io, held, proposal, &text).await?;
+    let items = candidate(io, held, proposal, &text, &files).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
     if let Some(reason) = &reason {
         io.log(Level::Warn, reason.clone());
@@ -207,10 +209,10 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     let sid = held.state().sid.clone();
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
-        if let Origin::Summary { checkpoint, prose, quotes, .. } = &item.origin
-            && !quotes.is_empty()
+        if let Origin::Summary { checkpoint, prose, .. } = &item.origin
+            && *prose > 0
         {
-            // The new summary quotes those messages itself.
+            // The new summary quotes those messages itself, and puts files back.
             let value = wire::parse(0, &item.body)?;
             let text = held.format().wire().read(0, &value)?.text();
             let text = text.get(..*prose).unwrap_or(&text);
@@ -247,6 +249,7 @@ async fn ask(
     held: &mut Held,
     messages: &[Message<'_>],
     proposal: &Proposal,
+    files: &str,
     instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<(String, Vec<Item>)> {
@@ -301,7 +304,7 @@ async fn ask(
                     *spent.usage.get_or_insert_default() += usage;
                 }
                 let reason = match summary::check(&text, &request, most, settings.estimator) {
-                    Ok(text) => match candidate(io, held, proposal, &text).await {
+                    Ok(text) => match candidate(io, held, proposal, &text, files).await {
                         Ok(items) => return Ok((text, items)),
                         Err(error) if error.code == Code::SummaryRejected => error.message,
                         Err(error) => return Err(error),
@@ -339,7 +342,7 @@ async fn ask(
 
 /// The message that holds the summary, and what must stand behind it. They must be smaller than what they replace, by
 /// the counter that decides (`S5.16`).
-async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Vec<Item>> {
+async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str, files: &str) -> Result<Vec<Item>> {
     let settings = held.settings();
     let marked = format!("{}{text}", settings.preset.summary_marker);
     let checkpoint = {
@@ -349,7 +352,7 @@ async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Res
     };
     let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
     let prose = marked.len();
-    let marked = marked + &quotes(io, held, proposal).await?;
+    let marked = marked + &quotes(io, held, proposal).await? + files;
     let summary = Origin::Summary {
         checkpoint: Rc::clone(&checkpoint),
         covers: proposal.covers(),

@@ -53,6 +53,8 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
+    /// The app's own content of a file (`S3.6`): [`Event::Text`] or [`Event::Failed`].
+    ReadFile(String),
     /// Send a request to a provider: [`Event::Response`] or [`Event::Failed`].
     Fetch {
         /// The request.

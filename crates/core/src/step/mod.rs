@@ -125,6 +125,14 @@ impl Io {
         }
     }
 
+    /// The app's own content of a file.
+    pub async fn read_file(&self, path: String) -> Result<String, Failure> {
+        match self.ask(Effect::ReadFile(path)).await {
+            Event::Text(text) => Ok(text),
+            other => Err(failure("readFile", other)),
+        }
+    }
+
     /// A request to a provider.
     pub async fn fetch(
         &self,

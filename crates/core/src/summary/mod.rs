@@ -22,7 +22,7 @@ mod text;
 pub use check::{Rejection, check};
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
-pub(crate) use quote::quotes;
+pub(crate) use quote::{quoted_file, quotes};
 
 pub use prompt::{
     FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest,

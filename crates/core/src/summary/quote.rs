@@ -42,3 +42,10 @@ fn quote(out: &mut String, index: usize, message: &Message<'_>) {
     }
     out.push_str("</message>");
 }
+
+/// A file that was read, cut by `left_out` characters at its end.
+pub(crate) fn quoted_file(path: &str, text: &str, left_out: usize) -> String {
+    let cut =
+        if left_out > 0 { format!("\n[… {left_out} characters left out …]") } else { String::new() };
+    format!("<file path=\"{}\">\n{}{cut}\n</file>", attribute(path), escape(text))
+}

@@ -35,8 +35,16 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The names of our tags.
-pub(super) const TAGS: [&str; 7] =
-    ["conversation", "message", "tool_call", "tool_result", "reasoning", "omitted", "previous_summary"];
+pub(super) const TAGS: [&str; 8] = [
+    "conversation",
+    "message",
+    "tool_call",
+    "tool_result",
+    "reasoning",
+    "omitted",
+    "previous_summary",
+    "file",
+];
 
 /// From this many characters on, a run of base64 characters is taken for encoded bytes.
 const BASE64_RUN: usize = 512;
