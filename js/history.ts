@@ -13,7 +13,7 @@ import type {
   Format,
   Keep,
   Message,
-  NewMessage,
+  NewMessageAmong,
   Plan,
   Preset,
   Problem,
@@ -132,7 +132,7 @@ export function validateHistory(
 export function repairHistory<M extends Message>(
   messages: readonly M[],
   options: { format?: Format } = {},
-): { messages: (M | NewMessage)[]; changes: Problem[] } {
+): { messages: (M | NewMessageAmong<M>)[]; changes: Problem[] } {
   const { bytes, ends } = packed(messages);
   checkOptions(options, ["format"]);
   const given = plainOptions(options);
@@ -141,7 +141,7 @@ export function repairHistory<M extends Message>(
     changes: Problem[];
   };
   const parts = repaired.parts.map((part) =>
-    "keep" in part ? (messages[part.keep] as M) : (decode(part.body) as NewMessage),
+    "keep" in part ? (messages[part.keep] as M) : (decode(part.body) as NewMessageAmong<M>),
   );
   return { messages: parts, changes: repaired.changes };
 }
@@ -159,7 +159,7 @@ export function optionsFromEnv(environment: Record<string, unknown>): CompactOpt
 export async function compact<M extends Message>(
   messages: readonly M[],
   options: CompactOptions = {},
-): Promise<CompactionResult<M | NewMessage>> {
+): Promise<CompactionResult<M | NewMessageAmong<M>>> {
   const { bytes, ends } = packed(messages);
   const given = engineOptions(options);
   checkAborted(options.signal);
@@ -170,7 +170,7 @@ export async function compact<M extends Message>(
     thrown = causes;
   });
   const kept = items.map((item) =>
-    item.seq === undefined ? (decode(item.body ?? "null") as NewMessage) : (messages[item.seq] as M),
+    item.seq === undefined ? (decode(item.body ?? "null") as NewMessageAmong<M>) : (messages[item.seq] as M),
   );
   return toResult(result, kept, thrown);
 }

@@ -16,7 +16,7 @@ import type {
   Format,
   LedgerEntry,
   Message,
-  NewMessage,
+  NewMessageAmong,
   Plan,
   Prepared,
   Session,
@@ -197,7 +197,7 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
-  compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessage>> {
+  compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessageAmong<M>>> {
     return this.#exclusive(options, ["signal", "instructions"], async (host) => {
       const { instructions } = options;
       if (instructions !== undefined && typeof instructions !== "string") {
@@ -360,7 +360,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   /** The objects to hand out: the app's own where the process holds them. */
-  #messages(items: Item[]): (M | NewMessage)[] {
+  #messages(items: Item[]): (M | NewMessageAmong<M>)[] {
     const ours = new Map<string, Message>();
     const messages = items.map(({ seq, index, body }) => {
       if (seq !== undefined) return this.#message(seq, index);
@@ -370,7 +370,7 @@ class LiveSession<M extends Message> implements Session<M> {
       return message;
     });
     this.#ours = ours;
-    return messages as (M | NewMessage)[];
+    return messages as (M | NewMessageAmong<M>)[];
   }
 
   #message(seq: number, index?: number): M {

@@ -5,10 +5,22 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "anthropic";
+export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
-/** A message that a compaction adds: a summary or an acknowledgement. The same shape in both formats. */
-export type NewMessage<F extends Format = Format> = { "openai-chat": PlainMessage; anthropic: PlainMessage }[F];
+type MessageItem =
+  | PlainMessage
+  | { type: "message"; role: "user"; content: string | { type: "input_text"; text: string }[] }
+  | { type: "message"; role: "assistant"; content: string };
+type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
+/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. */
+export type NewMessage<F extends Format = Format> = {
+  "openai-chat": PlainMessage;
+  "openai-responses": MessageItem;
+  anthropic: PlainMessage;
+  gemini: GeminiMessage;
+}[F];
+/** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
+export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 /** Presets; the default is `offload`. */
 export type Preset = "offload" | "react" | "layered" | "factor3";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
@@ -314,13 +326,13 @@ export interface ContextUsage {
 
 export interface Prepared<M = Message> {
   /** What to send now. */
-  messages: (M | NewMessage)[];
+  messages: (M | NewMessageAmong<M>)[];
   /** The system prompt, when the session has one of its own. */
   system?: string;
   usage: ContextUsage;
   edits: Edit[];
   /** Present when a summary was attempted. */
-  result?: CompactionResult<M | NewMessage>;
+  result?: CompactionResult<M | NewMessageAmong<M>>;
 }
 
 export interface Split<M = Message> {
@@ -425,7 +437,7 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The messages to send now, made to fit as the preset says. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
-  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessage>>;
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */

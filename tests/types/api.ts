@@ -17,6 +17,7 @@ import {
   type LedgerEntry,
   type Message,
   type NewMessage,
+  type NewMessageAmong,
   type Plan,
   type Session,
   type Store,
@@ -60,21 +61,34 @@ interface MessageParam {
   content: string | ContentBlock[];
 }
 
+interface InputText {
+  type: "input_text";
+  text: string;
+}
+type InputItem =
+  | { type?: "message"; role: "user" | "assistant" | "system" | "developer"; content: string | InputText[] }
+  | { type: "function_call"; id?: string; call_id: string; name: string; arguments: string }
+  | { type: "function_call_output"; id?: string | null; call_id: string; output: string | InputText[] }
+  | { type: "reasoning"; id: string; summary: { type: "summary_text"; text: string }[] };
+
+declare const input: InputItem[];
 declare const chat: ChatMessage[];
 declare const params: readonly MessageParam[];
 /** What a vendor's client takes. */
 declare function create(body: { messages: ChatMessage[] }): void;
 declare function createMessage(body: { messages: MessageParam[] }): void;
+declare function createResponse(body: { input: InputItem[] }): void;
 
 // ---- inference --------------------------------------------------------------------------------------------------------
 
 export async function functions(): Promise<void> {
   const one = await compact(chat);
-  same<typeof one, CompactionResult<ChatMessage | NewMessage>>();
+  same<typeof one, CompactionResult<ChatMessage | NewMessageAmong<ChatMessage>>>();
   create({ messages: one.messages });
   const other = await compact(params, { format: "anthropic" });
-  same<typeof other, CompactionResult<MessageParam | NewMessage>>();
+  same<typeof other, CompactionResult<MessageParam | NewMessageAmong<MessageParam>>>();
   createMessage({ messages: other.messages });
+  createResponse({ input: (await compact(input)).messages });
 
   const { toCompress, toPreserve } = splitMessages(params, { pinned: (message) => message.role === "user" });
   same<typeof toCompress, MessageParam[]>();
@@ -150,7 +164,9 @@ export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptio
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();
   // @ts-expect-error: messages have no ids.
   void entry.id;
-  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat">>();
+  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat"> | NewMessage<"openai-responses">>();
+  same<NewMessageAmong<Message>, NewMessage>();
+  same<NewMessageAmong<InputItem>, NewMessage<"openai-responses">>();
   createMessage({ messages: [{} as NewMessage<"anthropic">] });
 }
 

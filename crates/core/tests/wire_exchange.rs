@@ -1,7 +1,7 @@
 //! Exchanges (`S1.5`): a cut never parts a call from its result.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use context_compactor_core::message::{Exchanges, Message, Part, Role, ToolCall, ToolResult};
+use context_compactor_core::message::{Exchanges, Message, Part, Role, Tie, ToolCall, ToolResult};
 use context_compactor_core::wire::{Format, parse};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -97,6 +97,36 @@ fn s1_5_results_with_prose_belong_to_the_call_before() {
     let messages: Vec<_> =
         parsed.iter().map(|value| Format::Anthropic.wire().read(0, value).unwrap()).collect();
     assert!(!Exchanges::of(&messages).is_boundary(1));
+}
+
+/// A message of the model with one block that is never read.
+fn tied(tie: Tie<'static>) -> Message<'static> {
+    let part = Part::Opaque { kind: "x".into(), chars: 1, tie };
+    Message { role: Role::Assistant, parts: vec![part] }
+}
+
+fn cuts(history: &[Message<'_>]) -> Vec<usize> {
+    let exchanges = Exchanges::of(history);
+    (0..=history.len()).filter(|&position| exchanges.is_boundary(position)).collect()
+}
+
+#[test]
+fn s1_5_a_reference_may_be_what_a_result_answers() {
+    let refers = || tied(Tie::Refers);
+    let history = [message("hi"), refers(), refers(), message("<a"), message("<b"), message("bye")];
+    assert_eq!(cuts(&history), [0, 1, 5, 6], "the response and its results");
+    assert!(Exchanges::of(&history).orphaned.is_empty());
+    // A result that a call asked for has nothing to do with it.
+    assert_eq!(cuts(&[refers(), message("hi"), message(">a"), message("<a")]), [0, 1, 2, 4]);
+    assert_eq!(cuts(&[refers(), message("hi"), tied(Tie::Closes("r".into()))]), [0, 3]);
+}
+
+#[test]
+fn s1_5_what_closes_a_block_once_more_stays_with_it() {
+    let (opens, closes) = (|| tied(Tie::Opens("r".into())), || tied(Tie::Closes("r".into())));
+    assert_eq!(cuts(&[opens(), closes(), message("x"), closes(), message("bye")]), [0, 4, 5]);
+    assert_eq!(cuts(&[opens(), closes(), opens(), closes()]), [0, 2, 4], "ids repeat");
+    assert_eq!(cuts(&[closes(), message("x"), opens(), closes()]), [0, 1, 2, 4]);
 }
 
 #[test]

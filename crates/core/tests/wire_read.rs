@@ -395,7 +395,7 @@ fn formats_are_told_by_fields_that_others_lack() {
         json!([plain, { "role": "user", "parts": [{ "text": "x" }] }]),
         json!([{ "type": "message", "content": "x" }]),
         json!([{ "role": "assistant", "content": [{ "type": "tool-call", "toolCallId": "a" }] }]),
-        json!([{ "role": "user", "content": [{ "type": "input_text", "text": "x" }] }]),
+        json!([{ "role": "user", "content": [{ "type": "output_image", "text": "x" }] }, tool, tool_use]),
     ] {
         let message = detected(&history).unwrap_err();
         assert!(message.contains("pass `format`"), "{history}: {message}");

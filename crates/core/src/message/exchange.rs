@@ -2,7 +2,8 @@
 //!
 //! A unit is an exchange (tool calls with their results, also parallel ones), and whatever is bound to it: a call that
 //! the provider runs itself with its result, a request for approval with its answer, a call with the code that made it,
-//! and reasoning with the rest of its response.
+//! and reasoning with the rest of its response. A reference may be any of these: it stays with the rest of its response
+//! and with the results that nothing else asked for.
 //!
 //! Calls and results are paired by order, because ids repeat across turns: a result answers the nearest earlier
 //! unanswered call with its id.
@@ -69,12 +70,14 @@ impl Exchanges {
         let (mut pairs, mut orphaned, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         // First message of a response that began with reasoning, as long as it goes on.
         let mut response: Option<usize> = None;
+        // Where the latest response with a reference begins.
+        let mut referring: Option<usize> = None;
         let mut length = 0;
         for (index, message) in messages.into_iter().enumerate() {
             length = index + 1;
             response = match response {
                 _ if message.role != Role::Assistant => None,
-                None if message.is_reasoning() => Some(index),
+                None if message.is_reasoning() || refers(message) => Some(index),
                 going_on => going_on,
             };
             spans.join(response.unwrap_or(index), index);
@@ -85,7 +88,10 @@ impl Exchanges {
                             pairs.push((call, index));
                             spans.join(call, index);
                         }
-                        None => orphaned.push(index),
+                        None => match referring {
+                            Some(first) => spans.join(first, index),
+                            None => orphaned.push(index),
+                        },
                     },
                     Part::ToolCall(call) => {
                         if let Some(&maker) = call.caller.as_deref().and_then(|id| callers.get(id)) {
@@ -99,10 +105,13 @@ impl Exchanges {
                         ties.entry(id).or_default().push(index);
                     }
                     Part::Opaque { tie: Tie::Closes(id), .. } => {
-                        if let Some(opened) = take(&mut ties, id) {
+                        // A call that was approved closes the request for its approval once more.
+                        let opened = take(&mut ties, id).or_else(|| callers.get(id.as_ref()).copied());
+                        if let Some(opened) = opened.or(referring) {
                             spans.join(opened, index);
                         }
                     }
+                    Part::Opaque { tie: Tie::Refers, .. } => referring = response.or(Some(index)),
                     _ => {}
                 }
             }
@@ -128,6 +137,11 @@ impl Exchanges {
     pub fn pairs(&self) -> &[(usize, usize)] {
         &self.pairs
     }
+}
+
+/// True for a message that stands for another one, which may be reasoning.
+fn refers(message: &Message<'_>) -> bool {
+    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Tie::Refers, .. }))
 }
 
 fn take(open: &mut Open<'_>, id: &str) -> Option<usize> {

@@ -90,6 +90,8 @@ pub enum Tie<'a> {
     Opens(Cow<'a, str>),
     /// It closes the nearest earlier open one with this id.
     Closes(Cow<'a, str>),
+    /// It stands for a message that only the provider has: reasoning, a call, whatever a later one may answer.
+    Refers,
 }
 
 /// A call of a tool by the model.

@@ -2,10 +2,10 @@
 //! them, and no evidence.
 
 use super::{Evidence, Format};
-use Format::{AiSdk, Anthropic, Gemini, OpenaiChat, OpenaiResponses};
+use Format::{AiSdk, Anthropic, OpenaiChat, OpenaiResponses};
 
 /// A type (the value of a block's `type`) and the formats that have it.
-const BLOCKS: [(&str, &[Format]); 28] = [
+const BLOCKS: [(&str, &[Format]); 29] = [
     ("text", &[OpenaiChat, Anthropic, AiSdk]),
     ("image", &[Anthropic, AiSdk]),
     ("file", &[OpenaiChat, AiSdk]),
@@ -14,7 +14,7 @@ const BLOCKS: [(&str, &[Format]); 28] = [
     ("reasoning", &[OpenaiResponses, AiSdk]),
     ("compaction", &[Anthropic, OpenaiResponses]),
     ("image_url", &[OpenaiChat]),
-    ("input_audio", &[OpenaiChat]),
+    ("input_audio", &[OpenaiChat, OpenaiResponses]),
     ("video_url", &[OpenaiChat]),
     ("document_url", &[OpenaiChat]),
     ("tool_use", &[Anthropic]),
@@ -27,13 +27,14 @@ const BLOCKS: [(&str, &[Format]); 28] = [
     ("output_text", &[OpenaiResponses]),
     ("input_image", &[OpenaiResponses]),
     ("input_file", &[OpenaiResponses]),
+    ("computer_screenshot", &[OpenaiResponses]),
+    ("summary_text", &[OpenaiResponses]),
     ("tool-call", &[AiSdk]),
     ("tool-result", &[AiSdk]),
     ("tool-approval-request", &[AiSdk]),
     ("tool-approval-response", &[AiSdk]),
     ("dynamic-tool", &[AiSdk]),
     ("step-start", &[AiSdk]),
-    ("inlineData", &[Gemini]),
 ];
 
 /// What a block of this type says about a history being in this format.

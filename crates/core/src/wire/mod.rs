@@ -46,7 +46,8 @@ pub enum Format {
 
 impl Format {
     /// Every format that exists, in the order in which detection asks them.
-    pub const ALL: [Format; 2] = [Format::OpenaiChat, Format::Anthropic];
+    pub const ALL: [Format; 4] =
+        [Format::OpenaiChat, Format::Anthropic, Format::OpenaiResponses, Format::Gemini];
 
     /// The format's name in the public API.
     pub fn as_str(self) -> &'static str {

@@ -1,34 +1,86 @@
 //! Gemini: the `contents` of a request.
+//!
+//! A signature is bound to the part that it stands on, not to what stood before it: the API takes it after an edit of
+//! earlier messages, so [`Wire::without_bound_reasoning`] has nothing to take out.
 
-use super::{Author, Change, Evidence, Problem, Repaired, Wire};
-use crate::error::{Error, Result};
+mod names;
+mod read;
+mod repair;
+mod response;
+mod rules;
+mod turns;
+
+use super::{Author, Change, Evidence, Problem, Repaired, Wire, tagged};
+use crate::error::Result;
 use crate::message::Message;
+use serde::Serialize;
 use serde_json_borrow::Value;
 
 pub(super) struct Gemini;
 
 impl Wire for Gemini {
-    fn evidence(&self, _messages: &[Value<'_>]) -> Evidence {
-        Evidence::Against
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
     }
 
-    fn read<'a>(&self, index: usize, _message: &'a Value<'a>) -> Result<Message<'a>> {
-        Err(Error::message(index, "", "not readable yet"))
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+        read::message(index, message)
     }
 
     fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
-        super::plain_message(author, text)
+        #[derive(Serialize)]
+        struct Content<'a> {
+            role: &'a str,
+            parts: [Text<'a>; 1],
+        }
+        #[derive(Serialize)]
+        struct Text<'a> {
+            text: &'a str,
+        }
+        let role = match author {
+            Author::User => "user",
+            Author::Assistant => "model",
+        };
+        serde_json::to_string(&Content { role, parts: [Text { text }] }).unwrap_or_default()
     }
 
-    fn with_result_text(&self, _message: &Value<'_>, _nth: usize, _text: &str) -> Option<String> {
-        None
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
+        let parts = names::parts(message).iter().enumerate();
+        let (at, _) = parts.filter(|(_, part)| names::FUNCTION_RESPONSE.of(part).is_some()).nth(nth)?;
+        let mut edited = message.clone();
+        response::write(repair::function_mut(&mut edited, at, names::FUNCTION_RESPONSE)?, text);
+        Some(super::json(&edited))
     }
 
-    fn validate(&self, _messages: &[Value<'_>], _strict: bool) -> Vec<Problem> {
-        Vec::new()
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        super::rules::validate(messages, strict, rules::find, rules::strict)
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
-        ((0..messages.len()).map(Repaired::Keep).collect(), Vec::new())
+        repair::repair(messages)
     }
+}
+
+/// Fields of messages of other formats.
+const FOREIGN: [&str; 4] = ["content", "tool_calls", "providerOptions", "type"];
+
+fn evidence(message: &Value<'_>) -> Evidence {
+    if read::message(0, message).is_err()
+        || FOREIGN.into_iter().any(|key| tagged::given(message, key).is_some())
+    {
+        return Evidence::Against;
+    }
+    let mut found = if turns::is_from_model(message) { Evidence::Certain } else { Evidence::Possible };
+    for part in names::parts(message) {
+        // The parts of others say what they are in a `type`; these in the field that they have.
+        let of_part = if names::text(part, "type").is_some() {
+            Evidence::Against
+        } else if names::data(part).any(names::is_known) {
+            Evidence::Certain
+        } else {
+            Evidence::Possible
+        };
+        found = found.and(of_part);
+    }
+    found
 }

@@ -1,34 +1,108 @@
 //! OpenAI Responses: the items of `input`.
+//!
+//! Every item is a message of the model. The history is the whole input: a request that names a
+//! `previous_response_id` continues one that the server holds, which cannot be rewritten here (OR4).
+//!
+//! Reasoning is encrypted, but not bound to what stood before it: the API takes it after an edit of earlier items, and
+//! leaves out by itself what it cannot use any more. So nothing is stripped; it goes with its response, whole.
 
-use super::{Author, Change, Evidence, Problem, Repaired, Wire};
-use crate::error::{Error, Result};
+mod item;
+mod read;
+mod repair;
+mod rules;
+mod write;
+
+use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, tagged};
+use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
 
 pub(super) struct OpenaiResponses;
 
 impl Wire for OpenaiResponses {
-    fn evidence(&self, _messages: &[Value<'_>]) -> Evidence {
-        Evidence::Against
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        let found = messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and);
+        // An object of any type could be an item; that it is one, others must tell.
+        let strange = || messages.iter().any(|message| !is_message(message) && !is_known(message));
+        if found == Evidence::Possible && strange() { Evidence::Against } else { found }
     }
 
-    fn read<'a>(&self, index: usize, _message: &'a Value<'a>) -> Result<Message<'a>> {
-        Err(Error::message(index, "", "not readable yet"))
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+        read::message(index, message)
     }
 
-    fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
-        super::plain_message(author, text)
+    fn text_message(&self, author: Author, text: &str, _id: &str, like: Option<&Value<'_>>) -> String {
+        write::text_message(author, text, like)
     }
 
-    fn with_result_text(&self, _message: &Value<'_>, _nth: usize, _text: &str) -> Option<String> {
-        None
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
+        if nth > 0 { None } else { write::with_output_text(message, text) }
     }
 
-    fn validate(&self, _messages: &[Value<'_>], _strict: bool) -> Vec<Problem> {
-        Vec::new()
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        super::rules::validate(messages, strict, rules::find, rules::strict)
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
-        ((0..messages.len()).map(Repaired::Keep).collect(), Vec::new())
+        repair::repair(messages)
     }
+}
+
+/// Items of the API, as against those that are news to us.
+const KNOWN: [&str; 30] = [
+    "reasoning",
+    "compaction",
+    "compaction_summary",
+    "compaction_trigger",
+    "item_reference",
+    "additional_tools",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "shell_call",
+    "shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "computer_call",
+    "computer_call_output",
+    "tool_search_call",
+    "tool_search_output",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_call",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "program",
+    "program_output",
+];
+
+fn is_message(item: &Value<'_>) -> bool {
+    item::kind(item).as_deref() == Some("message")
+}
+
+fn is_known(item: &Value<'_>) -> bool {
+    item::text_field(item, "type").is_some_and(|kind| KNOWN.contains(&kind.as_ref()))
+}
+
+fn evidence(item: &Value<'_>) -> Evidence {
+    let foreign = ["tool_calls", "tool_call_id", "parts", "providerOptions"];
+    if read::message(0, item).is_err() || foreign.into_iter().any(|key| tagged::given(item, key).is_some()) {
+        return Evidence::Against;
+    }
+    if !is_message(item) {
+        return if is_known(item) { Evidence::Certain } else { Evidence::Possible };
+    }
+    let typed = tagged::given(item, "type").is_some();
+    let mut found = if typed { Evidence::Certain } else { Evidence::Possible };
+    for block in super::content_blocks(item) {
+        let kind = item::text_field(block, "type").unwrap_or_default();
+        found = found.and(blocks::evidence(&kind, Format::OpenaiResponses));
+    }
+    found
 }
