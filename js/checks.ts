@@ -85,6 +85,12 @@ export function checkFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") throw invalidOption(name, "must be a function");
 }
 
+/** Throws unless the option is a whole number from `least` that the engine can hold. */
+export function checkWhole(name: string, value: unknown, least: number): void {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) < 2 ** 32) return;
+  throw invalidOption(name, `must be a whole number from ${least}`);
+}
+
 /** Throws unless the option is absent or a signal. A signal may come from another realm or a polyfill. */
 export function checkSignal(signal: unknown): void {
   if (signal === undefined) return;

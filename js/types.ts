@@ -5,19 +5,24 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini";
+export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "ai-sdk" | "react";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 type MessageItem =
   | PlainMessage
   | { type: "message"; role: "user"; content: string | { type: "input_text"; text: string }[] }
   | { type: "message"; role: "assistant"; content: string };
 type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
-/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. */
+type UiText = { type: "text"; text: string };
+type UiMessage = { id: string; role: "user"; parts: UiText[] } | { id: string; role: "assistant"; parts: UiText[] };
+/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. In `ai-sdk` it is a UI
+ *  message in a history of UI messages, else a model message. A trajectory gets none. */
 export type NewMessage<F extends Format = Format> = {
   "openai-chat": PlainMessage;
   "openai-responses": MessageItem;
   anthropic: PlainMessage;
   gemini: GeminiMessage;
+  "ai-sdk": PlainMessage | UiMessage;
+  react: never;
 }[F];
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
@@ -236,6 +241,10 @@ export interface CompactOptions {
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
   react?: ReactOptions;
   layered?: LayeredOptions;
@@ -424,6 +433,70 @@ export interface SessionEvents {
   warning: { code: string; message: string };
 }
 
+/** A passage that `search` found. */
+export interface SearchHit {
+  /** For `read`: of the offload, or of the whole message. */
+  ref: string;
+  /** Position of the message in the session's log. */
+  seq: number;
+  /** In one line. */
+  snippet: string;
+}
+
+type Described = { name: string; description: string };
+type JsonSchema = { type: "object"; [keyword: string]: unknown };
+
+/** A tool as an item of the list that each format's provider is sent. */
+interface ToolDefinitions {
+  "openai-chat": { type: "function"; function: Described & { parameters: JsonSchema } };
+  "openai-responses": { type: "function"; parameters: JsonSchema; strict: boolean } & Described;
+  anthropic: Described & { input_schema: JsonSchema };
+  /** One of the `functionDeclarations` of the one tool that the API takes. */
+  gemini: Described & { parametersJsonSchema: JsonSchema };
+  /** For `tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema) })`. */
+  "ai-sdk": { type: "function"; inputSchema: JsonSchema } & Described;
+  react: Described & { parameters: JsonSchema };
+}
+export type ToolDefinition<F extends Format = Format> = ToolDefinitions[F];
+
+/** The message that answers a call. */
+interface ToolAnswers {
+  "openai-chat": { role: "tool"; tool_call_id: string; content: string };
+  "openai-responses": { type: "function_call_output"; call_id: string; output: string };
+  anthropic: {
+    role: "user";
+    content: { type: "tool_result"; tool_use_id: string; content: string; is_error?: boolean }[];
+  };
+  /** Parallel calls are answered in one content: put the `parts` of their answers together. */
+  gemini: {
+    role: "user";
+    parts: { functionResponse: { id?: string; name: string; response: Record<string, unknown> } }[];
+  };
+  "ai-sdk": {
+    role: "tool";
+    content: {
+      type: "tool-result";
+      toolCallId: string;
+      toolName: string;
+      output: { type: "text" | "error-text"; value: string };
+    }[];
+  };
+  /** The turn, with the thought when `{ thought, action }` was handed over. */
+  react: { thought: string; action: object; result: string };
+}
+export type ToolAnswer<F extends Format = Format> = ToolAnswers[F];
+
+/** The tools `recall_read` and `recall_search`. */
+export interface RecallTools<F extends Format = Format> {
+  /** For the list of tools of a request, and for `prepare({ tools })`, which counts them. */
+  definitions: ToolDefinition<F>[];
+  /** Answers a call as the provider returned it: an item of `tool_calls`, a `tool_use` block, a `function_call` item, a
+   *  part with a `functionCall`, a tool call of the AI SDK (or a tool part of a UI message, which comes back with its
+   *  output), an action. What the model got wrong, such as a reference that there is not, is part of the answer, so that
+   *  it can go on. Throws `invalid_message` for what is no call, and what the store throws. */
+  handle<C>(call: C): Promise<C extends { state: unknown } ? C : ToolAnswer<F>>;
+}
+
 export interface Session<M = Message> extends AsyncDisposable {
   readonly id: string;
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
@@ -444,8 +517,14 @@ export interface Session<M = Message> extends AsyncDisposable {
   getContextUsage(): ContextUsage;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
-  /** The text of an offload: characters `offset .. offset + limit`. */
+  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
+  /** The passages of the whole conversation that match best, best first: also of what was offloaded or summarised. `limit`
+   *  is 10 by default. */
+  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  /** Tools with which the model does both itself, in `format`, else in the session's own (name it while the session is
+   *  empty). Their results are never offloaded. */
+  tools<F extends Format = Format>(format?: F): RecallTools<F>;
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
   /** Waits for what is under way, then releases the engine's memory. */
   close(): Promise<void>;

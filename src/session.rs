@@ -5,6 +5,7 @@ use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::wire::Format;
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 
@@ -62,6 +63,23 @@ impl Session {
     /// A text.
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Operation {
         Operation::new(self.core.read(reference, offset, limit), to_js)
+    }
+
+    /// `[{ ref, seq, snippet }]`, best first.
+    pub fn search(&self, query: String, limit: usize) -> Operation {
+        Operation::new(self.core.search(query, limit), to_js)
+    }
+
+    /// The recall tools: `{ format, definitions }`.
+    pub fn tools(&self, format: Option<String>) -> Thrown<JsValue> {
+        let format = format.as_deref().map(Format::named).transpose().map_err(thrown)?;
+        to_js(&self.core.tools(format).map_err(thrown)?)
+    }
+
+    /// JSON text of the message that answers a model's call of a recall tool, which is JSON text too.
+    pub fn answer(&self, call: String, format: &str) -> Thrown<Operation> {
+        let format = Format::named(format).map_err(thrown)?;
+        Ok(Operation::new(self.core.answer(call, format), |message| Ok(JsValue::from_str(message))))
     }
 
     /// Nothing.

@@ -52,6 +52,8 @@ const BAD = [
   [{ timeoutMs: 1e9 }, "timeoutMs"],
   [{ instructions: "" }, "instructions"],
   [{ instructions: ["x"] }, "instructions"],
+  [{ prefixMismatchBehavior: "drop" }, "prefixMismatchBehavior"],
+  [{ prefixMismatchBehavior: true }, "prefixMismatchBehavior"],
   [{ summarize: "gpt" }, "summarize"],
   [{ fetch: {} }, "fetch"],
   [{ tokenCounter: 4 }, "tokenCounter"],

@@ -38,6 +38,7 @@ fn owned(part: Part<'_>) -> Part<'static> {
                 Tie::None => Tie::None,
                 Tie::Opens(id) => Tie::Opens(text(id)),
                 Tie::Closes(id) => Tie::Closes(text(id)),
+                Tie::Refers => Tie::Refers,
             };
             Part::Opaque { kind: text(kind), chars, tie }
         }
@@ -263,6 +264,7 @@ fn s1_2_a_response_keeps_its_shape() {
         ),
         (json!({ "rows": [1, 2] }), r#"{"rows":[1,2]}"#, json!({ "output": ref_text })),
         (json!({ "output": { "a": 1 } }), r#"{"output":{"a":1}}"#, json!({ "output": ref_text })),
+        (json!({ "error": { "code": 5 } }), r#"{"error":{"code":5}}"#, json!({ "error": ref_text })),
         (json!({}), "{}", json!({ "output": ref_text })),
         (json!("long"), "long", json!({ "output": ref_text })),
         (Value::Null, "", json!({ "output": ref_text })),

@@ -8,6 +8,7 @@ use super::presets::Rung;
 use super::result::{Edit, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
+use crate::recall::Answers;
 use crate::reduce::replace::{self, Move, Replacement};
 use crate::session::{Held, How, Place, State, text_range};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
@@ -62,10 +63,12 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
     let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
     let mut found = Vec::new();
     let mut waiting: HashMap<String, Vec<For>> = HashMap::new();
+    let mut answers = Answers::default();
     for (at, item) in state.context.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
         let message = state.format().wire().read(at, &value)?;
         total += chars(&message);
+        let answered: Vec<bool> = answers.of(&message);
         let mut nth = 0;
         for part in &message.parts {
             match part {
@@ -76,7 +79,9 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
                 }
                 Part::ToolResult(result) => {
                     let purpose = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
-                    if let Some(place) = item.origin.place().filter(|_| !item.origin.is_replaced(nth)) {
+                    // What the model read back stays as it was read.
+                    let closed = item.origin.is_replaced(nth) || answered.get(nth) == Some(&true);
+                    if let Some(place) = item.origin.place().filter(|_| !closed) {
                         let text = result.text.to_string();
                         let chars = text.chars().count();
                         let purpose = purpose.unwrap_or_default();

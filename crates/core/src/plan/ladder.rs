@@ -78,7 +78,11 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
                 let proposal = cut::propose(&held.state())?;
-                if climb.rehearse {
+                let floor = floor(io, held).await?;
+                if climb.trigger != Trigger::Manual && floor.total > held.settings().hard_limit {
+                    // No summary makes it fit: the model would be asked in vain, step after step.
+                    done.idle.push(floor.to_string());
+                } else if climb.rehearse {
                     match proposal {
                         Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
                         Err(reason) => done.idle.push(reason),
@@ -106,7 +110,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
     let mut again = 0;
     loop {
         let proposed = match rung {
-            Rung::Admit => admit::propose(&held.state())?,
+            Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
             Rung::Compress | Rung::Summarise => None,

@@ -6,6 +6,7 @@ mod compress;
 mod cut;
 mod env;
 mod files;
+mod frame;
 mod ladder;
 mod numbers;
 mod options;
@@ -17,7 +18,7 @@ mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{Keep, PrefixMismatch, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
     COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
     Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,

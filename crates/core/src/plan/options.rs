@@ -20,6 +20,10 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
 
+/// Values of `prefixMismatchBehavior`.
+const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
+    [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
+
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Summariser {
@@ -40,6 +44,16 @@ pub enum Keep {
     Tokens(usize),
     /// As many messages as fit this share of the tokens.
     Fraction(f64),
+}
+
+/// What the provider does with signed reasoning behind an edit, as the app's requests have it
+/// (`thinking.block_binding.prefix_mismatch_behavior` of Anthropic, AN8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefixMismatch {
+    /// It refuses the request: the reasoning must go.
+    Error,
+    /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
+    DropBlock,
 }
 
 /// Options, checked and resolved.
@@ -85,6 +99,8 @@ pub struct Settings {
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).
     pub concurrency: usize,
+    /// What becomes of signed reasoning behind an edit.
+    pub prefix_mismatch: PrefixMismatch,
     /// Of one attempt, in ms.
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
@@ -151,6 +167,9 @@ impl Settings {
             keep: keep(&options, numbers.preserve_count)?,
             app_shortens: options.flag("hasSummarizeResult")?,
             concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
+            prefix_mismatch: options
+                .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
+                .unwrap_or(PrefixMismatch::Error),
             timeout_ms: options
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),

@@ -3,14 +3,15 @@
 use super::call::call;
 use super::cut::Proposal;
 use super::files;
+use super::frame::{added_tokens, candidate};
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, logged, measure, offloads};
-use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
+use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage, Usage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
 use crate::wire::{self, Author};
 use std::rc::Rc;
@@ -70,7 +71,7 @@ fn input_limit(settings: &Settings) -> usize {
 /// A summary that passed its checks.
 struct Written {
     text: String,
-    /// What takes the place of the messages: the summary and what must stand behind it.
+    /// What takes the place of the messages.
     items: Vec<Item>,
     /// Says that a fallback wrote it.
     reason: Option<String>,
@@ -340,73 +341,6 @@ async fn ask(
     Err(last)
 }
 
-/// The message that holds the summary, and what must stand behind it. They must be smaller than what they replace, by
-/// the counter that decides (`S5.16`).
-async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str, files: &str) -> Result<Vec<Item>> {
-    let settings = held.settings();
-    let marked = format!("{}{text}", settings.preset.summary_marker);
-    let checkpoint = {
-        let state = held.state();
-        let generation = state.row.generation.to_le_bytes();
-        ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
-    };
-    let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
-    let prose = marked.len();
-    let marked = marked + &quotes(io, held, proposal).await? + files;
-    let summary = Origin::Summary {
-        checkpoint: Rc::clone(&checkpoint),
-        covers: proposal.covers(),
-        quotes: proposal.quotes.clone(),
-        prose,
-    };
-    let mut items = vec![message(io, held, Author::User, &marked, &checkpoint, summary).await?];
-    if proposal.acknowledge {
-        let text = settings.preset.acknowledgement;
-        let id = format!("{checkpoint}_ack");
-        items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
-    }
-    let tokens = tokens_of(&items);
-    if tokens >= proposal.replaced_tokens {
-        return Err(Error::new(
-            Code::SummaryRejected,
-            format!(
-                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
-                proposal.replaced_tokens
-            ),
-        ));
-    }
-    Ok(items)
-}
-
-/// The quotes of a summary, from the messages as the app handed them over.
-async fn quotes(io: &Io, held: &Held, proposal: &Proposal) -> Result<String> {
-    let mut bodies = Vec::with_capacity(proposal.quotes.len());
-    for place in &proposal.quotes {
-        bodies.push((place.index, logged(io, held, *place).await?));
-    }
-    let mut values = Vec::with_capacity(bodies.len());
-    for (index, body) in &bodies {
-        values.push((*index, wire::parse(*index, body)?));
-    }
-    let format = held.format();
-    let messages = values.iter().map(|(index, value)| Ok((*index, format.wire().read(*index, value)?)));
-    Ok(summary::quotes(&messages.collect::<Result<Vec<_>>>()?))
-}
-
-fn tokens_of(items: &[Item]) -> usize {
-    items.iter().map(|item| item.size.tokens).sum()
-}
-
-async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
-    let body: Rc<str> = {
-        let context = held.context();
-        let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
-        Rc::from(held.format().wire().text_message(author, text, id, like.as_ref()))
-    };
-    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
-    Ok(Item { body, size, origin })
-}
-
 /// Puts the summary into the context, in one transaction.
 async fn commit(
     io: &Io,
@@ -415,10 +349,10 @@ async fn commit(
     trigger: Trigger,
     written: &Written,
 ) -> Result<Edit> {
-    let insert: Vec<Item> = proposal.stay.iter().chain(&written.items).cloned().collect();
-    let tokens = tokens_of(&written.items);
+    let tokens = added_tokens(proposal, &written.items);
     let before = held.tokens();
-    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![proposal.splice(insert)]).await?;
+    let splice = proposal.splice(written.items.clone());
+    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
     let freed = proposal.replaced_tokens.saturating_sub(tokens) + of_reasoning;
     io.tell(Effect::Progress(Progress {
         stage: Stage::Commit,

@@ -23,18 +23,9 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         return Ok(None);
     }
     let estimator = state.settings.estimator;
-    let found = moves(state, usize::MAX, |item, place, message| {
-        let results = message.results().enumerate();
-        let cleared = results.filter(|(nth, result)| {
-            old.contains(&(place.index, *nth))
-                && !item.origin.is_replaced(*nth)
-                && estimator.text(&result.text) > numbers.clear_min_tokens
-        });
-        cleared
-            .map(|(nth, result)| {
-                Replacement::new(state, place, nth, &result.text, How::Cleared, |_| CLEARED.to_string())
-            })
-            .collect()
+    let found = moves(state, usize::MAX, |_, place, (nth, text)| {
+        let clears = old.contains(&(place.index, nth)) && estimator.text(text) > numbers.clear_min_tokens;
+        clears.then(|| Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string()))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))
 }

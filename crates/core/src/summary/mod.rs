@@ -17,7 +17,7 @@ mod render;
 pub(crate) mod result;
 mod scan;
 mod sentence;
-mod text;
+pub(crate) mod text;
 
 pub use check::{Rejection, check};
 pub use extractive::extractive;
