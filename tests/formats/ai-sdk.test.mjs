@@ -12,7 +12,7 @@ import * as openai7 from "ai7-openai";
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { repairHistory } from "context-compactor";
-import { compacted, prepared, unknown } from "../support/formats.mjs";
+import { compacted, prepared } from "../support/formats.mjs";
 import { ANSWER, serveProvider } from "../support/provider.mjs";
 import { kinds } from "./fixtures/index.mjs";
 import { play } from "./fixtures/text.mjs";
@@ -23,7 +23,6 @@ globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const model = kinds["ai-sdk, model messages"];
 const ui = kinds["ai-sdk, UI messages"];
-const skip = unknown("ai-sdk");
 
 let provider;
 before(async () => (provider = await serveProvider()));
@@ -82,7 +81,7 @@ for (const [version, models] of Object.entries(MODELS)) {
           }
         });
 
-        test(`${kind} to ${format}: compacted, wherever it was cut`, { skip }, async () => {
+        test(`${kind} to ${format}: compacted, wherever it was cut`, async () => {
           const history = play(parts, 3, 100);
           for (let keep = 1; keep < history.length / 2; keep += 2) {
             const { messages } = await compacted("ai-sdk", history, keep);
@@ -90,7 +89,7 @@ for (const [version, models] of Object.entries(MODELS)) {
           }
         });
 
-        test(`${kind} to ${format}: prepared, with results offloaded`, { skip }, async () => {
+        test(`${kind} to ${format}: prepared, with results offloaded`, async () => {
           for (const summarise of [false, true]) {
             const { messages } = await prepared("ai-sdk", play(parts, 3, 2_000), { summarise });
             await assertAccepted(format, await toModel(messages), summarise ? "with a summary" : "without");
@@ -99,7 +98,7 @@ for (const [version, models] of Object.entries(MODELS)) {
       }
     }
 
-    test("a tool's `toModelOutput` reads results that were offloaded", { skip }, async () => {
+    test("a tool's `toModelOutput` reads results that were offloaded", async () => {
       const lines = (output) => (typeof output === "string" ? [output] : (output.lines ?? [output.found]));
       const toModelOutput = ({ output }) => ({ type: "text", value: lines(output).map(String).join("\n") });
       const read = sdk.tool({ inputSchema: sdk.jsonSchema({ type: "object" }), toModelOutput });
@@ -115,7 +114,7 @@ for (const [version, models] of Object.entries(MODELS)) {
         await assert.rejects(send(format, model.broken[what].messages), { name: error });
       });
     const isMended = (what) =>
-      test(`${what}: accepted when repaired`, { skip }, async () => {
+      test(`${what}: accepted when repaired`, async () => {
         const { messages } = repairHistory(model.broken[what].messages, { format: "ai-sdk" });
         await assertAccepted("openai-responses", messages, what);
       });
@@ -137,7 +136,7 @@ for (const [version, models] of Object.entries(MODELS)) {
         const messages = await converted(unfinished);
         await assert.rejects(send("openai-chat", messages), { name: "AI_MissingToolResultsError" });
       });
-      test("a call under way in a UI message: accepted when repaired", { skip }, async () => {
+      test("a call under way in a UI message: accepted when repaired", async () => {
         const { messages } = repairHistory(unfinished, { format: "ai-sdk" });
         await assertAccepted("openai-chat", await converted(messages), "repaired");
       });

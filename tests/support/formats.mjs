@@ -1,21 +1,10 @@
 /** What the tests of wire formats have in common. */
 
-import { compact, openSession, validateHistory } from "context-compactor";
+import { compact, openSession } from "context-compactor";
 import { runtime } from "./api.mjs";
 
 /** As short as a summary may be: one that is longer than what it stands for is refused. */
 const SUMMARY = "The build of the parser failed.";
-
-/** For a test's `skip`: false when the engine knows the format, else why the test is skipped. */
-export function unknown(format) {
-  try {
-    validateHistory([], { format });
-    return false;
-  } catch (error) {
-    if (error.field !== "format") throw error;
-    return `the engine does not know ${format} yet`;
-  }
-}
 
 /** What `compact` makes of a history that keeps its last `messages`. Throws what went wrong. */
 export async function compacted(format, history, messages) {

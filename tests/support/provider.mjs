@@ -9,7 +9,6 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { validateHistory } from "context-compactor";
 import { shapeProblems } from "../formats/schemas/index.mjs";
-import { unknown } from "./formats.mjs";
 
 /** What every request that is not refused is answered. */
 export const ANSWER = "Done.";
@@ -96,7 +95,6 @@ async function pass({ upstream, requests }, request, response) {
 /** Why the provider would refuse these messages. */
 async function refused(format, messages) {
   const shape = await shapeProblems(format, messages);
-  if (unknown(format)) return shape;
   try {
     return [
       ...shape,

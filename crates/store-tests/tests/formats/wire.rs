@@ -56,8 +56,13 @@ fn left_alone(format: Format, history: &[Value], _: Rng, counts: &mut Counts) ->
 
 #[test]
 fn a_valid_history_is_left_alone_and_its_format_found() {
-    Property { name: "valid", make: valid, admits: |_, history| !history.is_empty(), holds: left_alone }
-        .check();
+    Property {
+        name: "valid",
+        make: valid,
+        admits: |format, history| !history.is_empty() && is_valid(format, history),
+        holds: left_alone,
+    }
+    .check();
 }
 
 /// A repair makes a history valid, once and for all; it removes and edits, and keeps the order.

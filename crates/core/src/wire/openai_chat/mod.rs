@@ -72,7 +72,8 @@ fn evidence(message: &Value<'_>) -> Evidence {
     {
         return Evidence::Against;
     }
-    let own_role = matches!(role(message).as_deref(), Some("developer" | "tool" | "function"));
+    // `developer` is a role of the Responses API too.
+    let own_role = matches!(role(message).as_deref(), Some("tool" | "function"));
     let own_field = ["tool_calls", "function_call", "refusal"]
         .into_iter()
         .any(|key| tagged::given(message, key).is_some());
