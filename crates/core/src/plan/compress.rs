@@ -101,6 +101,18 @@ pub(crate) fn size(state: &State) -> Result<usize> {
     Ok(survey(state)?.0)
 }
 
+/// Tokens of a context whose results are all as short as they are asked for.
+pub(crate) fn least_tokens(state: &State) -> Result<usize> {
+    let numbers = state.settings.numbers.react;
+    let (_, found) = survey(state)?;
+    let long = found.iter().filter(|found| found.chars > numbers.result_compression_min_size);
+    let freed = |found: &Found| {
+        let tokens = state.settings.estimator.text(&found.text);
+        tokens.saturating_sub((tokens as f64 * numbers.global_ratio) as usize)
+    };
+    Ok(state.context.totals().tokens.saturating_sub(long.map(freed).sum()))
+}
+
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
 /// too large (layer 2). Returns what was done, layer by layer.
 pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {

@@ -77,22 +77,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 done.spent.usage = spent.usage;
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                let proposal = cut::propose(&held.state())?;
-                let floor = floor(io, held).await?;
-                if climb.trigger != Trigger::Manual && floor.total > held.settings().hard_limit {
-                    // No summary makes it fit: the model would be asked in vain, step after step.
-                    done.idle.push(floor.to_string());
-                } else if climb.rehearse {
-                    match proposal {
-                        Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
-                        Err(reason) => done.idle.push(reason),
-                    }
-                } else {
-                    let result =
-                        summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
-                    done.edits.extend(result.applied_edits.iter().cloned());
-                    done.result = Some(result);
-                }
+                summarise(io, held, climb, &mut done).await?;
             }
             Rung::Summarise => {}
         }
@@ -102,6 +87,36 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
         return Err(overflow(io, held, done.result.as_ref()).await?);
     }
     Ok(done)
+}
+
+/// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
+/// what it left. It is tried again as long as that gets anywhere.
+async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+    let limit = held.settings().hard_limit;
+    for _ in 0..AGAIN {
+        let proposal = cut::propose(&held.state())?;
+        let floor = floor(io, held).await?;
+        if climb.trigger != Trigger::Manual && floor.total > limit {
+            // No summary makes it fit: the model would be asked in vain, step after step.
+            done.idle.push(floor.to_string());
+            return Ok(());
+        }
+        if climb.rehearse {
+            match proposal {
+                Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
+                Err(reason) => done.idle.push(reason),
+            }
+            return Ok(());
+        }
+        let result = summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
+        let freed = result.freed_tokens;
+        done.edits.extend(result.applied_edits.iter().cloned());
+        done.result = Some(result);
+        if climb.trigger == Trigger::Manual || freed == 0 || held.tokens() <= limit {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
@@ -172,12 +187,17 @@ impl std::fmt::Display for Floor {
 
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
 async fn floor(io: &Io, held: &Held) -> Result<Floor> {
+    let fixed = held.state().fixed_tokens;
+    if !held.settings().rungs.contains(&Rung::Summarise) {
+        // Nothing is ever removed: what is left is what compressing every result leaves.
+        let mandatory = compress::least_tokens(&held.state())?;
+        return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
+    }
     let proposal = cut::propose(&held.state())?;
     let mandatory = match proposal {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
     };
-    let fixed = held.state().fixed_tokens;
     Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
 }
 
