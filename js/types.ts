@@ -333,6 +333,24 @@ export interface ContextUsage {
   categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
 }
 
+/** How full the context is, in characters; the names are the document's (`S2.9`). */
+export interface ReactStats {
+  total_size: number;
+  model_limit: number;
+  usage_percent: number;
+  turns_count: number;
+  compression_threshold: number;
+  needs_compression: boolean;
+}
+
+/** A context as a trajectory (`S2.9`). */
+export interface Trajectory {
+  metadata: { session: string; created_at: number; updated_at: number; messages: number };
+  reasoning_trace: string[];
+  execution: { final_response: string; tool_calls: { thought: string; action: object; result: string }[] };
+  context_compression: { enabled: boolean; stats: ReactStats };
+}
+
 export interface Prepared<M = Message> {
   /** What to send now. */
   messages: (M | NewMessageAmong<M>)[];
@@ -515,6 +533,12 @@ export interface Session<M = Message> extends AsyncDisposable {
   plan(): Plan;
   /** `/context` (`S1.13`). */
   getContextUsage(): ContextUsage;
+  /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
+  addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
+  /** How full the context is, in characters (`S2.9`). */
+  stats(): ReactStats;
+  /** The context as a trajectory, whatever its format (`S2.9`). */
+  exportTrajectory(): Trajectory;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
   /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
