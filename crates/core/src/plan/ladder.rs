@@ -6,7 +6,7 @@ use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise;
 use crate::error::{Code, Error, Result};
-use crate::reduce::{admit, clear, offload, replace};
+use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
 use crate::step::Io;
 
@@ -49,7 +49,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let mut freed = 0;
     for rung in &settings.rungs {
         match rung {
-            Rung::Admit | Rung::Clear | Rung::Offload => {
+            Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
                 let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
                 if *rung == Rung::Offload {
                     freed = edit.tokens_freed;
@@ -106,6 +106,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
     let mut again = 0;
     loop {
         let proposed = match rung {
+            Rung::Process => process::propose(&held.state())?,
             Rung::Admit => admit::propose(&held.state())?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,

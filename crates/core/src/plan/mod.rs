@@ -17,10 +17,11 @@ mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{Keep, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
-    COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
-    Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
+    API_TOOLS, COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD,
+    OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS, ReactNumbers,
+    RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

@@ -3,5 +3,7 @@
 pub(crate) mod admit;
 pub(crate) mod clear;
 pub(crate) mod offload;
+pub(crate) mod process;
 pub(crate) mod reasoning;
 pub(crate) mod replace;
+pub(crate) mod shape;

@@ -73,7 +73,7 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
                 let refers = offloads.iter().any(|offload| offload.how.refers());
                 let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview => None,
+                    How::Reference | How::Preview | How::Processed => None,
                     How::Cleared => Some(CLEARED),
                     How::Compressed => Some(COMPRESSED),
                 });

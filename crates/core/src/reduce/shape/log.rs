@@ -1,0 +1,129 @@
+//! Logs: errors and warnings whole, repeated lines once with their number, the first and the last lines, the time span.
+
+use super::fit::{Lines, ends};
+use super::text::{Level, clip, is_continuation, is_logged, level, timestamp};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Fewer lines than this are no log.
+const LEAST_LINES: usize = 5;
+/// Lines at each end that are shown whatever they say.
+const ENDS: usize = 2;
+/// Other lines are clipped to this many characters, errors only when they would not fit.
+const LONGEST: usize = 400;
+
+/// True for a text most of whose lines begin as lines of a log do.
+pub(super) fn is_log(text: &str) -> bool {
+    let (mut lines, mut logged) = (0_usize, 0_usize);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if is_logged(line) {
+            logged += 1;
+        } else if is_continuation(line) {
+            continue;
+        }
+        lines += 1;
+    }
+    lines >= LEAST_LINES && logged * 2 >= lines
+}
+
+struct Line<'t> {
+    text: &'t str,
+    level: Level,
+    /// Lines of the same template, this one included.
+    count: usize,
+}
+
+/// The log in at most `target` characters.
+pub(super) fn shape(text: &str, target: usize) -> String {
+    let lines = levelled(text);
+    let of = |wanted: Level| lines.iter().filter(|line| line.level == wanted).count();
+    let (errors, warnings) = (of(Level::Error), of(Level::Warning));
+    let mut out = format!("[log: {} lines, {errors} of errors, {warnings} of warnings", lines.len());
+    let mut times = lines.iter().filter_map(|line| timestamp(line.text));
+    let mut back = lines.iter().rev().filter_map(|line| timestamp(line.text));
+    if let (Some(first), Some(last)) = (times.next(), back.next()) {
+        out.push_str(&format!(", {first} to {last}"));
+    }
+    out.push_str("]\n");
+    let room = target.saturating_sub(out.chars().count());
+    let whole: usize =
+        lines.iter().filter(|line| line.level == Level::Error).map(|line| line.text.len() + 1).sum();
+    let folded = fold(lines, whole > room);
+    let mut chosen = Lines::new(folded.iter().map(|line| shown(line, whole <= room)), "lines");
+    let at_level = |wanted: Level| {
+        let all: Vec<usize> =
+            folded.iter().enumerate().filter(|(_, line)| line.level == wanted).map(|(at, _)| at).collect();
+        ends(all.len()).filter_map(move |nth| all.get(nth).copied()).collect::<Vec<_>>()
+    };
+    // What is left in the middle is one gap at least.
+    chosen.take(at_level(Level::Error), room);
+    chosen.take(ends(folded.len()).take(2 * ENDS), room);
+    chosen.take(at_level(Level::Warning), room);
+    chosen.take(at_level(Level::Other), room);
+    chosen.write(&mut out);
+    out
+}
+
+/// A line as it is shown; errors whole where they fit.
+fn shown<'t>(line: &Line<'t>, errors_fit: bool) -> Cow<'t, str> {
+    let keep = line.level == Level::Error && errors_fit;
+    let text = if keep { Cow::Borrowed(line.text) } else { clip(line.text, LONGEST) };
+    if line.count > 1 { Cow::Owned(format!("{text} [×{}]", line.count)) } else { text }
+}
+
+/// The lines with their levels; what follows an error and belongs to it is an error too.
+fn levelled(text: &str) -> Vec<Line<'_>> {
+    let mut above = Level::Other;
+    let mut lines = Vec::new();
+    for text in text.lines().filter(|line| !line.trim().is_empty()) {
+        let own = level(text);
+        let level = if is_continuation(text) && !is_logged(text) { own.min(above) } else { own };
+        above = level;
+        lines.push(Line { text, level, count: 1 });
+    }
+    lines
+}
+
+/// Lines of one template become the first of them; errors and both ends of the log stay, unless errors have to fold.
+fn fold(lines: Vec<Line<'_>>, errors_too: bool) -> Vec<Line<'_>> {
+    let last = lines.len().saturating_sub(ENDS);
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut folded: Vec<Line<'_>> = Vec::new();
+    for (at, line) in lines.into_iter().enumerate() {
+        let stays = at >= last || line.level == Level::Error && !errors_too;
+        if !stays {
+            if let Some(known) = seen.get(&template(line.text)).and_then(|at| folded.get_mut(*at)) {
+                known.count += 1;
+                continue;
+            }
+            seen.insert(template(line.text), folded.len());
+        }
+        folded.push(line);
+    }
+    folded
+}
+
+/// A line without what differs from one time to the next: words with digits in them.
+fn template(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for word in line.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let end = word.char_indices().next_back().filter(|(_, c)| !c.is_alphanumeric());
+        let (name, mark) = word.split_at(end.map_or(word.len(), |(at, _)| at));
+        out.push_str(if name.bytes().any(|byte| byte.is_ascii_digit()) { "#" } else { name });
+        out.push_str(mark);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_what_does_not_change() {
+        let template = |line| super::template(line);
+        assert_eq!(template("GET /a/17 took 12ms"), template("GET /a/9 took 340ms"));
+        assert_ne!(template("GET /a"), template("GET /b"));
+        assert_eq!(template("사용자 12 연결"), "사용자 # 연결");
+    }
+}

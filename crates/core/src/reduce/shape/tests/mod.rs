@@ -1,0 +1,6 @@
+//! Content of every type, made here; sizes are characters.
+
+mod digests;
+mod fixtures;
+mod properties;
+mod shapes;
