@@ -1,5 +1,6 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
+use super::ask::Spent;
 use super::compress;
 use super::cut;
 use super::presets::Rung;
@@ -32,7 +33,7 @@ pub(crate) struct Climbed {
     /// The same as a plan, with what the calls of a model take.
     pub(crate) rungs: Vec<RungPlan>,
     /// What compressing results cost.
-    pub(crate) spent: compress::Spent,
+    pub(crate) spent: Spent,
     /// What the summary rung did, when it was tried.
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
@@ -62,7 +63,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 }
             }
             Rung::Compress => {
-                let mut spent = compress::Spent::default();
+                let mut spent = Spent::default();
                 let edits = compress::run(io, held, climb, &mut spent).await?;
                 if edits.is_empty() {
                     done.idle.push("no tool result is left to compress".into());

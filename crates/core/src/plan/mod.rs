@@ -1,6 +1,7 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod ask;
 mod call;
 mod compress;
 mod cut;
@@ -12,6 +13,7 @@ mod options;
 mod presets;
 mod reader;
 mod result;
+mod strategy;
 mod summarise;
 mod trajectory;
 

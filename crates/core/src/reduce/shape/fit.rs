@@ -103,7 +103,9 @@ mod tests {
         lines.take(ends(100), 120);
         let mut out = String::new();
         lines.write(&mut out);
-        assert_eq!(out, "line 0\nline 1\n[… 48 lines left out …]\nline 50\n[… 48 lines left out …]\nline 99");
+        let (start, end) = ("line 0\nline 1\nline 2\nline 3", "line 96\nline 97\nline 98\nline 99");
+        let middle = "[… 46 lines left out …]\nline 50\n[… 45 lines left out …]";
+        assert_eq!(out, format!("{start}\n{middle}\n{end}"));
         assert!(count(&out) <= 120 && lines.chars() <= 120);
     }
 

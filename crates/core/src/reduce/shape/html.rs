@@ -85,8 +85,10 @@ impl<'h> Strip<'h> {
                 rest = comment.find("-->").and_then(|end| comment.get(end + 3..)).unwrap_or("");
                 continue;
             }
-            let is_tag =
-                rest.bytes().nth(1).is_some_and(|byte| byte.is_ascii_alphabetic() || b"/!?".contains(&byte));
+            let is_tag = rest
+                .as_bytes()
+                .get(1)
+                .is_some_and(|byte| byte.is_ascii_alphabetic() || b"/!?".contains(byte));
             if !is_tag {
                 self.words("<");
                 rest = rest.get(1..).unwrap_or("");

@@ -117,11 +117,10 @@ fn template(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     #[test]
     fn a_template_is_what_does_not_change() {
-        let template = |line| super::template(line);
+        use super::template;
         assert_eq!(template("GET /a/17 took 12ms"), template("GET /a/9 took 340ms"));
         assert_ne!(template("GET /a"), template("GET /b"));
         assert_eq!(template("사용자 12 연결"), "사용자 # 연결");

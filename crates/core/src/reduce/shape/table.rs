@@ -162,7 +162,7 @@ pub(super) fn shape(table: &Table<'_>, target: usize) -> String {
 }
 
 /// Some records, evenly spread, the first and the last among them.
-pub(super) fn sample<'a, T>(rows: &'a [T], count: usize) -> impl Iterator<Item = (usize, &'a T)> {
+pub(super) fn sample<T>(rows: &[T], count: usize) -> impl Iterator<Item = (usize, &T)> {
     let most = count.min(rows.len());
     let last = rows.len().saturating_sub(1);
     (0..most).filter_map(move |nth| {

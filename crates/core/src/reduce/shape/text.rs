@@ -139,20 +139,11 @@ const MONTHS: &[&str] = &["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug"
 /// The time that a line begins with, to the letter.
 pub(super) fn timestamp(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    let open = |text: &'_ str| text.trim_start_matches(['[', '(', '"']).len();
     let from_month = MONTHS.iter().any(|month| line.starts_with(month));
-    let found = if from_month {
-        let day = line.get(3..)?;
-        let after = day.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-        let taken = clock(after.get(..0).map(|_| day)?);
-        line.get(..3 + taken)
-    } else {
-        let start = line.len() - open(line);
-        let rest = line.get(start..)?;
-        let taken = clock(rest);
-        if taken > 0 { rest.get(..taken) } else { access_time(line) }
-    };
-    found.map(str::trim_end).filter(|time| is_time(time))
+    let start = if from_month { 3 } else { line.len() - line.trim_start_matches(['[', '(', '"']).len() };
+    let end = start + clock(line.get(start..)?);
+    let first = line.get(if from_month { 0 } else { start }..end).map(str::trim_end);
+    first.filter(|time| is_time(time)).or_else(|| access_time(line))
 }
 
 /// Length of the run of digits and marks of a date and a time.

@@ -145,7 +145,7 @@ fn s4_5_a_response_is_its_status_and_its_key_fields() {
     let found = of(Digest::Api, &wire, "{}").unwrap();
     assert!(
         found.starts_with(
-            "status: 201 Created\nContent-Type: application/json\nLocation: /orders/7\n{\"status\":200,"
+            "status: 201 Created\nContent-Type: application/json\nLocation: /orders/7\n{\"orders\":[{"
         ),
         "{found}"
     );
