@@ -5,25 +5,26 @@ use super::text::{Level, clip, is_continuation, is_logged, level, timestamp};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Fewer lines than this are no log.
+/// Fewer lines with a time or a level than this are no log.
 const LEAST_LINES: usize = 5;
 /// Lines at each end that are shown whatever they say.
 const ENDS: usize = 2;
 /// Other lines are clipped to this many characters, errors only when they would not fit.
 const LONGEST: usize = 400;
 
-/// True for a text most of whose lines begin as lines of a log do.
+/// True for a text most of whose lines begin as lines of a log do; stacks may stand between them.
 pub(super) fn is_log(text: &str) -> bool {
-    let (mut lines, mut logged) = (0_usize, 0_usize);
+    let (mut logged, mut stacked, mut other) = (0_usize, 0_usize, 0_usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if is_logged(line) {
-            logged += 1;
+        *(if is_logged(line) {
+            &mut logged
         } else if is_continuation(line) {
-            continue;
-        }
-        lines += 1;
+            &mut stacked
+        } else {
+            &mut other
+        }) += 1;
     }
-    lines >= LEAST_LINES && logged * 2 >= lines
+    logged >= LEAST_LINES && logged >= other && logged * 4 >= stacked
 }
 
 struct Line<'t> {

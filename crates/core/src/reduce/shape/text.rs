@@ -156,7 +156,7 @@ fn access_time(line: &str) -> Option<&str> {
     let open = line.bytes().take(120).position(|byte| byte == b'[')?;
     let rest = line.get(open + 1..)?;
     let close = rest.bytes().take(40).position(|byte| byte == b']')?;
-    rest.get(..close).filter(|time| time.starts_with(|c: char| c.is_ascii_digit()))
+    rest.get(..close).filter(|time| time.starts_with(|c: char| c.is_ascii_digit()) && is_time(time))
 }
 
 /// Two digits, a colon, two digits; or a whole date.
@@ -214,6 +214,7 @@ mod tests {
             ("한국어 12", None),
             ("May I go? 12", None),
             ("1234 rows", None),
+            ("let a = list[0];", None),
         ] {
             assert_eq!(timestamp(line), expected, "{line}");
         }

@@ -3,4 +3,5 @@
 mod digests;
 mod fixtures;
 mod properties;
+mod recorded;
 mod shapes;
