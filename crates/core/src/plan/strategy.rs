@@ -56,8 +56,10 @@ impl Strategy {
         }
         let chars = found.text.chars().count();
         let target = (chars as f64 * ratio) as usize;
-        let shaped = shape(&found.text, target)
-            .filter(|shaped| target >= LEAST_TARGET && shaped.text.len() < found.text.len())?;
+        let shaped = shape(&found.text, target)?;
+        if target < LEAST_TARGET || shaped.is_bare || shaped.text.len() >= found.text.len() {
+            return None;
+        }
         Some(Known { text: shaped.text, how: format!("shaped as {}", shaped.kind.as_str()) })
     }
 

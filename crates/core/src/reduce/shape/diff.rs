@@ -8,6 +8,9 @@ use std::borrow::Cow;
 /// The longest line that is shown.
 const LONGEST: usize = 400;
 
+/// Changed lines of a hunk that are shown together.
+const TOGETHER: u64 = 4;
+
 /// What a line of a diff is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -92,8 +95,9 @@ pub(super) fn shape(text: &str, target: usize) -> String {
     // Who made the change and why stands above the first file.
     let first = of(|kind| matches!(kind, Kind::File(..))).next().unwrap_or(0);
     chosen.take(0..first.min(12), room);
-    chosen.take(of(|kind| kind == Kind::Hunk), room);
-    // The first changed lines of every hunk, then the second ones: no file takes all the room.
+    let half = room.saturating_add(chosen.chars()) / 2;
+    chosen.take(of(|kind| kind == Kind::Hunk), half);
+    // The first changed lines of every hunk, then the next ones: no file takes all the room.
     let changed: Vec<(usize, u64)> = lines
         .iter()
         .enumerate()
@@ -102,8 +106,10 @@ pub(super) fn shape(text: &str, target: usize) -> String {
             _ => None,
         })
         .collect();
-    chosen.take(order::by_key(changed, |(_, nth)| *nth).into_iter().map(|(at, _)| at), room);
-    chosen.take(0..lines.len(), room);
+    let changed = order::by_key(changed, |(_, nth)| *nth / TOGETHER);
+    if chosen.fill(changed.into_iter().map(|(at, _)| at), room) {
+        chosen.fill(0..lines.len(), room);
+    }
     chosen.write(&mut out);
     out
 }

@@ -36,24 +36,34 @@ impl<'t> Lines<'t> {
         self.used + self.gaps * self.mark
     }
 
-    /// Takes lines, the most important first, while they fit `room` characters.
+    /// Takes lines, the most important first, while they fit `room` characters; one that does not is passed over.
     pub(super) fn take(&mut self, order: impl IntoIterator<Item = usize>, room: usize) {
         for at in order {
-            let Some((_, chars)) = self.lines.get(at) else { continue };
-            if self.chosen.get(at) != Some(&false) {
-                continue;
-            }
-            let is_in = |at: Option<usize>| at.and_then(|at| self.chosen.get(at)).copied().unwrap_or(true);
-            let closed = usize::from(is_in(at.checked_sub(1))) + usize::from(is_in(Some(at + 1)));
-            let (used, gaps) = (self.used + chars + 1, self.gaps + 1 - closed);
-            if used + gaps * self.mark > room {
-                continue;
-            }
-            (self.used, self.gaps) = (used, gaps);
-            if let Some(chosen) = self.chosen.get_mut(at) {
-                *chosen = true;
-            }
+            self.add(at, room);
         }
+    }
+
+    /// Takes lines up to the first that does not fit, so that what is shown is in few pieces. True when all fit.
+    pub(super) fn fill(&mut self, order: impl IntoIterator<Item = usize>, room: usize) -> bool {
+        order.into_iter().all(|at| self.add(at, room))
+    }
+
+    fn add(&mut self, at: usize, room: usize) -> bool {
+        let Some((_, chars)) = self.lines.get(at) else { return true };
+        if self.chosen.get(at) != Some(&false) {
+            return true;
+        }
+        let is_in = |at: Option<usize>| at.and_then(|at| self.chosen.get(at)).copied().unwrap_or(true);
+        let closed = usize::from(is_in(at.checked_sub(1))) + usize::from(is_in(Some(at + 1)));
+        let (used, gaps) = (self.used + chars + 1, self.gaps + 1 - closed);
+        if used + gaps * self.mark > room {
+            return false;
+        }
+        (self.used, self.gaps) = (used, gaps);
+        if let Some(chosen) = self.chosen.get_mut(at) {
+            *chosen = true;
+        }
+        true
     }
 
     /// The chosen lines with the marks between them, behind what `out` holds.

@@ -308,8 +308,9 @@ pub(super) fn shape(html: &str, target: usize) -> String {
     };
     lines.take(matching(|line| line.starts_with('#')), room / 2);
     // Menus are lists of links; prose comes first.
-    lines.take(matching(|line| !is_menu(line)), room);
-    lines.take(0..all.len(), room);
+    if lines.fill(matching(|line| !is_menu(line)), room) {
+        lines.fill(0..all.len(), room);
+    }
     lines.write(&mut out);
     out
 }

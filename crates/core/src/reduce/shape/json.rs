@@ -10,6 +10,19 @@ use std::fmt::Write as _;
 const NAME: usize = 200;
 /// How much of lists, texts and objects is shown, from little to all but all.
 const SCALE: [usize; 18] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 160, 320, 640, 1_600, 6_400];
+/// Less than the least of them: an outline.
+const OUTLINES: [Limits; 6] = [
+    Limits { items: 1, fields: 3, text: 16, names: false, depth: 1 },
+    Limits { items: 1, fields: 8, text: 16, names: false, depth: 1 },
+    Limits { items: 1, fields: 4, text: 16, names: false, depth: 2 },
+    Limits { items: 1, fields: 8, text: 16, names: true, depth: 2 },
+    Limits { items: 1, fields: 3, text: 16, names: true, depth: 3 },
+    Limits { items: 1, fields: 5, text: 16, names: true, depth: 3 },
+];
+/// A text in a text is shaped by its own content where there is room for it
+const LEAST_INNER: usize = 400;
+/// and it has as many lines.
+const LEAST_LINES: usize = 5;
 
 /// Fields that say what an object is: shown however many there are.
 const KEYS: &[&str] =
@@ -181,8 +194,14 @@ impl Limits {
     const NONE: Limits =
         Limits { items: usize::MAX, fields: usize::MAX, text: usize::MAX, names: true, depth: usize::MAX };
 
-    fn of(scale: usize) -> Self {
-        Limits { items: scale, fields: scale * 8, text: scale * 24, names: scale > 1, depth: scale + 2 }
+    /// The `nth` of them, from little to much.
+    fn of(nth: usize) -> Option<Self> {
+        if let Some(outline) = OUTLINES.get(nth) {
+            return Some(*outline);
+        }
+        let scale = *SCALE.get(nth - OUTLINES.len())?;
+        let (fields, text, names, depth) = (scale * 8, scale * 24, scale > 1, scale + 2);
+        Some(Limits { items: scale, fields, text, names, depth })
     }
 }
 
@@ -192,11 +211,11 @@ fn largest(target: usize, form: impl Fn(Limits) -> String) -> Option<String> {
     if let Some(whole) = fits(Limits::NONE) {
         return Some(whole);
     }
-    let (mut low, mut high) = (0, SCALE.len());
+    let (mut low, mut high) = (0, OUTLINES.len() + SCALE.len());
     let mut best = None;
     while low < high {
         let middle = low.midpoint(high);
-        match SCALE.get(middle).and_then(|scale| fits(Limits::of(*scale))) {
+        match Limits::of(middle).and_then(fits) {
             Some(text) => (best, low) = (Some(text), middle + 1),
             None => high = middle,
         }
@@ -315,9 +334,15 @@ fn write_text(text: &str, limits: Limits, out: &mut String) {
         return out.push_str(text);
     }
     let plain = unquoted(text);
-    match clip(&plain, limits.text) {
+    let has_lines = plain.lines().nth(LEAST_LINES - 1).is_some();
+    let shaped = (limits.text >= LEAST_INNER && has_lines).then(|| super::shape(&plain, limits.text));
+    let short = match shaped.flatten() {
+        Some(shaped) => Cow::Owned(shaped.text),
+        None => clip(&plain, limits.text),
+    };
+    match short {
         Cow::Borrowed(_) => out.push_str(text),
         // Writing a text into memory has no way to fail.
-        Cow::Owned(clipped) => out.push_str(&serde_json::to_string(&clipped).unwrap_or_default()),
+        Cow::Owned(short) => out.push_str(&serde_json::to_string(&short).unwrap_or_default()),
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn shape(text: &str, target: usize) -> String {
     chosen.take(at_level(Level::Error), room);
     chosen.take(ends(folded.len()).take(2 * ENDS), room);
     chosen.take(at_level(Level::Warning), room);
-    chosen.take(at_level(Level::Other), room);
+    chosen.fill(at_level(Level::Other), room);
     chosen.write(&mut out);
     out
 }

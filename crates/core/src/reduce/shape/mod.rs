@@ -59,6 +59,8 @@ pub(crate) struct Shaped {
     pub(crate) kind: Kind,
     /// What it is now.
     pub(crate) text: String,
+    /// Nothing of it is left but its size.
+    pub(crate) is_bare: bool,
 }
 
 /// A text, recognised.
@@ -117,7 +119,7 @@ pub(crate) fn shape(text: &str, target: usize) -> Option<Shaped> {
     let kind = content.kind();
     let chars = count(text);
     if chars <= target {
-        return Some(Shaped { kind, text: text.to_string() });
+        return Some(Shaped { kind, text: text.to_string(), is_bare: false });
     }
     let shaped = match content {
         Content::Json(node) => json::shape(&node, target),
@@ -127,9 +129,11 @@ pub(crate) fn shape(text: &str, target: usize) -> Option<Shaped> {
         Content::Diff => Some(diff::shape(text, target)),
         Content::Html => Some(html::shape(text, target)),
     };
-    let fits = |text: &String| count(text) <= target;
-    let shaped =
-        shaped.filter(fits).unwrap_or_else(|| format!("[{}: {chars} characters left out]", kind.as_str()));
-    let shaped = if count(&shaped) < chars { shaped } else { text.to_string() };
-    Some(Shaped { kind, text: shaped })
+    let shaped = shaped.filter(|shaped| count(shaped) <= target);
+    let is_bare = shaped.is_none();
+    let shaped = shaped.unwrap_or_else(|| format!("[{}: {chars} characters left out]", kind.as_str()));
+    if count(&shaped) >= chars {
+        return Some(Shaped { kind, text: text.to_string(), is_bare: false });
+    }
+    Some(Shaped { kind, text: shaped, is_bare })
 }

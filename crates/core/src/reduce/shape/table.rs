@@ -64,9 +64,7 @@ fn delimited(text: &str) -> Option<Table<'_>> {
     let delimiter = *b",\t;|".iter().max_by_key(|mark| fields(first, **mark))?;
     let columns: Vec<&str> =
         first.split(char::from(delimiter)).map(|name| name.trim().trim_matches('"')).collect();
-    let short =
-        |name: &&str| !name.is_empty() && name.len() <= LONGEST_NAME && !name.ends_with(['.', '{', ')']);
-    let is_header = columns.len() >= 2 && columns.iter().all(short);
+    let is_header = columns.len() >= 2 && columns.iter().all(|name| is_name(name));
     let distinct = columns.iter().collect::<std::collections::HashSet<_>>().len() == columns.len();
     if !is_header || !distinct {
         return None;
@@ -80,6 +78,16 @@ fn delimited(text: &str) -> Option<Table<'_>> {
         return None;
     }
     Some(Table { head: vec![records.first()?.0], columns, rows, foot: Vec::new() })
+}
+
+/// What a column may be called: words of letters and digits, no number, no path, no code.
+fn is_name(name: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.' | '%' | '(' | ')' | '#');
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(inside)
+        && !name.ends_with('.')
+        && name.split(' ').count() <= 5
 }
 
 /// Fields of the first record.
@@ -156,7 +164,7 @@ pub(super) fn shape(table: &Table<'_>, target: usize) -> String {
         room,
     );
     lines.take((0..rows).filter(wrong).map(|at| above + at), half);
-    lines.take(ends(rows).map(|at| above + at), room);
+    lines.fill(ends(rows).map(|at| above + at), room);
     lines.write(&mut out);
     out
 }

@@ -159,16 +159,13 @@ fn access_time(line: &str) -> Option<&str> {
     rest.get(..close).filter(|time| time.starts_with(|c: char| c.is_ascii_digit()) && is_time(time))
 }
 
-/// Two digits, a colon, two digits; or a whole date.
+/// A colon between digits: a date alone may be the name of something.
 fn is_time(text: &str) -> bool {
-    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
-    let near = |mark: u8| {
-        text.as_bytes().windows(3).any(|three| match three {
-            [a, b, c] => *b == mark && digit(Some(a)) && digit(Some(c)),
-            _ => false,
-        })
+    let colon = |three: &[u8]| match three {
+        [a, b':', c] => a.is_ascii_digit() && c.is_ascii_digit(),
+        _ => false,
     };
-    text.len() >= 5 && (near(b':') || (near(b'-') && text.len() >= 10))
+    text.len() >= 5 && text.as_bytes().windows(3).any(colon)
 }
 
 /// A line that belongs to the one above it: a frame of a stack, a cause.
@@ -214,6 +211,7 @@ mod tests {
             ("한국어 12", None),
             ("May I go? 12", None),
             ("1234 rows", None),
+            ("2026-11-22-a1b2c3 session", None),
             ("let a = list[0];", None),
         ] {
             assert_eq!(timestamp(line), expected, "{line}");

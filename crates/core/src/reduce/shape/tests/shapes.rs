@@ -40,6 +40,18 @@ fn s2_11_json_that_fits_without_its_blanks_loses_nothing() {
 }
 
 #[test]
+fn s2_11_json_has_an_outline_at_any_size_and_shapes_the_texts_in_it() {
+    let text = fixtures::json(300);
+    for target in [120, 200, 300, 500] {
+        assert!(!shape(&text, target).unwrap().is_bare, "{target}");
+    }
+    let output = serde_json::json!({ "code": 1, "output": fixtures::log(3_000) }).to_string();
+    let shaped = shaped(&output, 5_000, Kind::Json);
+    let value: Value = serde_json::from_str(&shaped).unwrap();
+    assert!(value["output"].as_str().unwrap().starts_with("[log: 3015 lines, 30 of errors"), "{shaped}");
+}
+
+#[test]
 fn s2_11_json_lines_stay_json_lines() {
     let shaped = shaped(&fixtures::json_lines(2_000), 2_000, Kind::JsonLines);
     for line in shaped.lines() {
@@ -92,7 +104,7 @@ fn s2_11_logs_fold_what_repeats_and_keep_errors_with_their_stacks() {
 
 #[test]
 fn s2_11_diffs_keep_every_file_its_counts_and_its_hunks() {
-    let shaped = shaped(&fixtures::diff(12), 2_600, Kind::Diff);
+    let shaped = shaped(&fixtures::diff(12), 3_200, Kind::Diff);
     assert!(shaped.starts_with("[diff: 12 files, +24 -24]\ncommit 4e313bb0"), "{shaped}");
     for nth in 0..12 {
         assert!(
@@ -102,7 +114,9 @@ fn s2_11_diffs_keep_every_file_its_counts_and_its_hunks() {
         assert!(shaped.contains(&format!("@@ -10,7 +10,8 @@ fn part{nth}()")), "{nth}");
         assert!(shaped.contains(&format!("-    let old_state = {nth};")), "{nth}: {shaped}");
     }
-    assert!(!shaped.contains("unchanged_3"), "context goes first");
+    let less = self::shaped(&fixtures::diff(12), 2_000, Kind::Diff);
+    assert!(less.matches("diff --git").count() == 12 && less.contains("-    let old_state = 0;"), "{less}");
+    assert!(!less.contains("unchanged"), "context goes first: {less}");
     let plain = "--- old.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n-a\n+b\n".repeat(40);
     assert!(self::shaped(&plain, 700, Kind::Diff).starts_with("[diff: 40 files, +40 -40]"));
 }
