@@ -36,11 +36,14 @@ impl<'t> Lines<'t> {
         self.used + self.gaps * self.mark
     }
 
-    /// Takes lines, the most important first, while they fit `room` characters; one that does not is passed over.
-    pub(super) fn take(&mut self, order: impl IntoIterator<Item = usize>, room: usize) {
+    /// Takes lines, the most important first, while they fit `room` characters; one that does not is passed over. True
+    /// when all fit.
+    pub(super) fn take(&mut self, order: impl IntoIterator<Item = usize>, room: usize) -> bool {
+        let mut all_fit = true;
         for at in order {
-            self.add(at, room);
+            all_fit &= self.add(at, room);
         }
+        all_fit
     }
 
     /// Takes lines up to the first that does not fit, so that what is shown is in few pieces. True when all fit.

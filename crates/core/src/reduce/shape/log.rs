@@ -16,13 +16,12 @@ const LONGEST: usize = 400;
 pub(super) fn is_log(text: &str) -> bool {
     let (mut logged, mut stacked, mut other) = (0_usize, 0_usize, 0_usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        *(if is_logged(line) {
-            &mut logged
-        } else if is_continuation(line) {
-            &mut stacked
-        } else {
-            &mut other
-        }) += 1;
+        let counter = match line {
+            line if is_logged(line) => &mut logged,
+            line if is_continuation(line) => &mut stacked,
+            _ => &mut other,
+        };
+        *counter += 1;
     }
     logged >= LEAST_LINES && logged >= other && logged * 4 >= stacked
 }
@@ -47,28 +46,41 @@ pub(super) fn shape(text: &str, target: usize) -> String {
     }
     out.push_str("]\n");
     let room = target.saturating_sub(out.chars().count());
-    let whole: usize =
-        lines.iter().filter(|line| line.level == Level::Error).map(|line| line.text.len() + 1).sum();
-    let folded = fold(lines, whole > room);
-    let mut chosen = Lines::new(folded.iter().map(|line| shown(line, whole <= room)), "lines");
-    let at_level = |wanted: Level| {
-        let all: Vec<usize> =
-            folded.iter().enumerate().filter(|(_, line)| line.level == wanted).map(|(at, _)| at).collect();
-        ends(all.len()).filter_map(move |nth| all.get(nth).copied()).collect::<Vec<_>>()
-    };
-    // What is left in the middle is one gap at least.
-    chosen.take(at_level(Level::Error), room);
-    chosen.take(ends(folded.len()).take(2 * ENDS), room);
-    chosen.take(at_level(Level::Warning), room);
-    chosen.fill(at_level(Level::Other), room);
-    chosen.write(&mut out);
+    // Errors are whole and each on its own, unless they would not all fit.
+    let chosen = choose(lines, false, room).or_else(|| choose(levelled(text), true, room));
+    if let Some(chosen) = chosen {
+        chosen.write(&mut out);
+    }
     out
 }
 
+/// The lines that are shown: errors first, both ends, warnings, one of each template. Nothing when errors were not to
+/// be folded, and do not all fit.
+fn choose(lines: Vec<Line<'_>>, folds_errors: bool, room: usize) -> Option<Lines<'_>> {
+    let folded = fold(lines, folds_errors);
+    let mut chosen = Lines::new(folded.iter().map(|line| shown(line, !folds_errors)), "lines");
+    let at_level = |wanted: Level| {
+        let all: Vec<usize> =
+            folded.iter().enumerate().filter(|(_, line)| line.level == wanted).map(|(at, _)| at).collect();
+        ends(all.len()).filter_map(move |nth| all.get(nth).copied())
+    };
+    let all_fit = chosen.take(at_level(Level::Error), room);
+    if !all_fit && !folds_errors {
+        return None;
+    }
+    chosen.take(ends(folded.len()).take(2 * ENDS), room);
+    chosen.take(at_level(Level::Warning), room);
+    chosen.fill(at_level(Level::Other), room);
+    Some(chosen)
+}
+
 /// A line as it is shown; errors whole where they fit.
-fn shown<'t>(line: &Line<'t>, errors_fit: bool) -> Cow<'t, str> {
-    let keep = line.level == Level::Error && errors_fit;
-    let text = if keep { Cow::Borrowed(line.text) } else { clip(line.text, LONGEST) };
+fn shown<'t>(line: &Line<'t>, whole_errors: bool) -> Cow<'t, str> {
+    let text = if line.level == Level::Error && whole_errors {
+        Cow::Borrowed(line.text)
+    } else {
+        clip(line.text, LONGEST)
+    };
     if line.count > 1 { Cow::Owned(format!("{text} [×{}]", line.count)) } else { text }
 }
 
@@ -85,7 +97,7 @@ fn levelled(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Lines of one template become the first of them; errors and both ends of the log stay, unless errors have to fold.
+/// Lines of one template become the first of them; errors and both ends of the log stay, unless errors fold too.
 fn fold(lines: Vec<Line<'_>>, errors_too: bool) -> Vec<Line<'_>> {
     let last = lines.len().saturating_sub(ENDS);
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -118,7 +130,6 @@ fn template(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     #[test]
     fn a_template_is_what_does_not_change() {
         use super::template;
