@@ -1,6 +1,6 @@
 //! HTML as text: no parser, no tree. Scripts, styles and markup go; headings, lists, table cells, links and the texts of
 //! pictures stay. It reads tags one by one, as they come, so broken nesting is no matter; what a style sheet or a script
-//! would hide or show is not known. A parser that knows all of HTML would be a sixth of the module.
+//! would hide or show is not known. A parser of all of HTML would weigh more than everything else here.
 
 use super::fit::Lines;
 use super::text::{clip, count};
