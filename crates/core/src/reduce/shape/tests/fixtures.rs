@@ -10,7 +10,7 @@ pub(super) fn json(count: usize) -> String {
         json!({
             "id": format!("ord_{nth:06}"), "customer": { "name": "김민수", "mail": "👩‍👩‍👧 家" }, "total": 12.50,
             "big": 1234567890123456789_u64, "path": format!("/orders/2026/{nth}.json"), "error": error,
-            "note": "ordered by phone, to be delivered to the back door, please ring twice. ".repeat(4),
+            "note": "ordered by phone 👩‍👩‍👧, to be delivered to the back door, please ring twice. ".repeat(4),
         })
     };
     let items: Vec<Value> = (0..count).map(item).collect();
