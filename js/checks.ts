@@ -2,7 +2,7 @@
 
 import { CompactionError } from "./errors.js";
 
-/** Names in the options that are groups. `runtime` is none: both of its functions are required. */
+/** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
   trigger: ["tokens", "fraction"],
   keep: ["messages", "tokens", "fraction"],
@@ -46,8 +46,24 @@ const GROUPS: Record<string, readonly string[]> = {
     "instructionLength",
     "resultCompressionMinSize",
     "globalRatio",
+    "strategies",
+    "relianceRatio",
   ],
-  factor3: ["preserveCount", "targetTokens"],
+  factor3: [
+    "processTools",
+    "verbosity",
+    "minTokens",
+    "structuredMinTokens",
+    "snippetChars",
+    "fileLines",
+    "outlineLines",
+    "queryRows",
+    "sampleRows",
+    "apiChars",
+    "preserveCount",
+    "targetTokens",
+  ],
+  "factor3.processTools": ["search", "files", "queries", "apis"],
 };
 
 /** The error of an option. */
@@ -66,7 +82,9 @@ export function checkOptions(options: unknown, known: readonly string[]): void {
   checkObject(options);
   checkNames(options, known, "");
   for (const [group, names] of Object.entries(GROUPS)) {
-    const given = known.includes(group) ? options[group] : undefined;
+    const [outer = "", inner] = group.split(".");
+    const option = known.includes(outer) ? options[outer] : undefined;
+    const given = inner === undefined ? option : (option as Record<string, unknown> | null | undefined)?.[inner];
     if (typeof given === "object" && given !== null && !Array.isArray(given)) {
       checkNames(given as Record<string, unknown>, names, `${group}.`);
     }

@@ -161,10 +161,47 @@ export interface ReactOptions {
   resultCompressionMinSize?: number;
   /** Share that they are compressed to; default 0.1. */
   globalRatio?: number;
+  /** JSON, tables, logs, diffs and HTML are shortened by their structure, without a model; what was compressed before is
+   *  taken over; results that later turns rely on get twice the room; what is asked for follows what is answered
+   *  (`S2.11`). Default true. */
+  strategies?: boolean;
+  /** The most that a result which later turns rely on is compressed to, as a share; default 0.3. */
+  relianceRatio?: number;
 }
 
-/** Every number of preset `factor3` (`S4.1`, `S4.2`). */
+/** Every number of preset `factor3` (`S4.1` to `S4.6`). `processTools` switches processing on under another preset
+ *  too. */
 export interface Factor3Options {
+  /** Whose results become what matters of them right after retrieval (`S4.5`), whatever the letter case of the names;
+   *  the whole result is stored, and its reference stands in its place. Kept as they are: errors, small results. */
+  processTools?: {
+    /** Title, snippet and URL; default web_search, search_web, search. */
+    search?: string[];
+    /** Outline with line ranges; default read_file. */
+    files?: string[];
+    /** Number of rows and some of them; default query, sql, run_query, execute_sql, query_database. */
+    queries?: string[];
+    /** Status and key fields; default fetch, http_request, api_request, call_api, api. */
+    apis?: string[];
+  };
+  /** `debug` keeps every result as it is (`S4.6`); default normal. */
+  verbosity?: "normal" | "debug";
+  /** A result of fewer tokens is kept as it is; default 200. */
+  minTokens?: number;
+  /** So is JSON or YAML of fewer tokens than this; default 500. */
+  structuredMinTokens?: number;
+  /** Characters of a snippet of a search; default 300. */
+  snippetChars?: number;
+  /** A file of more lines becomes its outline; default 500. */
+  fileLines?: number;
+  /** Lines of an outline at most; default 200. */
+  outlineLines?: number;
+  /** An answer of more rows becomes a sample of them; default 100. */
+  queryRows?: number;
+  /** Rows of a sample; default 10. */
+  sampleRows?: number;
+  /** Characters that the fields of a response take at most; default 4,000. */
+  apiChars?: number;
   /** Messages kept at the end; default 3. */
   preserveCount?: number;
   /** Target length of a summary in tokens; default 4,000. */

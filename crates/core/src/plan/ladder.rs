@@ -1,12 +1,13 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
+use super::ask::Spent;
 use super::compress;
 use super::cut;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise;
 use crate::error::{Code, Error, Result};
-use crate::reduce::{admit, clear, offload, replace};
+use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
 use crate::step::Io;
 
@@ -32,7 +33,7 @@ pub(crate) struct Climbed {
     /// The same as a plan, with what the calls of a model take.
     pub(crate) rungs: Vec<RungPlan>,
     /// What compressing results cost.
-    pub(crate) spent: compress::Spent,
+    pub(crate) spent: Spent,
     /// What the summary rung did, when it was tried.
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
@@ -49,7 +50,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let mut freed = 0;
     for rung in &settings.rungs {
         match rung {
-            Rung::Admit | Rung::Clear | Rung::Offload => {
+            Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
                 let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
                 if *rung == Rung::Offload {
                     freed = edit.tokens_freed;
@@ -62,7 +63,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 }
             }
             Rung::Compress => {
-                let mut spent = compress::Spent::default();
+                let mut spent = Spent::default();
                 let edits = compress::run(io, held, climb, &mut spent).await?;
                 if edits.is_empty() {
                     done.idle.push("no tool result is left to compress".into());
@@ -125,6 +126,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
     let mut again = 0;
     loop {
         let proposed = match rung {
+            Rung::Process => process::propose(&held.state(), climb.trigger)?,
             Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,

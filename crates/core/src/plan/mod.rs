@@ -1,6 +1,7 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod ask;
 mod call;
 mod compress;
 mod cut;
@@ -13,15 +14,17 @@ mod options;
 mod presets;
 mod reader;
 mod result;
+mod strategy;
 mod summarise;
 mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{Keep, PrefixMismatch, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{Keep, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
-    COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
-    Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
+    API_TOOLS, COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD,
+    OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS, ReactNumbers,
+    RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

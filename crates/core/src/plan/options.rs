@@ -1,9 +1,13 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
 use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, threshold};
-use super::presets::{COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, READ_TOOLS, Rung};
+use super::presets::{
+    API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
+    SEARCH_TOOLS,
+};
 use super::reader::Reader;
 use crate::error::{Error, Result};
+use crate::reduce::shape::Digest;
 use crate::tokens::Estimator;
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
@@ -56,6 +60,33 @@ pub enum PrefixMismatch {
     DropBlock,
 }
 
+/// Which tools are of which type (`S4.6`), in lower case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessTools {
+    /// They search the web.
+    pub search: Vec<String>,
+    /// They read files.
+    pub files: Vec<String>,
+    /// They ask a database.
+    pub queries: Vec<String>,
+    /// They call an API.
+    pub apis: Vec<String>,
+}
+
+impl ProcessTools {
+    /// The type of a tool, whatever the letter case of its name.
+    pub(crate) fn kind(&self, tool: &str) -> Option<Digest> {
+        let tool = tool.to_lowercase();
+        let lists = [
+            (&self.search, Digest::Search),
+            (&self.files, Digest::File),
+            (&self.queries, Digest::Query),
+            (&self.apis, Digest::Api),
+        ];
+        lists.into_iter().find(|(names, _)| names.contains(&tool)).map(|(_, kind)| kind)
+    }
+}
+
 /// Options, checked and resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -71,6 +102,8 @@ pub struct Settings {
     pub compactable_tools: Vec<String>,
     /// Tools that read a file (`S3.6`), in lower case.
     pub read_tools: Vec<String>,
+    /// Tools whose results are processed when they arrive (`S4.5`).
+    pub process_tools: ProcessTools,
     /// The app's `readFile` has the content of files.
     pub app_reads_files: bool,
     /// The messages' format, when the app says it.
@@ -148,8 +181,9 @@ impl Settings {
             rungs: rungs(&options, preset)?,
             threshold: threshold(&options, preset.when, size)?,
             numbers,
-            compactable_tools: tools(&options, "compactableTools", &COMPACTABLE_TOOLS)?,
-            read_tools: tools(&options, "readTools", &READ_TOOLS)?,
+            compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
+            read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,
+            process_tools: process_tools(&options)?,
             app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
@@ -179,9 +213,19 @@ impl Settings {
 }
 
 /// Names of tools, in lower case.
-fn tools(options: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
-    let given = options.child("layered")?.names(key)?;
+fn tools(group: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
+    let given = group.names(key)?;
     Ok(given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect())
+}
+
+fn process_tools(options: &Reader<'_>) -> Result<ProcessTools> {
+    let group = options.child("factor3")?.child("processTools")?;
+    Ok(ProcessTools {
+        search: tools(&group, "search", &SEARCH_TOOLS)?,
+        files: tools(&group, "files", &READ_TOOLS)?,
+        queries: tools(&group, "queries", &QUERY_TOOLS)?,
+        apis: tools(&group, "apis", &API_TOOLS)?,
+    })
 }
 
 /// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
@@ -189,10 +233,18 @@ fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
     let layered = options.child("layered")?;
     let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
     let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
-    let mut rungs: Vec<Rung> =
-        preset.rungs.iter().copied().filter(|rung| *rung != Rung::Clear || clear != Some(false)).collect();
-    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit)];
+    let factor3 = options.child("factor3")?;
+    let process = factor3.child("processTools")?.is_given();
+    let verbose = factor3.choice("verbosity", &[("normal", false), ("debug", true)])? == Some(true);
+    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit), (Rung::Process, process)];
+    let mut rungs: Vec<Rung> = preset.rungs.to_vec();
     rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
+    rungs.retain(|rung| match rung {
+        Rung::Clear => clear != Some(false),
+        // All of a result is wanted (`S4.6`).
+        Rung::Process => !verbose,
+        _ => true,
+    });
     rungs.sort_unstable();
     rungs.dedup();
     Ok(rungs)

@@ -77,7 +77,7 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
                     offloads.iter().partition(|offload| offload.how.refers());
                 let references = shown.into_iter().chain(hidden);
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview => None,
+                    How::Reference | How::Preview | How::Processed => None,
                     How::Cleared => Some(CLEARED),
                     How::Compressed => Some(COMPRESSED),
                 });

@@ -23,6 +23,7 @@ pub use check::{Rejection, check};
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
 pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use scan::names;
 
 pub use prompt::{
     FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest,
