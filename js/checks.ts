@@ -2,7 +2,7 @@
 
 import { CompactionError } from "./errors.js";
 
-/** Names in the options that are groups. `runtime` is none: both of its functions are required. */
+/** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
   trigger: ["tokens", "fraction"],
   keep: ["messages", "tokens", "fraction"],
@@ -16,6 +16,54 @@ const GROUPS: Record<string, readonly string[]> = {
     "preserveCount",
     "targetTokens",
   ],
+  layered: [
+    "clear",
+    "compactableTools",
+    "keepRecent",
+    "clearMinTokens",
+    "outputReserve",
+    "fixedReserve",
+    "minSavings",
+    "largeOutputTokens",
+    "previewChars",
+    "readTools",
+    "maxRestoreFiles",
+    "maxRestoreTokensPerFile",
+    "maxRestoreTokensTotal",
+    "preserveCount",
+    "targetTokens",
+  ],
+  react: [
+    "singleEnabled",
+    "singleResultThreshold",
+    "chunkSize",
+    "chunkRatio",
+    "secondRatio",
+    "globalEnabled",
+    "globalCompressionThreshold",
+    "modelContextLimit",
+    "systemPromptLength",
+    "instructionLength",
+    "resultCompressionMinSize",
+    "globalRatio",
+    "strategies",
+    "relianceRatio",
+  ],
+  factor3: [
+    "processTools",
+    "verbosity",
+    "minTokens",
+    "structuredMinTokens",
+    "snippetChars",
+    "fileLines",
+    "outlineLines",
+    "queryRows",
+    "sampleRows",
+    "apiChars",
+    "preserveCount",
+    "targetTokens",
+  ],
+  "factor3.processTools": ["search", "files", "queries", "apis"],
 };
 
 /** The error of an option. */
@@ -34,7 +82,9 @@ export function checkOptions(options: unknown, known: readonly string[]): void {
   checkObject(options);
   checkNames(options, known, "");
   for (const [group, names] of Object.entries(GROUPS)) {
-    const given = known.includes(group) ? options[group] : undefined;
+    const [outer = "", inner] = group.split(".");
+    const option = known.includes(outer) ? options[outer] : undefined;
+    const given = inner === undefined ? option : (option as Record<string, unknown> | null | undefined)?.[inner];
     if (typeof given === "object" && given !== null && !Array.isArray(given)) {
       checkNames(given as Record<string, unknown>, names, `${group}.`);
     }
@@ -81,6 +131,8 @@ function plain(value: unknown, field: string, depth: number): unknown {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") {
     if (Number.isFinite(value)) return value;
+    // Says that something is off (`S2.7`); what JSON has not is told as a text.
+    if (value === Infinity && field === "react.singleResultThreshold") return "Infinity";
     throw invalidOption(field, `must be a finite number, not ${value}`);
   }
   if (typeof value !== "object") throw invalidOption(field, `cannot be a ${typeof value}`);

@@ -12,10 +12,13 @@ export interface Host {
   /** Absent for what stores nothing. */
   store?: Store;
   summarize?: Summarize | undefined;
+  summarizeResult?: Summarize | undefined;
+  readFile?: ((path: string) => Promise<string>) | undefined;
   fetch?: typeof fetch | undefined;
   redact?: ((text: string) => string) | undefined;
   tokenCounter?: ((messages: Message[]) => number) | undefined;
-  /** The app's object for a message that is counted. */
+  pinned?: ((message: Message, index: number) => boolean) | undefined;
+  /** The app's object for a message that is counted, or asked about. */
   message(whose: Counted["whose"], at: number, body: string): Message;
   now(): number;
   id(): string;
@@ -26,6 +29,9 @@ export interface Host {
   /** Lets other calls on the session run while `work` takes its time. */
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
+
+/** How long a file is waited for, in ms. */
+const READ_FILE_MS = 10_000;
 
 export type Notice = { event: "offload" | "compact" | "warning" } & Record<string, unknown>;
 
@@ -46,11 +52,13 @@ interface HttpRequest {
 type Effect = { id: number; parks?: true } & (
   | { type: "now" | "newId" }
   | Counted
+  | (Omit<Counted, "type"> & { type: "pin"; index: number })
   | { type: "redact"; text: string }
+  | { type: "readFile"; path: string }
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
   | { type: "notify"; notice: Notice }
-  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: "history"; timeoutMs: number }
+  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; timeoutMs: number }
   | { type: "fetch"; request: HttpRequest; timeoutMs: number }
   | { type: "sleep"; ms: number }
   | { type: "read"; keys: Key[] }
@@ -211,6 +219,10 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
         const message = host.message(effect.whose, effect.at, effect.body);
         return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
       }
+      case "pin": {
+        const message = host.message(effect.whose, effect.at, effect.body);
+        return { type: "number", value: host.pinned?.(message, effect.index) ? 1 : 0 };
+      }
       case "redact":
         return redacted(host.redact?.(effect.text));
       default:
@@ -278,8 +290,9 @@ export async function withEither<T>(
 async function awaited(effect: Effect, host: Host): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
+      const summariser = effect.purpose === "history" ? host.summarize : (host.summarizeResult ?? host.summarize);
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
-        host.summarize?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
+        summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;
@@ -287,6 +300,11 @@ async function awaited(effect: Effect, host: Host): Promise<Answer> {
       const usage = (summary as { usage?: unknown }).usage;
       const given = typeof usage === "object" && usage !== null ? (usage as Usage) : undefined;
       return { type: "summary", text, usage: given };
+    }
+    case "readFile": {
+      const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
+      if (typeof text !== "string") throw new TypeError("readFile must resolve to a text");
+      return { type: "text", value: text };
     }
     case "fetch":
       return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));

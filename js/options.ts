@@ -23,10 +23,14 @@ const VALUES = [
   "instructions",
   "prefixMismatchBehavior",
   "offload",
+  "concurrency",
+  "layered",
+  "react",
+  "factor3",
 ] as const;
 
 /** Options that are functions. */
-const FUNCTIONS = ["summarize", "fetch", "tokenCounter", "redact", "onProgress", "logger"] as const;
+const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
 
 /** Names of the options of a session. They plan and compact too, as their type says. */
 const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
@@ -43,7 +47,10 @@ export function engineOptions(options: CompactOptions): object {
   }
   const values: Record<string, unknown> = {
     hasSummarize: options.summarize !== undefined,
+    hasSummarizeResult: options.summarizeResult !== undefined,
     hasTokenCounter: options.tokenCounter !== undefined,
+    hasReadFile: options.readFile !== undefined,
+    hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
   };
   for (const name of VALUES) values[name] = options[name];
@@ -55,9 +62,12 @@ export function hostOf(options: CompactOptions, message: Host["message"]): Host 
   const { logger, runtime } = options;
   return {
     summarize: options.summarize,
+    summarizeResult: options.summarizeResult,
     fetch: options.fetch,
     redact: options.redact,
     tokenCounter: options.tokenCounter,
+    pinned: options.pinned,
+    readFile: options.readFile,
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),
     id: runtime ? () => runtime.id() : () => crypto.randomUUID(),

@@ -15,6 +15,8 @@ import type {
   Edit,
   Format,
   LedgerEntry,
+  ReactStats,
+  Trajectory,
   Message,
   NewMessageAmong,
   Plan,
@@ -238,6 +240,21 @@ class LiveSession<M extends Message> implements Session<M> {
   getContextUsage(): ContextUsage {
     this.#countFixed();
     return run(() => this.#handle.usage()) as ContextUsage;
+  }
+
+  async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {
+    await this.append(turn as unknown as M);
+    await this.prepare();
+  }
+
+  stats(): ReactStats {
+    this.#checkOpen();
+    return run(() => this.#handle.stats()) as ReactStats;
+  }
+
+  exportTrajectory(): Trajectory {
+    this.#checkOpen();
+    return JSON.parse(run(() => this.#handle.trajectory())) as Trajectory;
   }
 
   explain(): LedgerEntry[] {

@@ -27,7 +27,7 @@ export type NewMessage<F extends Format = Format> = {
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 /** Presets; the default is `offload`. */
-export type Preset = "offload";
+export type Preset = "offload" | "react" | "layered" | "factor3";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
@@ -66,7 +66,7 @@ export interface SummarizeContext {
   /** From 1. */
   attempt: number;
   /** What the summary is for: the history up to a boundary. */
-  purpose: "history";
+  purpose: "history" | "result" | "chunk" | "merge";
 }
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. */
@@ -100,6 +100,114 @@ export interface OffloadOptions {
   targetTokens?: number;
 }
 
+/** Every number of preset `layered` (`S3.1` to `S3.8`). `clear: "every-turn"` and `largeOutputTokens` switch those
+ *  rungs on under another preset too. */
+export interface LayeredOptions {
+  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). */
+  clear?: "every-turn" | "never";
+  /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
+  compactableTools?: string[];
+  /** The newest results of those tools that stay; default 3. */
+  keepRecent?: number;
+  /** Only results of more tokens than this are cleared; default 1,000. */
+  clearMinTokens?: number;
+  /** The most tokens that are kept free for an answer; default 20,000 (`S3.2`). */
+  outputReserve?: number;
+  /** Tokens that the system prompt and the tools may take before they count; default 13,000 (`S3.2`). */
+  fixedReserve?: number;
+  /** No summary when it could replace fewer tokens than this; default 20,000 (`S3.3`). */
+  minSavings?: number;
+  /** A result of more tokens than this is stored and previewed; default 40,000 (`S3.8`). */
+  largeOutputTokens?: number;
+  /** Characters of such a preview; default 2,000. */
+  previewChars?: number;
+  /** Tools that read a file, whatever the letter case; default read_file (`S3.6`). */
+  readTools?: string[];
+  /** Files that were read last and are put back behind a summary; default 5. */
+  maxRestoreFiles?: number;
+  /** Tokens of one of them, cut at the end; default 5,000. */
+  maxRestoreTokensPerFile?: number;
+  /** Tokens of all of them; default 50,000. */
+  maxRestoreTokensTotal?: number;
+  /** Messages kept at the end; default 5. */
+  preserveCount?: number;
+  /** Target length of a summary in tokens; default 8,000. */
+  targetTokens?: number;
+}
+
+/** Every number of preset `react` (`S2.1` to `S2.7`), in characters. */
+export interface ReactOptions {
+  /** The first layer; default true. */
+  singleEnabled?: boolean;
+  /** A larger result is compressed before it is ever sent; default 50,000; `Infinity` switches the layer off. */
+  singleResultThreshold?: number;
+  /** Size of a chunk; default 50,000. */
+  chunkSize?: number;
+  /** Share that a chunk is compressed to; default 0.1. */
+  chunkRatio?: number;
+  /** Share that the joined chunks are compressed to when they are still too large; default 0.1. */
+  secondRatio?: number;
+  /** The second layer; default true. */
+  globalEnabled?: boolean;
+  /** Above this share of the limit all results of some size are compressed; default 0.8; 1 switches the layer off. */
+  globalCompressionThreshold?: number;
+  /** The limit; default 200,000. */
+  modelContextLimit?: number;
+  /** What the system prompt takes of it; default 5,000. */
+  systemPromptLength?: number;
+  /** What the instructions take of it; default 3,000. */
+  instructionLength?: number;
+  /** Only larger results are compressed by the second layer; default 5,000. */
+  resultCompressionMinSize?: number;
+  /** Share that they are compressed to; default 0.1. */
+  globalRatio?: number;
+  /** JSON, tables, logs, diffs and HTML are shortened by their structure, without a model; what was compressed before is
+   *  taken over; results that later turns rely on get twice the room; what is asked for follows what is answered
+   *  (`S2.11`). Default true. */
+  strategies?: boolean;
+  /** The most that a result which later turns rely on is compressed to, as a share; default 0.3. */
+  relianceRatio?: number;
+}
+
+/** Every number of preset `factor3` (`S4.1` to `S4.6`). `processTools` switches processing on under another preset
+ *  too. */
+export interface Factor3Options {
+  /** Whose results become what matters of them right after retrieval (`S4.5`), whatever the letter case of the names;
+   *  the whole result is stored, and its reference stands in its place. Kept as they are: errors, small results. */
+  processTools?: {
+    /** Title, snippet and URL; default web_search, search_web, search. */
+    search?: string[];
+    /** Outline with line ranges; default read_file. */
+    files?: string[];
+    /** Number of rows and some of them; default query, sql, run_query, execute_sql, query_database. */
+    queries?: string[];
+    /** Status and key fields; default fetch, http_request, api_request, call_api, api. */
+    apis?: string[];
+  };
+  /** `debug` keeps every result as it is (`S4.6`); default normal. */
+  verbosity?: "normal" | "debug";
+  /** A result of fewer tokens is kept as it is; default 200. */
+  minTokens?: number;
+  /** So is JSON or YAML of fewer tokens than this; default 500. */
+  structuredMinTokens?: number;
+  /** Characters of a snippet of a search; default 300. */
+  snippetChars?: number;
+  /** A file of more lines becomes its outline; default 500. */
+  fileLines?: number;
+  /** Lines of an outline at most; default 200. */
+  outlineLines?: number;
+  /** An answer of more rows becomes a sample of them; default 100. */
+  queryRows?: number;
+  /** Rows of a sample; default 10. */
+  sampleRows?: number;
+  /** Characters that the fields of a response take at most; default 4,000. */
+  apiChars?: number;
+  /** Messages kept at the end; default 3. */
+  preserveCount?: number;
+  /** Target length of a summary in tokens; default 4,000. */
+  targetTokens?: number;
+}
+
 export interface ProviderOptions {
   kind: "openai" | "anthropic";
   model: string;
@@ -109,7 +217,7 @@ export interface ProviderOptions {
 }
 
 export interface Progress {
-  stage: "read" | "offload" | "summarise" | "validate" | "commit";
+  stage: "read" | "offload" | "compress" | "summarise" | "validate" | "commit";
   done: number;
   total: number;
   tokensBefore: number;
@@ -139,6 +247,8 @@ export interface CompactOptions {
   reserveTokens?: number;
   estimator?: Estimator;
   summarize?: Summarize;
+  /** A cheaper one for single tool results (`S2.8`); default `summarize`. */
+  summarizeResult?: Summarize;
   provider?: ProviderOptions;
   /** Used for `provider`; default the global one. */
   fetch?: typeof fetch;
@@ -147,11 +257,19 @@ export interface CompactOptions {
   fallback?: "extractive" | "none";
   /** Attempts in total; default 3. */
   retryCount?: number;
+  /** Calls of a model that may be under way at once; default 4. */
+  concurrency?: number;
   /** Of one attempt, in ms; default 120,000. */
   timeoutMs?: number;
   signal?: AbortSignal;
   /** Replaces the estimator everywhere. Called with one message at a time. */
   tokenCounter?: (messages: Message[]) => number;
+  /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
+   *  summarised is quoted in full, fenced, behind the summary. */
+  pinned?: (message: Message, index: number) => boolean;
+  /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
+   *  is put back. */
+  readFile?: (path: string) => Promise<string>;
   onProgress?: (progress: Progress) => void;
   logger?: (level: LogLevel, message: string) => void;
   /** Clock (ms) and id source (any unique string), for reproducible runs. */
@@ -165,10 +283,13 @@ export interface CompactOptions {
    *  cached prefix stays what it is. */
   prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
+  react?: ReactOptions;
+  layered?: LayeredOptions;
+  factor3?: Factor3Options;
 }
 
 export interface Edit {
-  rung: "offload" | "summarise";
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise";
   indices: number[];
   tokensFreed: number;
   detail?: string;
@@ -186,6 +307,8 @@ export interface Edit {
 export interface LedgerEntry {
   index: number;
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
+  /** It stands word for word inside the message of a summary. */
+  quoted?: boolean;
   checkpoint?: string;
   /** Reference of its (first) offloaded result, for `read`. */
   ref?: string;
@@ -245,6 +368,24 @@ export interface ContextUsage {
   toolCallCount: number;
   offloadCount: number;
   categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
+}
+
+/** How full the context is, in characters; the names are the document's (`S2.9`). */
+export interface ReactStats {
+  total_size: number;
+  model_limit: number;
+  usage_percent: number;
+  turns_count: number;
+  compression_threshold: number;
+  needs_compression: boolean;
+}
+
+/** A context as a trajectory (`S2.9`). */
+export interface Trajectory {
+  metadata: { session: string; created_at: number; updated_at: number; messages: number };
+  reasoning_trace: string[];
+  execution: { final_response: string; tool_calls: { thought: string; action: object; result: string }[] };
+  context_compression: { enabled: boolean; stats: ReactStats };
 }
 
 export interface Prepared<M = Message> {
@@ -429,6 +570,12 @@ export interface Session<M = Message> extends AsyncDisposable {
   plan(): Plan;
   /** `/context` (`S1.13`). */
   getContextUsage(): ContextUsage;
+  /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
+  addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
+  /** How full the context is, in characters (`S2.9`). */
+  stats(): ReactStats;
+  /** The context as a trajectory, whatever its format (`S2.9`). */
+  exportTrajectory(): Trajectory;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
   /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */

@@ -59,6 +59,18 @@ fn number(object: &JsValue, name: &str) -> Option<f64> {
     get(object, name)?.as_f64()
 }
 
+/// Which message an effect is about.
+fn message(object: &Object, whose: Whose, body: &str) {
+    let (whose, at) = match whose {
+        Whose::New(nth) => ("new", nth as f64),
+        Whose::Logged(seq) => ("logged", seq as f64),
+        Whose::Ours => ("ours", 0.0),
+    };
+    set(object, "whose", whose);
+    set(object, "at", at);
+    set(object, "body", body);
+}
+
 /// An effect as `{ id, type, parks?, … }`.
 pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
     let object = Object::new();
@@ -70,15 +82,17 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
         Effect::Now => "now",
         Effect::NewId => "newId",
         Effect::Count { whose, body } => {
-            let (whose, at) = match whose {
-                Whose::New(nth) => ("new", *nth as f64),
-                Whose::Logged(seq) => ("logged", *seq as f64),
-                Whose::Ours => ("ours", 0.0),
-            };
-            set(&object, "whose", whose);
-            set(&object, "at", at);
-            set(&object, "body", &**body);
+            message(&object, *whose, body);
             "count"
+        }
+        Effect::Pin { whose, index, body } => {
+            message(&object, *whose, body);
+            set(&object, "index", *index as f64);
+            "pin"
+        }
+        Effect::ReadFile(path) => {
+            set(&object, "path", path.as_str());
+            "readFile"
         }
         Effect::Redact(text) => {
             set(&object, "text", text.as_str());

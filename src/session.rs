@@ -92,6 +92,16 @@ impl Session {
         to_js(&self.core.usage().map_err(thrown)?)
     }
 
+    /// How full the context is, in characters.
+    pub fn stats(&self) -> Thrown<JsValue> {
+        to_js(&self.core.stats().map_err(thrown)?)
+    }
+
+    /// The context as a trajectory: JSON text, for actions are whatever the app handed over.
+    pub fn trajectory(&self) -> Thrown<String> {
+        Ok(self.core.trajectory().map_err(thrown)?.json())
+    }
+
     /// The fate of every message.
     pub fn explain(&self) -> Thrown<JsValue> {
         to_js(&self.core.explain().map_err(thrown)?)

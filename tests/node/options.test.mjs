@@ -80,6 +80,11 @@ const BAD = [
   [{ offload: { compactCooldownSteps: -1 } }, "offload.compactCooldownSteps"],
   [{ offload: { preserveCount: 0 } }, "offload.preserveCount"],
   [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
+  [{ react: { strategies: 1 } }, "react.strategies"],
+  [{ react: { relianceRatio: 2 } }, "react.relianceRatio"],
+  [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
+  [{ factor3: { fileLines: 0 } }, "factor3.fileLines"],
+  [{ factor3: { processTools: { files: "read_file" } } }, "factor3.processTools.files"],
 ];
 
 /** Names that no option has, and their path. */
@@ -87,6 +92,7 @@ const UNKNOWN = [
   [{ contextwindow: 100_000 }, "contextwindow"],
   [{ offload: { offloadTreshold: 100 } }, "offload.offloadTreshold"],
   [{ trigger: { token: 5 } }, "trigger.token"],
+  [{ factor3: { processTools: { file: [] } } }, "factor3.processTools.file"],
   [{ keep: { message: 5 } }, "keep.message"],
   [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
   // Of later releases.

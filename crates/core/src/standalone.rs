@@ -66,7 +66,7 @@ pub fn split(bodies: &Bodies, pinned: &[usize], options: &Value<'_>) -> Result<C
 pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryRequest> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
-        summary::build(
+        options.preset.prompt.build(
             messages,
             &PromptOptions {
                 target_tokens: options.target_tokens,

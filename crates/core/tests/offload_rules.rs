@@ -40,7 +40,8 @@ fn s1_1_runs_at_the_threshold_and_not_below_it() {
 fn s1_1_default_threshold_is_150_000_of_200_000() {
     let settings = support::settings(json!({ "contextWindow": 200_000 }));
     let numbers = settings.numbers;
-    assert_eq!((numbers.offload_threshold, numbers.scan_ratio, numbers.min_chars), (150_000, 0.5, 50));
+    let offload = numbers.offload;
+    assert_eq!((settings.threshold.tokens, offload.scan_ratio, offload.min_chars), (150_000, 0.5, 50));
     assert_eq!((numbers.compact_trigger_threshold, numbers.compact_cooldown_steps), (15_000, 5));
     assert_eq!((numbers.preserve_count, numbers.target_tokens, numbers.retry_count), (5, 8_000, 3));
 }

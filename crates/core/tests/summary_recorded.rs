@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use context_compactor_core::message::{Message, Part};
-use context_compactor_core::summary::{FactKind, PromptOptions, build, check, extractive, facts};
+use context_compactor_core::summary::{FactKind, OFFLOAD, PromptOptions, check, extractive, facts};
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_store_tests::recorded::lines;
@@ -28,7 +28,7 @@ fn lesson_compaction_requests_of_real_sessions_fit() {
     each_history(|id, messages| {
         for limit in [3_000, 20_000, 60_000] {
             let options = PromptOptions { max_input_tokens: Some(limit), ..Default::default() };
-            let request = build(messages, &options).unwrap();
+            let request = OFFLOAD.build(messages, &options).unwrap();
             let content = &request.messages[0].content;
             let used = options.estimator.text(&request.system) + options.estimator.text(content);
             assert!(used <= limit, "{id}: {used} of {limit}");
@@ -50,7 +50,7 @@ fn built_in_summaries_of_real_sessions_fit_and_keep_the_goal() {
         let summary = extractive(messages, target, estimator);
         assert!(estimator.text(&summary) <= target, "{id}");
         assert!(summary.contains("- Goal: ") || messages.iter().all(|m| m.text().is_empty()), "{id}");
-        let request = build(messages, &PromptOptions::default()).unwrap();
+        let request = OFFLOAD.build(messages, &PromptOptions::default()).unwrap();
         if let Err(rejection) = check(&summary, &request, replaced, estimator) {
             panic!("{id}: {}", rejection.reason);
         }

@@ -3,10 +3,13 @@
 
 use crate::store::Store;
 use context_compactor_core::session::batch::Batch;
-use context_compactor_core::step::{Effect, Event, Failure, Level, Machine, Notice, Progress, Whose};
+use context_compactor_core::step::{
+    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Whose,
+};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;
 use context_compactor_core::{Code, Result};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// How an effect goes wrong.
@@ -42,6 +45,10 @@ pub struct Seen {
     pub logs: Vec<(Level, String)>,
     /// Requests for a summary, with the number of the attempt.
     pub requests: Vec<(Rc<SummaryRequest>, u32)>,
+    /// What each of them was for.
+    pub purposes: Vec<Purpose>,
+    /// The most that was waited for at once.
+    pub at_once: usize,
     /// Requests to a provider.
     pub fetched: Vec<HttpRequest>,
     /// Waits, in ms.
@@ -69,6 +76,10 @@ pub struct Host {
     pub fetch: Box<dyn FnMut(&HttpRequest) -> Event>,
     /// Counts tokens, when the engine asks.
     pub count: Count,
+    /// Says which messages are pinned, by their index, when the engine asks.
+    pub pinned: Box<dyn Fn(usize) -> bool>,
+    /// Reads a file of the app.
+    pub read_file: Box<dyn FnMut(&str) -> Event>,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
@@ -108,6 +119,8 @@ impl Host {
             summarise: Box::new(|_, _| thrown("no summariser", None)),
             fetch: Box::new(no_fetch),
             count: Box::new(|_, _| thrown("no counter", None)),
+            pinned: Box::new(|_| false),
+            read_file: Box::new(|_| thrown("no such file", None)),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
             meanwhile: Box::new(|_| {}),
@@ -135,12 +148,15 @@ impl Host {
     /// Runs an operation to its end; `None` when it crashed on the way.
     pub fn try_run<T>(&mut self, mut machine: Machine<T>) -> Option<Result<T>> {
         let mut step = machine.step(None);
+        let mut waiting = VecDeque::new();
         loop {
-            let asked = self.hear(step.effects);
+            waiting.extend(self.hear(step.effects));
+            self.seen.at_once = self.seen.at_once.max(waiting.len());
             if let Some(result) = step.done {
                 return Some(result);
             }
-            let (id, effect) = asked.expect("an operation that has not ended waits for something");
+            let (id, effect) =
+                waiting.pop_front().expect("an operation that has not ended waits for something");
             let how = self.due(&effect);
             let event = match how {
                 Some(How::CrashBefore) => return None,
@@ -159,16 +175,16 @@ impl Host {
     }
 
     /// Notes what is told; returns what is asked.
-    pub fn hear(&mut self, effects: Vec<(u32, Effect)>) -> Option<(u32, Effect)> {
-        let mut asked = None;
+    pub fn hear(&mut self, effects: Vec<(u32, Effect)>) -> Vec<(u32, Effect)> {
+        let mut asked = Vec::new();
         for (id, effect) in effects {
             match effect {
                 Effect::Notify(notice) => self.seen.notices.push(notice),
                 Effect::Progress(progress) => self.seen.progress.push(progress),
                 Effect::Log(level, line) => self.seen.logs.push((level, line)),
                 effect => {
-                    assert!(asked.is_none() && id != 0, "operations wait for one thing at a time");
-                    asked = Some((id, effect));
+                    assert!(id != 0, "only what is told has no number");
+                    asked.push((id, effect));
                 }
             }
         }
@@ -210,11 +226,14 @@ impl Host {
                 return Event::Text(format!("{}-{}", self.name, self.ids));
             }
             Effect::Count { whose, body } => return (self.count)(*whose, body),
+            Effect::Pin { index, .. } => return Event::Number(f64::from((self.pinned)(*index))),
+            Effect::ReadFile(path) => return (self.read_file)(path),
             Effect::Redact(text) => return (self.redact)(text.clone()),
             _ => (self.meanwhile)(effect),
         }
         match effect {
-            Effect::Summarize { request, attempt, .. } => {
+            Effect::Summarize { request, attempt, purpose, .. } => {
+                self.seen.purposes.push(*purpose);
                 self.seen.requests.push((Rc::clone(request), *attempt));
                 (self.summarise)(request, *attempt)
             }

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::message::Role;
 use crate::reduce::reasoning;
-use crate::session::{Cover, Held, Item, Offload, Origin, Splice, State};
+use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
 use crate::split;
 use crate::step::Io;
 use crate::wire;
@@ -17,6 +17,8 @@ pub(crate) struct Proposal {
     pub(crate) boundary: usize,
     /// Items of the part that are summarised.
     pub(crate) compress: Vec<Item>,
+    /// Messages of it that the summary's message holds word for word.
+    pub(crate) quotes: Vec<Place>,
     /// Messages inside it that stay, in front of the summary: those of the system, and the provider's own compaction.
     pub(crate) stay: Vec<Item>,
     /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
@@ -127,7 +129,7 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
         .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant))
         .filter(|at| fits(*at));
     let boundary = match better {
-        Some(better) if collides(cut.boundary) => better,
+        Some(better) if collides(cut.boundary) && !settings.preset.acknowledges => better,
         _ => cut.boundary,
     };
     let acknowledge = collides(boundary);
@@ -135,10 +137,14 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
     let (stay, compress) = (of(stay), of(compress));
-    let stands_for_something = compress.iter().any(|item| item.origin != Origin::Acknowledgement);
-    // A lone summary is not worth summarising again: it would only lose more.
-    let only_summary = compress.iter().all(|item| item.origin.place().is_none());
-    if !stands_for_something || only_summary {
+    let pinned = |place: &Place| state.is_pinned(place.index);
+    let quotes: Vec<Place> = compress
+        .iter()
+        .flat_map(|item| item.origin.quotes().iter().copied().chain(item.origin.place().filter(pinned)))
+        .collect();
+    // A lone summary is not worth summarising again: it would only lose more. Nor are quotes.
+    let is_new = |item: &Item| item.origin.place().is_some_and(|place| !pinned(&place));
+    if !compress.iter().any(is_new) {
         let kept = history.len().saturating_sub(boundary);
         return Ok(Err(format!("Nothing to compress: {kept} messages stay and no others are left")));
     }
@@ -151,6 +157,7 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
         mandatory_tokens: total.saturating_sub(replaced_tokens),
         preserved: history.len() - boundary,
         compress,
+        quotes,
         stay,
         acknowledge,
     }))

@@ -1,11 +1,13 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
+use super::ask::Spent;
+use super::compress;
 use super::cut;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise;
 use crate::error::{Code, Error, Result};
-use crate::reduce::offload;
+use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
 use crate::step::Io;
 
@@ -30,6 +32,8 @@ pub(crate) struct Climbed {
     pub(crate) edits: Vec<Edit>,
     /// The same as a plan, with what the calls of a model take.
     pub(crate) rungs: Vec<RungPlan>,
+    /// What compressing results cost.
+    pub(crate) spent: Spent,
     /// What the summary rung did, when it was tried.
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
@@ -42,37 +46,39 @@ pub(crate) struct Climbed {
 pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
-    let preset = held.settings().preset;
+    let settings = held.settings();
     let mut freed = 0;
-    for rung in preset.rungs {
+    for rung in &settings.rungs {
         match rung {
-            Rung::Offload => {
-                let Some(edit) = offload(io, held, climb).await? else { continue };
-                freed = edit.tokens_freed;
-                if edit.indices.is_empty() {
-                    done.idle.push("no tool result is left to offload".into());
-                } else {
+            Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
+                let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
+                if *rung == Rung::Offload {
+                    freed = edit.tokens_freed;
+                }
+                if !edit.indices.is_empty() {
                     done.rungs.push(RungPlan::of(&edit));
                     done.edits.push(edit);
+                } else if *rung == Rung::Offload {
+                    done.idle.push("no tool result is left to offload".into());
                 }
             }
-            Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                let proposal = cut::propose(&held.state())?;
-                let floor = floor(io, held).await?;
-                if climb.trigger != Trigger::Manual && floor.total > held.settings().hard_limit {
-                    // No summary makes it fit: the model would be asked in vain, step after step.
-                    done.idle.push(floor.to_string());
-                } else if climb.rehearse {
-                    match proposal {
-                        Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
-                        Err(reason) => done.idle.push(reason),
-                    }
-                } else {
-                    let result =
-                        summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
-                    done.edits.extend(result.applied_edits.iter().cloned());
-                    done.result = Some(result);
+            Rung::Compress => {
+                let mut spent = Spent::default();
+                let edits = compress::run(io, held, climb, &mut spent).await?;
+                if edits.is_empty() {
+                    done.idle.push("no tool result is left to compress".into());
                 }
+                for (nth, edit) in edits.into_iter().enumerate() {
+                    // What the calls take is told once.
+                    let calls = if nth == 0 { spent.calls as usize } else { 0 };
+                    done.rungs.push(RungPlan { llm_calls: calls, ..RungPlan::of(&edit) });
+                    done.edits.push(edit);
+                }
+                done.spent.calls += spent.calls;
+                done.spent.usage = spent.usage;
+            }
+            Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
+                summarise(io, held, climb, &mut done).await?;
             }
             Rung::Summarise => {}
         }
@@ -84,15 +90,50 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     Ok(done)
 }
 
-/// The offload rung. When another tab changed the context first, what it made of it is looked at again: it may have
-/// freed enough.
-async fn offload(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Option<Edit>> {
+/// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
+/// what it left. It is tried again as long as that gets anywhere.
+async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+    let limit = held.settings().hard_limit;
+    for _ in 0..AGAIN {
+        let proposal = cut::propose(&held.state())?;
+        let floor = floor(io, held).await?;
+        if climb.trigger != Trigger::Manual && floor.total > limit {
+            // No summary makes it fit: the model would be asked in vain, step after step.
+            done.idle.push(floor.to_string());
+            return Ok(());
+        }
+        if climb.rehearse {
+            match proposal {
+                Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
+                Err(reason) => done.idle.push(reason),
+            }
+            return Ok(());
+        }
+        let result = summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
+        let freed = result.freed_tokens;
+        done.edits.extend(result.applied_edits.iter().cloned());
+        done.result = Some(result);
+        if climb.trigger == Trigger::Manual || freed == 0 || held.tokens() <= limit {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
+/// may have freed enough.
+async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
     let mut again = 0;
     loop {
-        if !offload::fires(&held.state(), climb.trigger) {
-            return Ok(None);
-        }
-        match offload::run(io, held, climb.trigger, climb.rehearse).await {
+        let proposed = match rung {
+            Rung::Process => process::propose(&held.state(), climb.trigger)?,
+            Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
+            Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
+            Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
+            Rung::Compress | Rung::Summarise => None,
+        };
+        let Some(moves) = proposed else { return Ok(None) };
+        match replace::run(io, held, rung, moves, climb.trigger, climb.rehearse).await {
             Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
             done => return done.map(Some),
         }
@@ -102,14 +143,14 @@ async fn offload(io: &Io, held: &Held, climb: Climb<'_>) -> Result<Option<Edit>>
 /// What a climb would do: the same climb, on a copy.
 pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
-    let (tokens, limit, hard_limit) =
-        (copy.tokens(), settings.numbers.offload_threshold, settings.hard_limit);
+    let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
+    let due = copy.state().is_due();
     let floor = floor(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {
         format!("{tokens} of {limit} tokens: about {} afterwards", tokens.saturating_sub(freed))
-    } else if tokens < limit && trigger == Trigger::Auto {
+    } else if !due && trigger == Trigger::Auto {
         format!("{tokens} tokens are below the limit of {limit}")
     } else if done.idle.is_empty() {
         format!("{tokens} of {limit} tokens, and the next attempt is not due yet")
@@ -148,12 +189,17 @@ impl std::fmt::Display for Floor {
 
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
 async fn floor(io: &Io, held: &Held) -> Result<Floor> {
+    let fixed = held.state().fixed_tokens;
+    if !held.settings().rungs.contains(&Rung::Summarise) {
+        // Nothing is ever removed: what is left is what compressing every result leaves.
+        let mandatory = compress::least_tokens(&held.state())?;
+        return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
+    }
     let proposal = cut::propose(&held.state())?;
     let mandatory = match proposal {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
     };
-    let fixed = held.state().fixed_tokens;
     Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
 }
 

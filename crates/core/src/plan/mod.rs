@@ -1,18 +1,35 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod ask;
+mod call;
+mod compress;
 mod cut;
 mod env;
+mod files;
+mod frame;
 mod ladder;
+mod numbers;
 mod options;
 mod presets;
 mod reader;
 mod result;
+mod strategy;
 mod summarise;
+mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
-pub use options::{Keep, PrefixMismatch, Settings, StandaloneOptions, Summariser, split_keep};
-pub use presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset, Rung};
+pub use numbers::Threshold;
+pub use options::{Keep, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
+pub use presets::{
+    API_TOOLS, COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD,
+    OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS, ReactNumbers,
+    RestoreNumbers, Rung, SEARCH_TOOLS, When,
+};
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
+
+pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
+
+pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use ladder::{Climb, climb, plan};

@@ -1,19 +1,24 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::presets::{Fallback, Numbers, OFFLOAD, PRESETS, Preset};
+use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, threshold};
+use super::presets::{
+    API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
+    SEARCH_TOOLS,
+};
 use super::reader::Reader;
 use crate::error::{Error, Result};
-use crate::tokens::{Estimator, budget};
+use crate::reduce::shape::Digest;
+use crate::tokens::Estimator;
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
 use serde_json_borrow::Value;
 
-/// The largest number of tokens that an option may name.
-const MAX_TOKENS: usize = 1_000_000_000;
 /// The window that the presets' numbers were written for.
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
 const DEFAULT_OUTPUT: usize = 16_384;
+/// Calls of a model at once by default (`S2.12`).
+const DEFAULT_CONCURRENCY: usize = 4;
 /// How long one attempt at a summary may take by default.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
@@ -55,19 +60,60 @@ pub enum PrefixMismatch {
     DropBlock,
 }
 
+/// Which tools are of which type (`S4.6`), in lower case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessTools {
+    /// They search the web.
+    pub search: Vec<String>,
+    /// They read files.
+    pub files: Vec<String>,
+    /// They ask a database.
+    pub queries: Vec<String>,
+    /// They call an API.
+    pub apis: Vec<String>,
+}
+
+impl ProcessTools {
+    /// The type of a tool, whatever the letter case of its name.
+    pub(crate) fn kind(&self, tool: &str) -> Option<Digest> {
+        let tool = tool.to_lowercase();
+        let lists = [
+            (&self.search, Digest::Search),
+            (&self.files, Digest::File),
+            (&self.queries, Digest::Query),
+            (&self.apis, Digest::Api),
+        ];
+        lists.into_iter().find(|(names, _)| names.contains(&tool)).map(|(_, kind)| kind)
+    }
+}
+
 /// Options, checked and resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The preset.
     pub preset: &'static Preset,
+    /// Its rungs, with those that options add.
+    pub rungs: Vec<Rung>,
+    /// When the session acts.
+    pub threshold: Threshold,
     /// Its numbers with the options' over them, scaled to the window.
     pub numbers: Numbers,
+    /// Tools whose old results are cleared (`S3.1`), in lower case.
+    pub compactable_tools: Vec<String>,
+    /// Tools that read a file (`S3.6`), in lower case.
+    pub read_tools: Vec<String>,
+    /// Tools whose results are processed when they arrive (`S4.5`).
+    pub process_tools: ProcessTools,
+    /// The app's `readFile` has the content of files.
+    pub app_reads_files: bool,
     /// The messages' format, when the app says it.
     pub format: Option<Format>,
     /// The estimator.
     pub estimator: Estimator,
     /// The app's `tokenCounter` counts instead.
     pub app_counts: bool,
+    /// The app's `pinned` is asked about every message.
+    pub app_pins: bool,
     /// The app's `redact` is applied to what a summariser sees.
     pub app_redacts: bool,
     /// Context window.
@@ -82,6 +128,10 @@ pub struct Settings {
     pub fallback: Fallback,
     /// What stays at the end.
     pub keep: Keep,
+    /// The app's `summarizeResult` shortens single results (`S2.8`).
+    pub app_shortens: bool,
+    /// Calls of a model that may be under way at once (`S2.12`).
+    pub concurrency: usize,
     /// What becomes of signed reasoning behind an edit.
     pub prefix_mismatch: PrefixMismatch,
     /// Of one attempt, in ms.
@@ -90,33 +140,17 @@ pub struct Settings {
     pub instructions: Option<String>,
 }
 
-impl Default for Settings {
-    /// The settings that an empty options object gives.
-    fn default() -> Self {
-        let numbers = OFFLOAD.numbers;
-        Settings {
-            preset: &OFFLOAD,
-            numbers,
-            format: None,
-            estimator: Estimator::default(),
-            app_counts: false,
-            app_redacts: false,
-            window: DEFAULT_WINDOW,
-            hard_limit: DEFAULT_WINDOW - DEFAULT_OUTPUT,
-            summariser: Summariser::Extractive,
-            summary_model: None,
-            fallback: OFFLOAD.fallback,
-            keep: Keep::Messages(numbers.preserve_count),
-            prefix_mismatch: PrefixMismatch::Error,
-            timeout_ms: DEFAULT_TIMEOUT_MS,
-            instructions: None,
+impl Settings {
+    /// The endpoint that writes summaries, when one does.
+    pub(crate) fn provider(&self) -> Option<&Provider> {
+        match &self.summariser {
+            Summariser::Provider(provider) => Some(provider),
+            _ => None,
         }
     }
-}
 
-impl Settings {
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
-    /// `hasTokenCounter`, `hasRedact`.
+    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
@@ -136,17 +170,25 @@ impl Settings {
                     format!("{window} leaves nothing for messages after maxOutputTokens ({output}) and reserveTokens ({reserve})"),
                 )
             })?;
-        let numbers = numbers(&options, preset, window, hard_limit)?;
+        let size = Window { tokens: window, output, hard_limit };
+        let numbers = numbers(&options, preset, size)?;
         let summariser = summariser(&options)?;
         let fallback = options
             .choice("fallback", &[("none", Fallback::None), ("extractive", Fallback::Extractive)])?
             .unwrap_or(preset.fallback);
         Ok(Settings {
             preset,
+            rungs: rungs(&options, preset)?,
+            threshold: threshold(&options, preset.when, size)?,
             numbers,
+            compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
+            read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,
+            process_tools: process_tools(&options)?,
+            app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
+            app_pins: options.flag("hasPinned")?,
             app_redacts: options.flag("hasRedact")?,
             window,
             hard_limit,
@@ -157,6 +199,8 @@ impl Settings {
             summariser,
             fallback,
             keep: keep(&options, numbers.preserve_count)?,
+            app_shortens: options.flag("hasSummarizeResult")?,
+            concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
             prefix_mismatch: options
                 .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
                 .unwrap_or(PrefixMismatch::Error),
@@ -168,42 +212,42 @@ impl Settings {
     }
 }
 
-fn numbers(options: &Reader<'_>, preset: &Preset, window: usize, hard_limit: usize) -> Result<Numbers> {
-    let base = preset.numbers;
-    let group = options.child("offload")?;
-    let trigger = options.child("trigger")?;
-    let threshold = match (
-        trigger.integer("tokens", 1, MAX_TOKENS)?,
-        trigger.number("fraction", 0.001, 1.0)?,
-        group.integer("offloadThreshold", 1, MAX_TOKENS)?,
-    ) {
-        (Some(_), Some(_), _) => {
-            return Err(Error::option("trigger", "give tokens or fraction, not both"));
-        }
-        (Some(tokens), None, _) => Some(tokens),
-        (None, Some(fraction), _) => Some((window as f64 * fraction) as usize),
-        (None, None, given) => given,
-    };
-    Ok(Numbers {
-        // The literal where the window is the document's or larger, its share of a smaller one.
-        offload_threshold: threshold
-            .unwrap_or_else(|| base.offload_threshold.min(window / 4 * 3).min(hard_limit))
-            .max(1),
-        scan_ratio: group.number("scanRatio", 0.0, 1.0)?.unwrap_or(base.scan_ratio),
-        min_chars: group.integer("minChars", 1, MAX_TOKENS)?.unwrap_or(base.min_chars),
-        compact_trigger_threshold: group
-            .integer("compactTriggerThreshold", 1, MAX_TOKENS)?
-            .unwrap_or_else(|| budget::scale(base.compact_trigger_threshold, window, 100)),
-        compact_cooldown_steps: group
-            .integer("compactCooldownSteps", 0, MAX_TOKENS)?
-            .map_or(base.compact_cooldown_steps, |steps| steps as u64),
-        preserve_count: group.integer("preserveCount", 1, MAX_TOKENS)?.unwrap_or(base.preserve_count),
-        target_tokens: group
-            .integer("targetTokens", 1, MAX_TOKENS)?
-            .unwrap_or_else(|| budget::scale(base.target_tokens, window, 200)),
-        retry_count: options.integer("retryCount", 1, 100)?.map_or(base.retry_count, |count| count as u32),
-        retry_wait_ms: base.retry_wait_ms,
+/// Names of tools, in lower case.
+fn tools(group: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
+    let given = group.names(key)?;
+    Ok(given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect())
+}
+
+fn process_tools(options: &Reader<'_>) -> Result<ProcessTools> {
+    let group = options.child("factor3")?.child("processTools")?;
+    Ok(ProcessTools {
+        search: tools(&group, "search", &SEARCH_TOOLS)?,
+        files: tools(&group, "files", &READ_TOOLS)?,
+        queries: tools(&group, "queries", &QUERY_TOOLS)?,
+        apis: tools(&group, "apis", &API_TOOLS)?,
     })
+}
+
+/// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
+fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
+    let layered = options.child("layered")?;
+    let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
+    let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
+    let factor3 = options.child("factor3")?;
+    let process = factor3.child("processTools")?.is_given();
+    let verbose = factor3.choice("verbosity", &[("normal", false), ("debug", true)])? == Some(true);
+    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit), (Rung::Process, process)];
+    let mut rungs: Vec<Rung> = preset.rungs.to_vec();
+    rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
+    rungs.retain(|rung| match rung {
+        Rung::Clear => clear != Some(false),
+        // All of a result is wanted (`S4.6`).
+        Rung::Process => !verbose,
+        _ => true,
+    });
+    rungs.sort_unstable();
+    rungs.dedup();
+    Ok(rungs)
 }
 
 fn summariser(options: &Reader<'_>) -> Result<Summariser> {
@@ -249,6 +293,8 @@ pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
 /// Options of the functions that need no session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StandaloneOptions {
+    /// Whose wording a summary prompt has.
+    pub preset: &'static Preset,
     /// The messages' format, when the app says it.
     pub format: Option<Format>,
     /// The estimator.
@@ -271,8 +317,10 @@ impl StandaloneOptions {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Self> {
         let options = Reader::new(options)?;
-        let numbers = preset(&options)?.numbers;
+        let preset = preset(&options)?;
+        let numbers = preset.numbers;
         Ok(StandaloneOptions {
+            preset,
             format: format(&options)?,
             estimator: estimator(&options)?,
             target_tokens: options.integer("targetTokens", 1, MAX_TOKENS)?.unwrap_or(numbers.target_tokens),

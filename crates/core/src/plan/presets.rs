@@ -1,12 +1,22 @@
 //! The presets, as data: which rungs, in which order, with which numbers. The numbers are the documents' and stand
 //! for a window of 200,000 tokens.
 
+use crate::summary::{self, Prompt};
+
 /// A rung of the ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
+    /// New results of some types of tool: what matters of them (`S4.5`).
+    Process,
+    /// New results that are too large: a preview and a reference (`S3.8`).
+    Admit,
+    /// Old results of some tools: a mark that they were there (`S3.1`).
+    Clear,
     /// Results out, references in (`S1.1`).
     Offload,
-    /// History to a summary (`S1.5` to `S1.9`).
+    /// Results shortened one by one by a model (`S2.1`, `S2.4`).
+    Compress,
+    /// History to a summary (`S1.5` to `S1.9`, `S3.4`, `S4.2`).
     Summarise,
 }
 
@@ -14,7 +24,10 @@ impl Rung {
     /// The name in plans, edits and records.
     pub fn as_str(self) -> &'static str {
         match self {
+            Rung::Process | Rung::Admit => "admit",
+            Rung::Clear => "clear",
             Rung::Offload => "offload",
+            Rung::Compress => "compress",
             Rung::Summarise => "summarise",
         }
     }
@@ -29,6 +42,23 @@ pub enum Fallback {
     Extractive,
 }
 
+/// When a session acts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// At this many tokens (`S1.1`).
+    Tokens(usize),
+    /// At this share of the window (`S4.1`).
+    Fraction(f64),
+    /// Above what is left of the window after an answer of at most `output` tokens and `fixed` tokens for the system
+    /// prompt and the tools (`S3.2`).
+    Left {
+        /// The most that is kept free for an answer.
+        output: usize,
+        /// What the system prompt and the tools may take before they count.
+        fixed: usize,
+    },
+}
+
 /// A preset.
 #[derive(Debug, PartialEq)]
 pub struct Preset {
@@ -36,12 +66,19 @@ pub struct Preset {
     pub name: &'static str,
     /// The rungs, cheapest first.
     pub rungs: &'static [Rung],
+    /// When a session acts.
+    pub when: When,
     /// What its document says when every attempt at a summary failed.
     pub fallback: Fallback,
+    /// What the summariser is asked for.
+    pub prompt: &'static Prompt,
     /// Text before a summary in the message that holds it.
     pub summary_marker: &'static str,
-    /// The assistant's message that keeps roles alternating where the cut cannot move.
+    /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
+    /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
+    /// moves to an earlier answer of the model first, if there is one near.
+    pub acknowledges: bool,
     /// Its numbers.
     pub numbers: Numbers,
 }
@@ -49,45 +86,236 @@ pub struct Preset {
 /// The numbers of a preset, in tokens unless the name says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Numbers {
-    /// Offloading starts at this many tokens.
-    pub offload_threshold: usize,
-    /// Share of the messages that is scanned.
-    pub scan_ratio: f64,
-    /// Only results longer than this many characters.
-    pub min_chars: usize,
-    /// Summarise when offloading freed less than this.
-    pub compact_trigger_threshold: usize,
-    /// Steps between two attempts to summarise.
-    pub compact_cooldown_steps: u64,
     /// Messages kept at the end.
     pub preserve_count: usize,
     /// Target length of a summary.
     pub target_tokens: usize,
+    /// No summary when what it could replace is less than this (`S3.3`).
+    pub min_savings: usize,
+    /// Summarise when offloading freed less than this (`S1.4`).
+    pub compact_trigger_threshold: usize,
+    /// Steps between two attempts to summarise.
+    pub compact_cooldown_steps: u64,
     /// Attempts in total.
     pub retry_count: u32,
     /// Wait between attempts, in ms, times the number of the attempt.
     pub retry_wait_ms: u64,
+    /// Offloading (`S1.1`).
+    pub offload: OffloadNumbers,
+    /// Compressing results (`S2`).
+    pub react: ReactNumbers,
+    /// Files that are put back behind a summary, when they are.
+    pub restore: Option<RestoreNumbers>,
+    /// Clearing and large outputs (`S3.1`, `S3.8`).
+    pub layered: LayeredNumbers,
+    /// Processing by the type of the tool (`S4.5`, `S4.6`).
+    pub process: ProcessNumbers,
 }
 
+/// The numbers of offloading.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OffloadNumbers {
+    /// Share of the messages that is scanned.
+    pub scan_ratio: f64,
+    /// Only results longer than this many characters.
+    pub min_chars: usize,
+}
+
+/// The numbers of putting files back (`S3.6`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RestoreNumbers {
+    /// Files.
+    pub max_files: usize,
+    /// Tokens of one.
+    pub max_tokens_per_file: usize,
+    /// Tokens of all.
+    pub max_tokens_total: usize,
+}
+
+/// The numbers of compressing results, in characters unless the name says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReactNumbers {
+    /// The first layer is on.
+    pub single_enabled: bool,
+    /// A larger result is compressed before it is ever sent (`S2.1`).
+    pub single_result_threshold: usize,
+    /// In chunks of this size.
+    pub chunk_size: usize,
+    /// To this share, each on its own.
+    pub chunk_ratio: f64,
+    /// And to this share once more when the joined chunks are still too large (`S2.2`).
+    pub second_ratio: f64,
+    /// The second layer is on.
+    pub global_enabled: bool,
+    /// Above this share of the limit every result of some size is compressed (`S2.4`).
+    pub global_compression_threshold: f64,
+    /// The limit.
+    pub model_context_limit: usize,
+    /// What the system prompt takes of it.
+    pub system_prompt_length: usize,
+    /// What the instructions take of it.
+    pub instruction_length: usize,
+    /// Only results larger than this.
+    pub result_compression_min_size: usize,
+    /// To this share.
+    pub global_ratio: f64,
+    /// Content that is known needs no model, what later turns rely on gets more room, texts that were compressed before
+    /// are taken over, and what is asked for follows what is answered (`S2.11`).
+    pub strategies: bool,
+    /// A result that later turns rely on is compressed to twice its share, up to this one.
+    pub reliance_ratio: f64,
+}
+
+/// The numbers of the layers that need no model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LayeredNumbers {
+    /// The newest results of the compactable tools stay (`S3.1`).
+    pub keep_recent: usize,
+    /// Only results larger than this are cleared.
+    pub clear_min_tokens: usize,
+    /// A result larger than this is stored and previewed (`S3.8`).
+    pub large_output_tokens: usize,
+    /// Characters of a preview.
+    pub preview_chars: usize,
+}
+
+/// The numbers of processing results by the type of their tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessNumbers {
+    /// A result of fewer tokens is kept as it is.
+    pub min_tokens: usize,
+    /// So is JSON or YAML of fewer tokens than this.
+    pub structured_min_tokens: usize,
+    /// Characters of a snippet of a search.
+    pub snippet_chars: usize,
+    /// A file of more lines becomes its outline.
+    pub file_lines: usize,
+    /// Lines of an outline.
+    pub outline_lines: usize,
+    /// An answer of more rows becomes a sample of them.
+    pub query_rows: usize,
+    /// Rows of a sample.
+    pub sample_rows: usize,
+    /// Characters that the fields of a response take.
+    pub api_chars: usize,
+}
+
+/// Tools that search the web, by default (`S4.5`).
+pub const SEARCH_TOOLS: [&str; 3] = ["web_search", "search_web", "search"];
+/// Tools that ask a database, by default.
+pub const QUERY_TOOLS: [&str; 5] = ["query", "sql", "run_query", "execute_sql", "query_database"];
+/// Tools that call an API, by default.
+pub const API_TOOLS: [&str; 5] = ["fetch", "http_request", "api_request", "call_api", "api"];
+
+/// Tools whose old results are cleared by default (`S3.1`).
+pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
+
+/// Tools that read a file, by default (`S3.6`).
+pub const READ_TOOLS: [&str; 1] = ["read_file"];
+
 /// Every preset.
-pub static PRESETS: [&Preset; 1] = [&OFFLOAD];
+pub static PRESETS: [&Preset; 4] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3];
+
+const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
 /// "Offload first, then compact" (`S1`).
 pub static OFFLOAD: Preset = Preset {
     name: "offload",
     rungs: &[Rung::Offload, Rung::Summarise],
+    when: When::Tokens(150_000),
     fallback: Fallback::None,
+    prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
-    acknowledgement: "Understood. Continuing with compressed context.",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: NUMBERS,
+};
+
+/// Two layers over a trajectory (`S2`): results are shortened, nothing is ever removed.
+pub static REACT: Preset = Preset {
+    name: "react",
+    rungs: &[Rung::Compress],
+    when: When::Fraction(0.8),
+    fallback: Fallback::None,
+    prompt: &summary::OFFLOAD,
+    summary_marker: "[Compressed History]\n\n",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: NUMBERS,
+};
+
+/// Micro, auto, manual (`S3`).
+pub static LAYERED: Preset = Preset {
+    name: "layered",
+    rungs: &[Rung::Admit, Rung::Clear, Rung::Summarise],
+    when: When::Left { output: 20_000, fixed: 13_000 },
+    fallback: Fallback::None,
+    prompt: &summary::LAYERED,
+    summary_marker: "[Conversation compressed]\n",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: true,
     numbers: Numbers {
-        offload_threshold: 150_000,
-        scan_ratio: 0.5,
-        min_chars: 50,
-        compact_trigger_threshold: 15_000,
-        compact_cooldown_steps: 5,
-        preserve_count: 5,
-        target_tokens: 8_000,
-        retry_count: 3,
-        retry_wait_ms: 1_000,
+        min_savings: 20_000,
+        compact_cooldown_steps: 0,
+        restore: Some(RestoreNumbers::DEFAULT),
+        ..NUMBERS
+    },
+};
+
+/// Summarise early, protect what matters (`S4`).
+pub static FACTOR3: Preset = Preset {
+    name: "factor3",
+    rungs: &[Rung::Process, Rung::Summarise],
+    when: When::Fraction(0.5),
+    fallback: Fallback::None,
+    prompt: &summary::FACTOR3,
+    summary_marker: "[SUMMARY]: ",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    numbers: Numbers { preserve_count: 3, target_tokens: 4_000, compact_cooldown_steps: 0, ..NUMBERS },
+};
+
+/// The numbers of `offload`; a preset that says nothing else has them too.
+const NUMBERS: Numbers = Numbers {
+    preserve_count: 5,
+    target_tokens: 8_000,
+    min_savings: 0,
+    compact_trigger_threshold: 15_000,
+    compact_cooldown_steps: 5,
+    retry_count: 3,
+    retry_wait_ms: 1_000,
+    offload: OffloadNumbers { scan_ratio: 0.5, min_chars: 50 },
+    react: ReactNumbers {
+        single_enabled: true,
+        single_result_threshold: 50_000,
+        chunk_size: 50_000,
+        chunk_ratio: 0.1,
+        second_ratio: 0.1,
+        global_enabled: true,
+        global_compression_threshold: 0.8,
+        model_context_limit: 200_000,
+        system_prompt_length: 5_000,
+        instruction_length: 3_000,
+        result_compression_min_size: 5_000,
+        global_ratio: 0.1,
+        strategies: true,
+        reliance_ratio: 0.3,
+    },
+    restore: None,
+    layered: LayeredNumbers {
+        keep_recent: 3,
+        clear_min_tokens: 1_000,
+        large_output_tokens: 40_000,
+        preview_chars: 2_000,
+    },
+    process: ProcessNumbers {
+        min_tokens: 200,
+        structured_min_tokens: 500,
+        snippet_chars: 300,
+        file_lines: 500,
+        outline_lines: 200,
+        query_rows: 100,
+        sample_rows: 10,
+        api_chars: 4_000,
     },
 };

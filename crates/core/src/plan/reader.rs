@@ -86,13 +86,33 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// A switch.
+    /// True for a number that is said to be infinite.
+    pub(crate) fn is_infinite(&self, key: &str) -> bool {
+        self.get(key).and_then(Value::as_str) == Some("Infinity")
+    }
+
+    /// A switch that is off unless it is given.
     pub(crate) fn flag(&self, key: &str) -> Result<bool> {
+        Ok(self.switch(key)?.unwrap_or(false))
+    }
+
+    /// A switch.
+    pub(crate) fn switch(&self, key: &str) -> Result<Option<bool>> {
         match self.get(key) {
-            None => Ok(false),
-            Some(Value::Bool(on)) => Ok(*on),
+            None => Ok(None),
+            Some(Value::Bool(on)) => Ok(Some(*on)),
             Some(_) => Err(Error::option(self.name(key), "must be true or false")),
         }
+    }
+
+    /// A list of texts that are not empty.
+    pub(crate) fn names(&self, key: &str) -> Result<Option<Vec<&'v str>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let fail = || Error::option(self.name(key), "must be a list of texts that are not empty");
+        let Value::Array(items) = value else { return Err(fail()) };
+        let texts =
+            items.iter().map(|item| item.as_str().filter(|text| !text.trim().is_empty()).ok_or_else(fail));
+        texts.collect::<Result<Vec<_>>>().map(Some)
     }
 
     /// Names and texts, as headers.

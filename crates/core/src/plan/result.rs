@@ -1,9 +1,9 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
 use super::presets::Rung;
-use crate::error::Error;
-use crate::session::LedgerEntry;
-use crate::step::Usage;
+use crate::error::{Error, Result};
+use crate::session::{Held, LedgerEntry, ledger};
+use crate::step::{Io, Usage};
 use serde::Serialize;
 
 /// What set a compaction off.
@@ -124,6 +124,39 @@ pub struct Plan {
     /// Why compaction cannot help, when it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
+}
+
+impl CompactionResult {
+    /// A compaction that changed nothing so far.
+    pub(crate) fn begin(held: &Held, trigger: Trigger) -> Self {
+        let tokens = held.tokens();
+        CompactionResult {
+            success: true,
+            error: None,
+            trigger,
+            previous_tokens: tokens,
+            current_tokens: tokens,
+            freed_tokens: 0,
+            preserved_count: held.context().items().len().saturating_sub(held.context().head()),
+            deleted_files: Vec::new(),
+            summary: None,
+            applied_edits: Vec::new(),
+            ledger: Vec::new(),
+            usage: None,
+            llm_calls: 0,
+            duration_ms: 0,
+            reason: None,
+        }
+    }
+
+    /// The same, ended now; messages that were appended meanwhile count on both sides.
+    pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
+        self.current_tokens = held.tokens();
+        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
+        self.ledger = ledger(held.context().items());
+        self.duration_ms = io.now().await?.saturating_sub(started);
+        Ok(self)
+    }
 }
 
 /// What a compaction did (`S1.10`).

@@ -1,16 +1,19 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
+use super::call::call;
 use super::cut::Proposal;
+use super::files;
+use super::frame::{added_tokens, candidate};
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::error::{Code, Error, Result};
-use crate::message::{Message, Role};
-use crate::reduce::{offload, reasoning};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, ledger, measure, offloads};
-use crate::step::{Effect, Failure, Io, Level, Notice, Progress, Purpose, Stage, Usage, Whose};
-use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
-use crate::wire::{self, Author, Format, Repaired, provider};
+use crate::message::Message;
+use crate::reduce::{reasoning, replace};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
+use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage, Usage};
+use crate::summary::{self, PROMPT_VERSION, PromptOptions};
+use crate::wire::{self, Author};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -25,8 +28,19 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
         .row
         .attempted_at
         .is_none_or(|at| state.row.steps.saturating_sub(at) >= numbers.compact_cooldown_steps);
-    let due = tokens >= numbers.offload_threshold && freed < numbers.compact_trigger_threshold && cooled;
+    let due = state.is_due()
+        && freed < numbers.compact_trigger_threshold
+        && cooled
+        && gain(state) >= numbers.min_savings;
     due || tokens > state.settings.hard_limit
+}
+
+/// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
+fn gain(state: &State) -> usize {
+    let items = state.context.items();
+    let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
+    let kept: usize = kept.map(|item| item.size.tokens).sum();
+    state.context.totals().tokens.saturating_sub(kept)
 }
 
 /// What the rung would do.
@@ -83,24 +97,7 @@ pub(crate) async fn run(
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
-    let tokens = held.tokens();
-    let mut result = CompactionResult {
-        success: true,
-        error: None,
-        trigger,
-        previous_tokens: tokens,
-        current_tokens: tokens,
-        freed_tokens: 0,
-        preserved_count: held.context().items().len().saturating_sub(held.context().head()),
-        deleted_files: Vec::new(),
-        summary: None,
-        applied_edits: Vec::new(),
-        ledger: Vec::new(),
-        usage: None,
-        llm_calls: 0,
-        duration_ms: 0,
-        reason: None,
-    };
+    let mut result = CompactionResult::begin(held, trigger);
     match proposal {
         Err(reason) => result.reason = Some(reason),
         Ok(proposal) => {
@@ -130,11 +127,7 @@ pub(crate) async fn run(
             result.llm_calls = spent.calls;
         }
     }
-    result.current_tokens = held.tokens();
-    // Messages that were appended meanwhile count on both sides.
-    result.previous_tokens = result.current_tokens.saturating_add(result.freed_tokens);
-    result.ledger = ledger(held.context().items());
-    result.duration_ms = io.now().await?.saturating_sub(started);
+    let result = result.end(io, held, started).await?;
     if result.summary.is_some() {
         io.tell(Effect::Notify(Notice::Compact {
             previous_tokens: result.previous_tokens,
@@ -168,11 +161,12 @@ async fn write(
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
+    let files = files::restored(io, held, proposal, &messages).await?;
     let mut failed = None;
     if settings.summariser != Summariser::Extractive {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, instructions, spent).await {
+        match ask(io, held, &messages, proposal, &files, instructions, spent).await {
             Ok((text, items)) => {
                 let model = match &settings.summariser {
                     Summariser::Provider(provider) => Some(provider.model.clone()),
@@ -197,7 +191,7 @@ async fn write(
     let target = settings.numbers.target_tokens.min(replaced / 2);
     let text = summary::extractive(&messages, target, settings.estimator);
     let text = redact(io, &settings, text).await?;
-    let items = candidate(io, held, proposal, &text).await?;
+    let items = candidate(io, held, proposal, &text, &files).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
     if let Some(reason) = &reason {
         io.log(Level::Warn, reason.clone());
@@ -216,6 +210,17 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     let sid = held.state().sid.clone();
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
+        if let Origin::Summary { checkpoint, prose, .. } = &item.origin
+            && *prose > 0
+        {
+            // The new summary quotes those messages itself, and puts files back.
+            let value = wire::parse(0, &item.body)?;
+            let text = held.format().wire().read(0, &value)?.text();
+            let text = text.get(..*prose).unwrap_or(&text);
+            let wire = held.format().wire();
+            bodies.push(Rc::from(wire.text_message(Author::User, text, checkpoint, Some(&value))));
+            continue;
+        }
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
             let reference = &offload.reference;
@@ -230,7 +235,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
                 }
             });
         }
-        bodies.push(offload::restored(&held.state(), item, &texts)?);
+        bodies.push(replace::restored(&held.state(), item, &texts)?);
     }
     Ok(bodies)
 }
@@ -245,6 +250,7 @@ async fn ask(
     held: &mut Held,
     messages: &[Message<'_>],
     proposal: &Proposal,
+    files: &str,
     instructions: Option<&str>,
     spent: &mut Spent,
 ) -> Result<(String, Vec<Item>)> {
@@ -268,7 +274,7 @@ async fn ask(
             tokens_before: tokens,
             tokens_now: tokens,
         }));
-        let mut request = summary::build(
+        let mut request = settings.preset.prompt.build(
             messages,
             &PromptOptions {
                 target_tokens: numbers.target_tokens,
@@ -290,7 +296,7 @@ async fn ask(
         let request = Rc::new(request);
         spent.calls += 1;
         held.release();
-        let answer = call(io, &settings, &request, attempt).await;
+        let answer = call(io, &settings, &request, attempt, Purpose::History).await;
         held.acquire()?;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
         match answer {
@@ -299,7 +305,7 @@ async fn ask(
                     *spent.usage.get_or_insert_default() += usage;
                 }
                 let reason = match summary::check(&text, &request, most, settings.estimator) {
-                    Ok(text) => match candidate(io, held, proposal, &text).await {
+                    Ok(text) => match candidate(io, held, proposal, &text, files).await {
                         Ok(items) => return Ok((text, items)),
                         Err(error) if error.code == Code::SummaryRejected => error.message,
                         Err(error) => return Err(error),
@@ -333,146 +339,6 @@ async fn ask(
         }
     }
     Err(last)
-}
-
-/// An attempt that failed.
-struct Attempt {
-    error: Error,
-    aborted: bool,
-    overflow: bool,
-    retryable: bool,
-    retry_after_ms: Option<u64>,
-}
-
-impl Attempt {
-    fn thrown(failure: Failure) -> Self {
-        let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
-        let overflow = failure.overflow
-            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
-        let error =
-            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
-        Attempt {
-            aborted: code == Some(Code::Aborted),
-            overflow,
-            retryable: true,
-            retry_after_ms: None,
-            error,
-        }
-    }
-}
-
-/// One call of the summariser.
-async fn call(
-    io: &Io,
-    settings: &Settings,
-    request: &Rc<SummaryRequest>,
-    attempt: u32,
-) -> Result<(String, Option<Usage>), Attempt> {
-    let Summariser::Provider(provider) = &settings.summariser else {
-        return io
-            .summarize(Rc::clone(request), attempt, Purpose::History, settings.timeout_ms)
-            .await
-            .map_err(Attempt::thrown);
-    };
-    let prompt = provider::Prompt {
-        system: request.system.clone(),
-        messages: request.messages.iter().map(|message| message.content.clone()).collect(),
-        max_tokens: request.max_tokens,
-    };
-    let http = provider::request(provider, &prompt);
-    let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
-    let now = io.now().await.unwrap_or(0);
-    let (status, headers, body) = answer;
-    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    match provider::response(provider, status, header, &body, now) {
-        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
-        Err(failure) => Err(Attempt {
-            error: Error::new(Code::SummaryFailed, failure.message),
-            aborted: false,
-            overflow: failure.overflow,
-            retryable: failure.retryable || failure.overflow,
-            retry_after_ms: failure.retry_after_ms,
-        }),
-    }
-}
-
-/// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
-/// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
-async fn candidate(io: &Io, held: &Held, proposal: &Proposal, text: &str) -> Result<Vec<Item>> {
-    let settings = held.settings();
-    let marked = format!("{}{text}", settings.preset.summary_marker);
-    let checkpoint = {
-        let state = held.state();
-        let generation = state.row.generation.to_le_bytes();
-        ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
-    };
-    let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
-    let summary = Origin::Summary { checkpoint: Rc::clone(&checkpoint), covers: proposal.covers() };
-    let mut items = vec![message(io, held, Author::User, &marked, &checkpoint, summary).await?];
-    if proposal.acknowledge {
-        let text = settings.preset.acknowledgement;
-        let id = format!("{checkpoint}_ack");
-        items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
-    }
-    let mut items = joined(held.format(), &proposal.stay, &items);
-    if let Some(body) = opening(held, proposal, &items)? {
-        let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
-        items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
-    }
-    let tokens = added_tokens(proposal, &items);
-    if tokens >= proposal.replaced_tokens {
-        return Err(Error::new(
-            Code::SummaryRejected,
-            format!(
-                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
-                proposal.replaced_tokens
-            ),
-        ));
-    }
-    Ok(items)
-}
-
-/// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
-/// system where the user must begin.
-fn joined(format: Format, stay: &[Item], written: &[Item]) -> Vec<Item> {
-    let leads = |item: &Item| format.wire().system_may_begin() || item.size.role != Role::System;
-    let (front, behind): (Vec<Item>, Vec<Item>) = stay.iter().cloned().partition(leads);
-    let (summary, rest) = written.split_at(written.len().min(1));
-    [&front, summary, &behind, rest].concat()
-}
-
-/// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
-/// as the provider's own compaction.
-fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
-    if proposal.head > 0 || proposal.stay.is_empty() {
-        return Ok(None);
-    }
-    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let (repaired, _) = held.format().wire().repair(&values);
-    Ok(match repaired.as_slice() {
-        [
-            Repaired::Replace { index: 0, json },
-            Repaired::Keep(0) | Repaired::Replace { index: 0, .. },
-            ..,
-        ] => Some(Rc::from(json.as_str())),
-        _ => None,
-    })
-}
-
-/// Tokens of what was not there before.
-fn added_tokens(proposal: &Proposal, items: &[Item]) -> usize {
-    let tokens = |items: &[Item]| items.iter().map(|item| item.size.tokens).sum::<usize>();
-    tokens(items).saturating_sub(tokens(&proposal.stay))
-}
-
-async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
-    let body: Rc<str> = {
-        let context = held.context();
-        let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
-        Rc::from(held.format().wire().text_message(author, text, id, like.as_ref()))
-    };
-    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
-    Ok(Item { body, size, origin })
 }
 
 /// Puts the summary into the context, in one transaction.

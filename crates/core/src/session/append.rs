@@ -1,8 +1,8 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use super::context::{Item, Place, Size};
+use super::context::{Item, Place};
 use super::held::Held;
-use super::state::{Settled, measure, size_of};
+use super::state::{Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Whose};
@@ -36,7 +36,7 @@ pub(crate) async fn append(
         return Ok((places, false));
     }
     let mut settled = settle_format(io, held, bodies, given.first).await?;
-    let mut measured = measure_all(io, held, settled.format, bodies, given).await?;
+    let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
     let mut races = given.races;
     let mut written = 0;
     // Log rows, and the rows of the session beside them.
@@ -59,20 +59,23 @@ pub(crate) async fn append(
             let format = settled.format;
             settled = settle_format(io, held, bodies, given.first).await?;
             if settled.format != format {
-                measured = measure_all(io, held, settled.format, bodies, given).await?;
+                let first = held.messages().saturating_sub(written);
+                measured = measure_all(io, held, settled.format, bodies, given, first).await?;
             }
         }
     }
     Ok((places, false))
 }
 
+/// Reads and measures messages; `first` is the index of the first among the app's.
 async fn measure_all(
     io: &Io,
     held: &Held,
     format: Format,
     bodies: &[Rc<str>],
     given: Given,
-) -> Result<Vec<(Rc<str>, Size)>> {
+    first: usize,
+) -> Result<Vec<Measured>> {
     let settings = held.settings();
     let mut measured = Vec::with_capacity(bodies.len());
     for (nth, body) in bodies.iter().enumerate() {
@@ -80,10 +83,12 @@ async fn measure_all(
             let value = wire::parse(given.first + nth, body)?;
             size_of(&settings, &format.wire().read(given.first + nth, &value)?)
         };
+        let whose = Whose::New(given.nth + nth);
         if settings.app_counts {
-            size.tokens = io.count(Whose::New(given.nth + nth), body).await?;
+            size.tokens = io.count(whose, body).await?;
         }
-        measured.push((Rc::clone(body), size));
+        let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
+        measured.push(Measured { body: Rc::clone(body), size, pinned });
     }
     Ok(measured)
 }

@@ -46,13 +46,17 @@ pub enum Origin {
         checkpoint: Rc<str>,
         /// What it stands for, in order.
         covers: Vec<Cover>,
+        /// Those of them that stand in it word for word.
+        quotes: Vec<Place>,
+        /// Bytes of its text before the quotes.
+        prose: usize,
     },
     /// A message of ours that keeps the roles alternating; it stands for nothing.
     Acknowledgement,
 }
 
 /// A message of the app: its position in the log and among the app's messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     /// Position in the log.
     pub seq: u64,
@@ -71,6 +75,37 @@ pub struct Offload {
     pub sha256: String,
     /// Characters.
     pub chars: usize,
+    /// What stands in its place.
+    #[serde(default, skip_serializing_if = "How::is_reference")]
+    pub how: How,
+}
+
+/// What stands in the place of a tool result that was moved to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// Its reference (`S1.1`).
+    #[default]
+    Reference,
+    /// Its reference and how it begins (`S3.8`).
+    Preview,
+    /// A mark that it was there (`S3.1`).
+    Cleared,
+    /// What a model made of it (`S2.1`, `S2.4`), or its own content (`S2.11`).
+    Compressed,
+    /// Its reference and what matters of it by the type of its tool (`S4.5`).
+    Processed,
+}
+
+impl How {
+    fn is_reference(&self) -> bool {
+        *self == How::Reference
+    }
+
+    /// True when the reference itself stands in the context.
+    pub(crate) fn refers(self) -> bool {
+        matches!(self, How::Reference | How::Preview | How::Processed)
+    }
 }
 
 /// A run of the app's messages that a summary stands for.
@@ -99,6 +134,19 @@ impl Origin {
         match self {
             Origin::Message(place) => Whose::Logged(place.seq),
             _ => Whose::Ours,
+        }
+    }
+
+    /// True when the `nth` result was moved to the store.
+    pub(crate) fn is_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.nth == nth)
+    }
+
+    /// The messages that stand in a summary word for word.
+    pub(crate) fn quotes(&self) -> &[Place] {
+        match self {
+            Origin::Summary { quotes, .. } => quotes,
+            _ => &[],
         }
     }
 
@@ -164,7 +212,8 @@ impl Totals {
         *category = by(*category, tokens);
         self.tokens = by(self.tokens, tokens);
         self.calls = by(self.calls, item.size.calls);
-        self.offloads = by(self.offloads, item.origin.offloads().len());
+        let references = item.origin.offloads().iter().filter(|offload| offload.how.refers());
+        self.offloads = by(self.offloads, references.count());
     }
 }
 

@@ -114,6 +114,11 @@ impl Held {
         self.state().tokens()
     }
 
+    /// Messages of the app so far.
+    pub(crate) fn messages(&self) -> usize {
+        self.state().row.messages
+    }
+
     /// The active context.
     pub(crate) fn context(&self) -> Ref<'_, Context> {
         Ref::map(self.state(), |state| &state.context)

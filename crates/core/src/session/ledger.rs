@@ -1,6 +1,6 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::context::{Item, Offload, Origin};
+use super::context::{How, Item, Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use serde::Serialize;
@@ -12,7 +12,10 @@ pub struct LedgerEntry {
     pub index: usize,
     /// Its fate.
     pub fate: Fate,
-    /// The summary that stands for it.
+    /// It stands word for word inside the summary.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quoted: bool,
+    /// The summary that stands for it, or holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The reference of its (first) offloaded result.
@@ -45,6 +48,8 @@ pub enum Fate {
     Dropped,
 }
 
+const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
+const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
@@ -55,6 +60,7 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         let entry = |index, fate| LedgerEntry {
             index,
             fate,
+            quoted: false,
             checkpoint: None,
             reference: None,
             references: Vec::new(),
@@ -64,18 +70,34 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
             Origin::Edited { place, offloads, reasoning_removed } => {
-                let fate = if offloads.is_empty() { Fate::Reduced } else { Fate::Offloaded };
-                let reason = reasoning_removed.then(|| REASONING_REMOVED.to_string());
-                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });
+                let refers = offloads.iter().any(|offload| offload.how.refers());
+                let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
+                // Those that the context shows stand first.
+                let (shown, hidden): (Vec<_>, Vec<_>) =
+                    offloads.iter().partition(|offload| offload.how.refers());
+                let references = shown.into_iter().chain(hidden);
+                let did = offloads.iter().find_map(|offload| match offload.how {
+                    How::Reference | How::Preview | How::Processed => None,
+                    How::Cleared => Some(CLEARED),
+                    How::Compressed => Some(COMPRESSED),
+                });
+                let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
+                let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
+                let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), references) });
             }
-            Origin::Summary { checkpoint, covers } => {
+            Origin::Summary { checkpoint, covers, quotes, .. } => {
                 for cover in covers {
                     for index in cover.from..cover.to {
                         let own =
                             cover.offloads.iter().filter(|(of, _)| *of == index).map(|(_, offload)| offload);
+                        let quoted = quotes.iter().any(|place| place.index == index);
+                        let fate = if quoted { Fate::Verbatim } else { Fate::Summarised };
+                        let checkpoint = Some(checkpoint.to_string());
                         entries.push(LedgerEntry {
-                            checkpoint: Some(checkpoint.to_string()),
-                            ..referring(entry(index, Fate::Summarised), own)
+                            quoted,
+                            checkpoint,
+                            ..referring(entry(index, fate), own)
                         });
                     }
                 }

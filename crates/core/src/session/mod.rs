@@ -15,7 +15,7 @@ mod state;
 pub(crate) mod stored;
 mod usage;
 
-pub use context::{Context, Cover, Item, Offload, Origin, Place, Size, Splice, Totals};
+pub use context::{Context, Cover, How, Item, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use record::SCHEMA;
@@ -23,6 +23,7 @@ pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
 pub(crate) use ledger::conserve_origins;
-pub(crate) use offloads::NewBlob;
+pub(crate) use offloads::{NewBlob, range as text_range};
 pub(crate) use record::Cause;
 pub(crate) use state::{Change, State, measure};
+pub(crate) use stored::logged;

@@ -10,8 +10,8 @@ use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads, sound};
-use crate::error::{Code, Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
+use crate::error::{Error, Result};
+use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
@@ -322,6 +322,16 @@ impl Session {
         self.slot.look(look)
     }
 
+    /// How full the context is, in characters (`S2.9`).
+    pub fn stats(&self) -> Result<ReactStats> {
+        self.slot.look(plan::stats)?
+    }
+
+    /// The context as a trajectory of thoughts, actions and results (`S2.9`).
+    pub fn trajectory(&self) -> Result<Trajectory> {
+        self.slot.look(plan::trajectory)?
+    }
+
     /// The fate of every message, with what the last `prepare` did not send.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
         self.slot.look(sound::ledger)
@@ -340,10 +350,22 @@ impl Session {
 
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
+    let started = io.now().await?;
+    let begun = CompactionResult::begin(held, Trigger::Manual);
     let done = plan::climb(io, held, climb).await?;
-    let result = done.result.ok_or_else(|| {
-        Error::new(Code::InvalidOption, "this preset has no rung that summarises the history")
-    })?;
+    let result = match done.result {
+        Some(result) => result,
+        // A preset that never summarises.
+        None => {
+            let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
+            let reason = done.idle.first().cloned();
+            let (usage, llm_calls) = (done.spent.usage, done.spent.calls);
+            let edits = done.edits;
+            let result =
+                CompactionResult { freed_tokens, applied_edits: edits, usage, llm_calls, reason, ..begun };
+            result.end(io, held, started).await?
+        }
+    };
     Ok(Compacted { items: out(held.context().items()), result })
 }
 

@@ -43,6 +43,9 @@ pub(crate) struct SessionRow {
     pub attempted_at: Option<u64>,
     /// An append came after the last prepare.
     pub pending_step: bool,
+    /// Indices of the messages that the app pinned (`S4.3`), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<usize>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -222,12 +225,22 @@ pub(crate) enum StoredItem {
         body: Box<RawValue>,
         /// What it stands for.
         covers: Vec<Cover>,
+        /// What of that stands in it word for word.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        quotes: Vec<Place>,
+        /// Bytes of its text before that.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        prose: usize,
     },
     /// A message that keeps the roles alternating.
     Acknowledgement {
         /// The message.
         body: Box<RawValue>,
     },
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The stored form of items; neighbouring messages become runs.
@@ -257,10 +270,12 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 offloads: offloads.clone(),
                 reasoning_removed: *reasoning_removed,
             },
-            Origin::Summary { checkpoint, covers } => StoredItem::Summary {
+            Origin::Summary { checkpoint, covers, quotes, prose } => StoredItem::Summary {
                 checkpoint: checkpoint.to_string(),
                 body: raw(&item.body)?,
                 covers: covers.clone(),
+                quotes: quotes.clone(),
+                prose: *prose,
             },
             Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
         };
@@ -287,8 +302,9 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 let place = Place { seq, index };
                 items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
             }
-            StoredItem::Summary { checkpoint, body, covers } => {
-                items.push((Origin::Summary { checkpoint: checkpoint.into(), covers }, Some(text(&body))));
+            StoredItem::Summary { checkpoint, body, covers, quotes, prose } => {
+                let origin = Origin::Summary { checkpoint: checkpoint.into(), covers, quotes, prose };
+                items.push((origin, Some(text(&body))));
             }
             StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(text(&body)))),
         }

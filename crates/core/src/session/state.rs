@@ -40,6 +40,17 @@ pub(crate) struct State {
     pub(crate) unsent: Vec<Unsent>,
 }
 
+/// A message on its way into the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// JSON text.
+    pub(crate) body: Rc<str>,
+    /// What it costs and holds.
+    pub(crate) size: Size,
+    /// The app wants it verbatim for ever (`S4.3`).
+    pub(crate) pinned: bool,
+}
+
 /// The format that messages on their way into the log settle. It is the session's once they are written.
 pub(crate) struct Settled {
     /// The format.
@@ -98,6 +109,7 @@ impl State {
             steps: 0,
             attempted_at: None,
             pending_step: false,
+            pins: Vec::new(),
             created_at: now,
             updated_at: now,
         };
@@ -124,10 +136,25 @@ impl State {
         self.context.totals().tokens.saturating_add(self.fixed_tokens)
     }
 
+    /// True for a message that the app pinned.
+    pub(crate) fn is_pinned(&self, index: usize) -> bool {
+        self.row.pins.binary_search(&index).is_ok()
+    }
+
+    /// Tokens of a prompt at which the session acts.
+    pub(crate) fn threshold(&self) -> usize {
+        self.settings.threshold.of(self.fixed_tokens)
+    }
+
+    /// True when the session acts.
+    pub(crate) fn is_due(&self) -> bool {
+        self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
     /// The checkpoint that retired an offload (`S1.9`).
     pub(crate) fn retired_by(&self, reference: &str) -> Option<Rc<str>> {
         self.context.items().iter().find_map(|item| match &item.origin {
-            Origin::Summary { checkpoint, covers } => {
+            Origin::Summary { checkpoint, covers, .. } => {
                 let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
                 offloads.any(|(_, offload)| offload.reference == reference).then(|| Rc::clone(checkpoint))
             }
@@ -157,7 +184,7 @@ impl State {
     pub(crate) fn append_batch(
         &self,
         settled: &Settled,
-        bodies: &[(Rc<str>, Size)],
+        bodies: &[Measured],
         batch_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow, Vec<Item>)> {
@@ -168,7 +195,10 @@ impl State {
         row.pending_step = true;
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());
-        for (nth, (body, size)) in bodies.iter().enumerate() {
+        for (nth, Measured { body, size, pinned }) in bodies.iter().enumerate() {
+            if *pinned {
+                row.pins.push(row.messages);
+            }
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
             if self.durable {

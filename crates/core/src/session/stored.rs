@@ -1,11 +1,11 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Item, Origin, Place, Size};
+use super::context::{Item, Origin, Place};
 use super::held::Held;
 use super::ledger;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
-use super::state::{Change, Settled, State, measure, record_id};
+use super::state::{Change, Measured, Settled, State, measure, record_id};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
 use crate::wire::{self, Evidence, Format};
@@ -123,7 +123,7 @@ impl Held {
         &self,
         io: &Io,
         settled: &mut Settled,
-        bodies: &[(Rc<str>, Size)],
+        bodies: &[Measured],
         batch_id: &str,
         race: usize,
     ) -> Result<Attempt> {
@@ -309,6 +309,22 @@ impl Held {
         let all = log_items(io, &sid, 0, next).await?;
         Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
     }
+}
+
+/// The body of a message of the app as the log has it.
+pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>> {
+    let found = {
+        let context = held.context();
+        let item = context.items().iter().find(|item| item.origin == Origin::Message(place));
+        item.map(|item| Rc::clone(&item.body))
+    };
+    if let Some(body) = found {
+        return Ok(body);
+    }
+    let sid = held.state().sid.clone();
+    let row = io.read(vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
+    let row = row.ok_or_else(|| missing_row(place.seq))?;
+    Ok(Rc::from(record::read_row(&row)?.0.body.get()))
 }
 
 async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {

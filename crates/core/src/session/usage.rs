@@ -63,7 +63,7 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
         used_tokens: used,
         max_tokens: window,
         percent: (used as f64 * 1_000.0 / window as f64).round() / 10.0,
-        threshold: state.settings.numbers.offload_threshold,
+        threshold: state.threshold(),
         message_count: context.items().len(),
         tool_call_count: totals.calls,
         offload_count: totals.offloads,

@@ -23,6 +23,15 @@ pub enum Effect {
         /// JSON text.
         body: Rc<str>,
     },
+    /// Whether the app pins a message (`S4.3`), asked once when it is appended: [`Event::Number`], 0 for no.
+    Pin {
+        /// Whose it is.
+        whose: Whose,
+        /// Its index among the app's.
+        index: usize,
+        /// JSON text.
+        body: Rc<str>,
+    },
     /// The app's own `redact`: [`Event::Text`].
     Redact(String),
     // ---- told: not answered -------------------------------------------------------------------------------------
@@ -44,6 +53,8 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
+    /// The app's own content of a file (`S3.6`): [`Event::Text`] or [`Event::Failed`].
+    ReadFile(String),
     /// Send a request to a provider: [`Event::Response`] or [`Event::Failed`].
     Fetch {
         /// The request.
@@ -104,6 +115,12 @@ pub struct Scan {
 pub enum Purpose {
     /// The history up to a boundary.
     History,
+    /// A tool result (`S2.4`).
+    Result,
+    /// A part of a tool result (`S2.1`).
+    Chunk,
+    /// The shortened parts of a tool result, together (`S2.2`).
+    Merge,
 }
 
 /// Severity of a log line.
@@ -144,6 +161,8 @@ pub enum Stage {
     Read,
     /// Moving results to the store.
     Offload,
+    /// Making tool results shorter.
+    Compress,
     /// Waiting for a summary.
     Summarise,
     /// Checking the new context.

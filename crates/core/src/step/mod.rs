@@ -5,7 +5,10 @@
 //! (the JS driver, a test, a simulator), which answers with an [`Event`]. The machine has no executor, no waker and
 //! no clock; the same events give the same effects. Dropping a machine at any await is a crash at that point.
 
+mod all;
 mod effect;
+
+pub(crate) use all::{Work, all};
 
 pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Usage, Whose};
 
@@ -92,6 +95,14 @@ impl Io {
         }
     }
 
+    /// Whether the app pins a message.
+    pub async fn pin(&self, whose: Whose, index: usize, body: &Rc<str>) -> Result<bool> {
+        match self.ask(Effect::Pin { whose, index, body: Rc::clone(body) }).await {
+            Event::Number(pinned) => Ok(pinned != 0.0),
+            other => Err(answer_error("pinned", &other)),
+        }
+    }
+
     /// The app's own redaction of `text`.
     pub async fn redact(&self, text: String) -> Result<String> {
         match self.ask(Effect::Redact(text)).await {
@@ -111,6 +122,14 @@ impl Io {
         match self.ask(Effect::Summarize { request, attempt, purpose, timeout_ms }).await {
             Event::Summary { text, usage } => Ok((text, usage)),
             other => Err(failure("summarize", other)),
+        }
+    }
+
+    /// The app's own content of a file.
+    pub async fn read_file(&self, path: String) -> Result<String, Failure> {
+        match self.ask(Effect::ReadFile(path)).await {
+            Event::Text(text) => Ok(text),
+            other => Err(failure("readFile", other)),
         }
     }
 

@@ -34,14 +34,14 @@ const LEAST: usize = MARKER_TOKENS + 8;
 /// Lines of evidence are this long, in bytes.
 const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 
-/// What marks the message of an earlier summary (`S1.8`).
-const EARLIER: &str = "[Compressed History]";
+/// What marks the message of an earlier summary (`S1.8`, `S3.4`, `S4.2`).
+const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
 
 /// Bits of text that mean something to this library where they stand: wire markers of every preset.
 const MARKERS: [&str; 12] = [
-    EARLIER,
-    "[Conversation compressed]",
-    "[SUMMARY]:",
+    EARLIER[0],
+    EARLIER[1],
+    EARLIER[2],
     "[CHECKPOINT]",
     "[DECISION]",
     "[ARTIFACT]",
@@ -72,7 +72,9 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
     }
     match asked.first() {
         // A second compaction: what the first one kept stays what it was, in its sections.
-        Some((index, text)) if text.starts_with(EARLIER) => page.carry(*index, text, part(40)),
+        Some((index, text)) if EARLIER.iter().any(|mark| text.starts_with(mark)) => {
+            page.carry(*index, text, part(40))
+        }
         Some((index, goal)) => {
             page.add(OVERVIEW, *index, "Goal: ", goal, part(20));
         }
@@ -176,7 +178,12 @@ impl Page {
     fn carry(&mut self, index: usize, text: &str, mut room: usize) {
         let mut section = OVERVIEW;
         let mut bullets: [Vec<String>; SECTIONS.len()] = Default::default();
-        for line in text.strip_prefix(EARLIER).unwrap_or(text).lines().filter(|line| !line.trim().is_empty())
+        for line in EARLIER
+            .iter()
+            .find_map(|mark| text.strip_prefix(mark))
+            .unwrap_or(text)
+            .lines()
+            .filter(|line| !line.trim().is_empty())
         {
             if let Some(name) = line.strip_prefix("## ") {
                 section = SECTIONS.iter().position(|known| *known == name.trim()).unwrap_or(section);

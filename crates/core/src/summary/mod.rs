@@ -12,7 +12,9 @@ mod check;
 mod extractive;
 mod facts;
 mod prompt;
+mod quote;
 mod render;
+pub(crate) mod result;
 mod scan;
 mod sentence;
 pub(crate) mod text;
@@ -20,8 +22,11 @@ pub(crate) mod text;
 pub use check::{Rejection, check};
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
+pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use scan::names;
+
 pub use prompt::{
-    OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest, build,
+    FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest,
 };
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use serde::Serialize;
 /// comparable only with those of the same wording.
 pub const PROMPT_VERSION: u32 = 1;
 
-/// A prompt: templates with `{name}` places. Presets differ in these, not in code.
+/// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prompt {
     /// The preset that it is written for.
     pub name: &'static str,
-    /// The system prompt; place `{targetTokens}`.
-    pub system: &'static str,
+    /// What the summary should look like.
+    pub form: &'static str,
     /// The `## ` headings that it asks for, in order, without the marks.
     pub sections: &'static [&'static str],
 }
@@ -37,8 +37,25 @@ pub const SECTIONS: [&str; 8] = [
 ];
 
 /// The prompt of preset `offload` (`S1.7`).
-pub const OFFLOAD: Prompt =
-    Prompt { name: "offload", system: include_str!("prompts/offload.md"), sections: &SECTIONS };
+pub static OFFLOAD: Prompt =
+    Prompt { name: "offload", form: include_str!("prompts/offload.md"), sections: &SECTIONS };
+
+/// The prompt of preset `layered` (`S3.4`).
+pub static LAYERED: Prompt = Prompt {
+    name: "layered",
+    form: include_str!("prompts/layered.md"),
+    sections: &["Goals", "Actions", "Decisions", "Current State"],
+};
+
+/// The prompt of preset `factor3` (`S4.2`).
+pub static FACTOR3: Prompt = Prompt {
+    name: "factor3",
+    form: include_str!("prompts/factor3.md"),
+    sections: &["Key Decisions", "Unresolved Issues", "Current Task State"],
+};
+
+/// The system prompt around a form; places `{form}`, `{targetTokens}`.
+const FRAME: &str = include_str!("prompts/frame.md");
 
 pub(super) const REQUEST: &str = include_str!("prompts/request.md");
 pub(super) const PREVIOUS: &str = include_str!("prompts/previous_summary.md");
@@ -119,21 +136,17 @@ pub struct PromptMessage {
     pub content: String,
 }
 
-/// The request for a summary of `messages` in the wording of preset `offload`.
-///
-/// # Errors
-///
-/// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message says
-/// the minimum.
-pub fn build(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
-    OFFLOAD.build(messages, options)
-}
-
 impl Prompt {
-    /// As [`build`], in the wording of this prompt.
+    /// The request for a summary of `messages`.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message
+    /// says the minimum.
     pub fn build(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
         let target = options.target_tokens;
-        let mut system = fill(self.system.trim_end(), &[("targetTokens", &target.to_string())]);
+        let form = ("form", self.form.trim_end());
+        let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target.to_string())]);
         if let Some(instructions) = present(options.instructions) {
             system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
         }

@@ -35,8 +35,16 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The names of our tags.
-pub(super) const TAGS: [&str; 7] =
-    ["conversation", "message", "tool_call", "tool_result", "reasoning", "omitted", "previous_summary"];
+pub(super) const TAGS: [&str; 8] = [
+    "conversation",
+    "message",
+    "tool_call",
+    "tool_result",
+    "reasoning",
+    "omitted",
+    "previous_summary",
+    "file",
+];
 
 /// From this many characters on, a run of base64 characters is taken for encoded bytes.
 const BASE64_RUN: usize = 512;
@@ -97,9 +105,9 @@ pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_
                 if let Some(piece) = piece(part, message.role, &mut waiting, options.estimator) {
                     add(&mut pieces, piece);
                 }
-            }
-            for call in message.calls() {
-                waiting.entry(&call.id).or_default().push(&call.name);
+                if let Part::ToolCall(call) = part {
+                    waiting.entry(&call.id).or_default().push(&call.name);
+                }
             }
             let index =
                 options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
@@ -238,7 +246,7 @@ fn names_tag(bytes: &[u8], mut at: usize) -> bool {
 }
 
 /// A value for between the quotes of an attribute.
-fn attribute(value: &str) -> String {
+pub(super) fn attribute(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for character in head(value, NAME_BYTES).chars() {
         match character {

@@ -126,20 +126,13 @@ impl Checked {
         let was_valid = problems(self.format, &bodies_of(&before))?.is_empty();
         let compacted = match self.host.run(self.session.compact(None)) {
             Ok(compacted) => compacted,
-            Err(error)
-                if error.code == Code::InvalidOption
-                    && !self.settings.preset.rungs.contains(&Rung::Summarise) =>
-            {
-                self.counts.add("presets without a summary", 1);
-                return Ok(());
-            }
             Err(error) => return Err(text(error)),
         };
         let result = &compacted.result;
         self.counts.add(outcome(result), 1);
         let after = self.context()?;
-        if result.summary.is_none() && before.items() != after.items() {
-            return Err("nothing was summarised, and the context is another one".into());
+        if result.applied_edits.is_empty() && before.items() != after.items() {
+            return Err("nothing was done, and the context is another one".into());
         }
         if result.summary.is_some() && result.current_tokens >= result.previous_tokens {
             return Err("a compaction did not make the context smaller".into());
@@ -188,6 +181,8 @@ impl Checked {
             "overflows that were proven"
         } else if error.message.contains("the summary failed") {
             "overflows after a failed summary"
+        } else if !self.settings.rungs.contains(&Rung::Summarise) {
+            "overflows of a preset that removes nothing"
         } else if error.message.contains("is mended") {
             "overflows after a repair"
         } else if plan.will_compact && plan.tokens < tokens {
@@ -326,8 +321,8 @@ pub fn compact_once(format: Format, options: &Value, bodies: &[Body]) -> Result<
     if !result.ledger.iter().map(|entry| entry.index).eq(0..bodies.len()) {
         return Err("the ledger does not have every message once".into());
     }
-    if result.summary.is_none() && after != bodies {
-        return Err("nothing was summarised, and the history is another one".into());
+    if result.applied_edits.is_empty() && after != bodies {
+        return Err("nothing was done, and the history is another one".into());
     }
     if result.summary.is_some() && result.current_tokens >= result.previous_tokens {
         return Err("a compaction did not make the history smaller".into());

@@ -288,7 +288,7 @@ impl World {
 
     fn start(&mut self, tab: usize, asked: Asked, mut work: Box<dyn Work>) -> Result<(), String> {
         let (effects, done) = work.step(None);
-        let waits = self.tabs[tab].host.hear(effects);
+        let waits = self.tabs[tab].host.hear(effects).pop();
         match (done, waits) {
             (Some(result), _) => self.ended(tab, asked, result),
             (None, Some(waits)) => {
@@ -309,7 +309,7 @@ impl World {
     fn answer(&mut self, tab: usize, task: usize, id: u32, event: Event) -> Result<(), String> {
         let host = &mut self.tabs[tab];
         let (effects, done) = host.tasks[task].work.step(Some((id, event)));
-        match (done, host.host.hear(effects)) {
+        match (done, host.host.hear(effects).pop()) {
             (Some(result), _) => {
                 let asked = host.tasks.remove(task).asked;
                 self.ended(tab, asked, result)

@@ -1,7 +1,7 @@
 //! `S5.16` and the lessons about bad summaries.
 
-use super::super::{OFFLOAD, PromptOptions, build, check, extractive};
-use super::{sample, text};
+use super::super::{OFFLOAD, PromptOptions, check, extractive};
+use super::{build, sample, text};
 use crate::message::Role;
 use crate::tokens::Estimator;
 
@@ -50,7 +50,7 @@ fn s5_16_an_echo_of_the_prompt_is_rejected() {
 
 #[test]
 fn lesson_empty_summary_headings_with_nothing_under_them_are_rejected() {
-    let headings: Vec<&str> = OFFLOAD.system.lines().filter(|line| line.starts_with("## ")).collect();
+    let headings: Vec<&str> = OFFLOAD.form.lines().filter(|line| line.starts_with("## ")).collect();
     assert_eq!(headings.len(), 8);
     let skeleton = |under: &str| -> String {
         headings.iter().map(|heading| format!("{heading}\n{under}\n\n")).collect()

@@ -1,8 +1,8 @@
 //! Lesson "compaction request overflows": the request fits its ceiling, whatever the history is.
 
+use super::super::PromptOptions;
 use super::super::render::{clip, escape};
-use super::super::{PromptOptions, build};
-use super::{call, result, text};
+use super::{build, call, result, text};
 use crate::error::Code;
 use crate::message::{Message, Part, Role};
 use crate::tokens::Estimator;

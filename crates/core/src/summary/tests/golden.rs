@@ -1,8 +1,10 @@
 //! Prompts and built-in summaries as files, to be read in review. `BLESS=1 cargo test` writes them anew; a changed
 //! prompt also raises `PROMPT_VERSION`.
 
-use super::super::{OFFLOAD, PROMPT_VERSION, PromptOptions, SECTIONS, SummaryRequest, build, extractive};
-use super::sample;
+use super::super::{
+    FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, PromptOptions, SECTIONS, SummaryRequest, extractive,
+};
+use super::{build, sample};
 use crate::tokens::Estimator;
 use std::path::Path;
 
@@ -41,6 +43,17 @@ const OPTIONS: PromptOptions<'static> = PromptOptions {
 #[test]
 fn s1_7_the_prompt() {
     golden("offload.txt", &page(&build(&sample(), &OPTIONS).unwrap()));
+}
+
+#[test]
+fn s3_4_s4_2_the_prompts_of_other_presets() {
+    for prompt in [&LAYERED, &FACTOR3] {
+        let request = prompt.build(&sample(), &OPTIONS).unwrap();
+        golden(&format!("{}.txt", prompt.name), &page(&request));
+        let headings: Vec<&str> =
+            request.system.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(headings, prompt.sections);
+    }
 }
 
 #[test]

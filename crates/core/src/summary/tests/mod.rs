@@ -8,6 +8,13 @@ mod transcript;
 
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 
+pub(super) fn build(
+    messages: &[Message<'_>],
+    options: &super::PromptOptions<'_>,
+) -> crate::error::Result<super::SummaryRequest> {
+    super::OFFLOAD.build(messages, options)
+}
+
 pub(super) fn text(role: Role, text: &str) -> Message<'static> {
     Message { role, parts: vec![Part::Text(text.to_string().into())] }
 }

@@ -1,8 +1,8 @@
 //! Lesson "summariser misbehaves": the fence cannot be forged, and what is fenced is the text to the letter.
 
+use super::super::PromptOptions;
 use super::super::render::{TAGS, escape, without_base64};
-use super::super::{PromptOptions, build};
-use super::{call, result};
+use super::{build, call, result};
 use crate::message::{Message, Part, Role, ToolResult};
 use proptest::prelude::*;
 

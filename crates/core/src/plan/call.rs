@@ -1,0 +1,71 @@
+//! One call of whoever writes summaries, and what its failure means.
+
+use super::options::Settings;
+use crate::error::{Code, Error, Result};
+use crate::step::{Failure, Io, Purpose, Usage};
+use crate::summary::SummaryRequest;
+use crate::wire::provider;
+use std::rc::Rc;
+
+/// An attempt that failed.
+pub(super) struct Attempt {
+    pub(super) error: Error,
+    pub(super) aborted: bool,
+    pub(super) overflow: bool,
+    pub(super) retryable: bool,
+    pub(super) retry_after_ms: Option<u64>,
+}
+
+impl Attempt {
+    fn thrown(failure: Failure) -> Self {
+        let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
+        let overflow = failure.overflow
+            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
+        let error =
+            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
+        Attempt {
+            aborted: code == Some(Code::Aborted),
+            overflow,
+            retryable: true,
+            retry_after_ms: None,
+            error,
+        }
+    }
+}
+
+/// One call of the summariser.
+pub(super) async fn call(
+    io: &Io,
+    settings: &Settings,
+    request: &Rc<SummaryRequest>,
+    attempt: u32,
+    purpose: Purpose,
+) -> Result<(String, Option<Usage>), Attempt> {
+    let shortens = settings.app_shortens && purpose != Purpose::History;
+    let Some(provider) = settings.provider().filter(|_| !shortens) else {
+        return io
+            .summarize(Rc::clone(request), attempt, purpose, settings.timeout_ms)
+            .await
+            .map_err(Attempt::thrown);
+    };
+    let prompt = provider::Prompt {
+        system: request.system.clone(),
+        messages: request.messages.iter().map(|message| message.content.clone()).collect(),
+        max_tokens: request.max_tokens,
+    };
+    let http = provider::request(provider, &prompt);
+    let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
+    let now = io.now().await.unwrap_or(0);
+    let (status, headers, body) = answer;
+    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    match provider::response(provider, status, header, &body, now) {
+        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
+        Err(failure) => Err(Attempt {
+            error: Error::new(Code::SummaryFailed, failure.message),
+            aborted: false,
+            overflow: failure.overflow,
+            retryable: failure.retryable || failure.overflow,
+            retry_after_ms: failure.retry_after_ms,
+        }),
+    }
+}

@@ -1,0 +1,196 @@
+//! The numbers of the options over those of the preset, scaled to the window.
+
+use super::presets::{
+    LayeredNumbers, Numbers, OffloadNumbers, Preset, ProcessNumbers, ReactNumbers, RestoreNumbers, When,
+};
+use super::reader::Reader;
+use crate::error::{Error, Result};
+use crate::tokens::budget;
+
+/// The largest number of tokens that an option may name.
+pub(super) const MAX_TOKENS: usize = 1_000_000_000;
+
+/// The window and what is kept free of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) tokens: usize,
+    /// Room for an answer.
+    pub(super) output: usize,
+    /// No prompt is ever larger.
+    pub(super) hard_limit: usize,
+}
+
+/// When a session acts, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threshold {
+    /// Tokens of the messages, with the system prompt and the tools.
+    pub tokens: usize,
+    /// It acts above the number, not at it (`S3.2`).
+    pub strict: bool,
+    /// What the system prompt and the tools may take without being counted (`S3.2`).
+    pub allowance: usize,
+}
+
+impl Threshold {
+    /// The number that a prompt is held against of which `fixed` tokens are system prompt and tools.
+    pub(crate) fn of(self, fixed: usize) -> usize {
+        self.tokens.saturating_add(fixed.min(self.allowance))
+    }
+
+    /// True for a prompt of `tokens` tokens, `fixed` of them system prompt and tools.
+    pub(crate) fn is_reached(self, tokens: usize, fixed: usize) -> bool {
+        let limit = self.of(fixed);
+        if self.strict { tokens > limit } else { tokens >= limit }
+    }
+}
+
+pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Result<Threshold> {
+    let trigger = options.child("trigger")?;
+    let offload = options.child("offload")?;
+    let given = match (
+        trigger.integer("tokens", 1, MAX_TOKENS)?,
+        trigger.number("fraction", 0.001, 1.0)?,
+        offload.integer("offloadThreshold", 1, MAX_TOKENS)?,
+    ) {
+        (Some(_), Some(_), _) => {
+            return Err(Error::option("trigger", "give tokens or fraction, not both"));
+        }
+        (Some(tokens), None, _) => Some(tokens),
+        (None, Some(fraction), _) => Some((window.tokens as f64 * fraction) as usize),
+        (None, None, given) => given,
+    };
+    let at = |tokens: usize| Threshold { tokens: tokens.max(1), strict: false, allowance: 0 };
+    if let Some(tokens) = given {
+        return Ok(at(tokens));
+    }
+    Ok(match when {
+        // The literal where the window is the document's or larger, its share of a smaller one.
+        When::Tokens(tokens) => at(tokens.min(window.tokens / 4 * 3).min(window.hard_limit)),
+        When::Fraction(fraction) => at((window.tokens as f64 * fraction) as usize),
+        When::Left { output, fixed } => {
+            let layered = options.child("layered")?;
+            let output = layered.integer("outputReserve", 0, MAX_TOKENS)?.unwrap_or(output);
+            let fixed = layered
+                .integer("fixedReserve", 0, MAX_TOKENS)?
+                .unwrap_or_else(|| budget::scale(fixed, window.tokens, 100));
+            let left = window.tokens.saturating_sub(window.output.min(output)).saturating_sub(fixed);
+            Threshold { tokens: left.min(window.hard_limit).max(1), strict: true, allowance: fixed }
+        }
+    })
+}
+
+pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
+    let base = preset.numbers;
+    // The group that is named as the preset holds what all presets have; `offload`'s is that of old.
+    let own = options.child(preset.name)?;
+    let offload = options.child("offload")?;
+    let count = |key: &str| match own.integer(key, 1, MAX_TOKENS)? {
+        None => offload.integer(key, 1, MAX_TOKENS),
+        given => Ok(given),
+    };
+    let scaled = |literal: usize, minimum: usize| budget::scale(literal, window.tokens, minimum);
+    let layered = options.child("layered")?;
+    Ok(Numbers {
+        preserve_count: count("preserveCount")?.unwrap_or(base.preserve_count),
+        target_tokens: count("targetTokens")?.unwrap_or_else(|| scaled(base.target_tokens, 200)),
+        min_savings: layered
+            .integer("minSavings", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| scaled(base.min_savings, 0)),
+        compact_trigger_threshold: offload
+            .integer("compactTriggerThreshold", 1, MAX_TOKENS)?
+            .unwrap_or_else(|| scaled(base.compact_trigger_threshold, 100)),
+        compact_cooldown_steps: offload
+            .integer("compactCooldownSteps", 0, MAX_TOKENS)?
+            .map_or(base.compact_cooldown_steps, |steps| steps as u64),
+        retry_count: options.integer("retryCount", 1, 100)?.map_or(base.retry_count, |count| count as u32),
+        retry_wait_ms: base.retry_wait_ms,
+        offload: OffloadNumbers {
+            scan_ratio: offload.number("scanRatio", 0.0, 1.0)?.unwrap_or(base.offload.scan_ratio),
+            min_chars: offload.integer("minChars", 1, MAX_TOKENS)?.unwrap_or(base.offload.min_chars),
+        },
+        react: react(options, base.react, window)?,
+        restore: restore(options, base.restore, window)?,
+        process: process(options, base.process)?,
+        layered: LayeredNumbers {
+            keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
+            clear_min_tokens: layered
+                .integer("clearMinTokens", 0, MAX_TOKENS)?
+                .unwrap_or_else(|| scaled(base.layered.clear_min_tokens, 100)),
+            large_output_tokens: layered
+                .integer("largeOutputTokens", 1, MAX_TOKENS)?
+                .unwrap_or_else(|| scaled(base.layered.large_output_tokens, 200)),
+            preview_chars: layered
+                .integer("previewChars", 0, MAX_TOKENS)?
+                .unwrap_or(base.layered.preview_chars),
+        },
+    })
+}
+
+/// Restoring is on when the preset has it, or when an option names one of its numbers.
+fn restore(
+    options: &Reader<'_>,
+    base: Option<RestoreNumbers>,
+    window: Window,
+) -> Result<Option<RestoreNumbers>> {
+    let group = options.child("layered")?;
+    let files = group.integer("maxRestoreFiles", 0, 1_000)?;
+    let per_file = group.integer("maxRestoreTokensPerFile", 1, MAX_TOKENS)?;
+    let total = group.integer("maxRestoreTokensTotal", 1, MAX_TOKENS)?;
+    let given = files.is_some() || per_file.is_some() || total.is_some();
+    let Some(base) = base.or(given.then_some(RestoreNumbers::DEFAULT)) else { return Ok(None) };
+    let scaled = |literal: usize| budget::scale(literal, window.tokens, 100);
+    Ok(Some(RestoreNumbers {
+        max_files: files.unwrap_or(base.max_files),
+        max_tokens_per_file: per_file.unwrap_or_else(|| scaled(base.max_tokens_per_file)),
+        max_tokens_total: total.unwrap_or_else(|| scaled(base.max_tokens_total)),
+    }))
+}
+
+fn process(options: &Reader<'_>, base: ProcessNumbers) -> Result<ProcessNumbers> {
+    let group = options.child("factor3")?;
+    let count = |key: &str, min: usize, base: usize| Ok(group.integer(key, min, MAX_TOKENS)?.unwrap_or(base));
+    Ok(ProcessNumbers {
+        min_tokens: count("minTokens", 0, base.min_tokens)?,
+        structured_min_tokens: count("structuredMinTokens", 0, base.structured_min_tokens)?,
+        snippet_chars: count("snippetChars", 1, base.snippet_chars)?,
+        file_lines: count("fileLines", 1, base.file_lines)?,
+        outline_lines: count("outlineLines", 1, base.outline_lines)?,
+        query_rows: count("queryRows", 1, base.query_rows)?,
+        sample_rows: count("sampleRows", 1, base.sample_rows)?,
+        api_chars: count("apiChars", 100, base.api_chars)?,
+    })
+}
+
+fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<ReactNumbers> {
+    let group = options.child("react")?;
+    let count = |key: &str| group.integer(key, 1, MAX_TOKENS);
+    let ratio = |key: &str| group.number(key, 0.001, 1.0);
+    let on = |key: &str, base: bool| Ok(group.switch(key)?.unwrap_or(base));
+    // What is off may be said with numbers too (`S2.7`).
+    let endless = group.is_infinite("singleResultThreshold");
+    let threshold = if endless { None } else { count("singleResultThreshold")? };
+    let global = ratio("globalCompressionThreshold")?.unwrap_or(base.global_compression_threshold);
+    Ok(ReactNumbers {
+        single_enabled: on("singleEnabled", base.single_enabled)? && !endless,
+        single_result_threshold: threshold.unwrap_or(base.single_result_threshold),
+        chunk_size: count("chunkSize")?.unwrap_or(base.chunk_size),
+        chunk_ratio: ratio("chunkRatio")?.unwrap_or(base.chunk_ratio),
+        second_ratio: ratio("secondRatio")?.unwrap_or(base.second_ratio),
+        global_enabled: on("globalEnabled", base.global_enabled)? && global < 1.0,
+        global_compression_threshold: global,
+        model_context_limit: count("modelContextLimit")?
+            .unwrap_or_else(|| budget::scale(base.model_context_limit, window.tokens, 1_000)),
+        system_prompt_length: group
+            .integer("systemPromptLength", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.system_prompt_length, window.tokens, 0)),
+        instruction_length: group
+            .integer("instructionLength", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.instruction_length, window.tokens, 0)),
+        result_compression_min_size: group
+            .integer("resultCompressionMinSize", 0, MAX_TOKENS)?
+            .unwrap_or_else(|| budget::scale(base.result_compression_min_size, window.tokens, 200)),
+        global_ratio: ratio("globalRatio")?.unwrap_or(base.global_ratio),
+        strategies: on("strategies", base.strategies)?,
+        reliance_ratio: ratio("relianceRatio")?.unwrap_or(base.reliance_ratio),
+    })
+}

@@ -1,0 +1,263 @@
+//! Tool results out to the store, something shorter in their place: what every rung without a model does. The original
+//! has a reference, so that whatever was done can be read, explained and undone.
+
+use super::reasoning;
+use crate::error::{Code, Error, Result};
+use crate::order;
+use crate::plan::{Edit, OffloadReport, Rung, Trigger};
+use crate::recall::Answers;
+use crate::session::{
+    Cause, Change, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
+};
+use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
+use crate::wire;
+use std::rc::Rc;
+
+/// One message with results to replace.
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    /// Position in the context.
+    pub(crate) at: usize,
+    /// The message.
+    pub(crate) item: Item,
+    /// The results.
+    pub(crate) blobs: Vec<Replacement>,
+}
+
+/// A result on its way to the store, and what stands where it was.
+#[derive(Debug, Clone)]
+pub(crate) struct Replacement {
+    /// The result.
+    pub(crate) blob: NewBlob,
+    /// What stands there now.
+    pub(crate) text: String,
+}
+
+impl Replacement {
+    /// The `nth` result of the message at `place`, replaced by what `write` makes of its reference.
+    pub(crate) fn new(
+        state: &State,
+        place: Place,
+        nth: usize,
+        text: &str,
+        how: How,
+        write: impl FnOnce(&str) -> String,
+    ) -> Self {
+        let reference = ids::reference(&state.row.secret, place.index, nth);
+        let stands = write(&reference);
+        let sha256 = ids::sha256_hex(text.as_bytes());
+        let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
+        Replacement { blob: NewBlob { index: place.index, offload, text: text.to_string() }, text: stands }
+    }
+}
+
+/// What `with` makes of the tool results of the first `range` messages of the context: of those that were not replaced
+/// so far, and that are not what the model read back with a recall tool: moved again, it would be read again.
+pub(crate) fn moves(
+    state: &State,
+    range: usize,
+    mut with: impl FnMut(&Item, Place, (usize, &str)) -> Option<Replacement>,
+) -> Result<Vec<Move>> {
+    let mut moves = Vec::new();
+    let mut answers = Answers::default();
+    for (at, item) in state.context.items().iter().enumerate().take(range) {
+        let Some(place) = item.origin.place() else { continue };
+        let value = wire::parse(place.index, &item.body)?;
+        let message = state.format().wire().read(place.index, &value)?;
+        let results = message.results().enumerate().zip(answers.of(&message));
+        let open = results.filter(|((nth, _), is_answer)| !is_answer && !item.origin.is_replaced(*nth));
+        let blobs: Vec<Replacement> =
+            open.filter_map(|((nth, result), _)| with(item, place, (nth, &result.text))).collect();
+        if !blobs.is_empty() {
+            moves.push(Move { at, item: item.clone(), blobs });
+        }
+    }
+    Ok(moves)
+}
+
+/// The item with its references in place; its size is still to be measured.
+fn edited(state: &State, planned: &Move) -> Result<Item> {
+    let broken = || Error::new(Code::Poisoned, "a tool result could not be replaced in its own message");
+    let place = planned.item.origin.place().ok_or_else(broken)?;
+    let mut body = Rc::clone(&planned.item.body);
+    for Replacement { blob, text } in &planned.blobs {
+        let value = wire::parse(place.index, &body)?;
+        let json =
+            state.format().wire().with_result_text(&value, blob.offload.nth, text).ok_or_else(broken)?;
+        body = Rc::from(json);
+    }
+    let mut offloads = planned.item.origin.offloads().to_vec();
+    offloads.extend(planned.blobs.iter().map(|replacement| replacement.blob.offload.clone()));
+    let offloads = order::by_key(offloads, |offload| offload.nth as u64);
+    let reasoning_removed = matches!(planned.item.origin, Origin::Edited { reasoning_removed: true, .. });
+    let origin = Origin::Edited { place, offloads, reasoning_removed };
+    Ok(Item { body, size: planned.item.size, origin })
+}
+
+/// Replaces results. One that cannot be stored stays in place with a warning, the others go on (`S1.3`). A rehearsal
+/// tells nobody: nothing happened.
+pub(crate) async fn run(
+    io: &Io,
+    held: &Held,
+    rung: Rung,
+    moves: Vec<Move>,
+    trigger: Trigger,
+    rehearse: bool,
+) -> Result<Edit> {
+    let before = held.tokens();
+    let total = moves.iter().map(|planned| planned.blobs.len()).sum();
+    let progress = |done, tokens_now| {
+        if rehearse {
+            return;
+        }
+        io.tell(Effect::Progress(Progress {
+            stage: Stage::Offload,
+            done,
+            total,
+            tokens_before: before,
+            tokens_now,
+        }));
+    };
+    let mut edit = Edit::of(rung);
+    if moves.is_empty() {
+        return Ok(edit);
+    }
+    progress(0, before);
+    let mut count = 0;
+    let mut waiting = batches(moves, held.state().max_batch_ops);
+    while let Some(batch) = waiting.pop() {
+        match store(io, held, rung, &batch, trigger).await {
+            Ok(()) => {
+                count += batch.iter().map(|planned| planned.blobs.len()).sum::<usize>();
+                edit.indices
+                    .extend(batch.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index));
+                progress(count, held.tokens());
+            }
+            // Whatever the store takes is moved: halves, and halves of those, down to the one that it does not.
+            Err(error) if concerns_one_item(&error) => match halves(batch) {
+                Ok((first, second)) => waiting.extend([second, first]),
+                Err(one) => warn(io, &one, error),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    edit.indices.dedup();
+    edit.tokens_freed = before.saturating_sub(held.tokens());
+    // Clearing is silent (`S3.1`).
+    let silent = rung == Rung::Clear;
+    if !silent {
+        edit.offload = Some(OffloadReport {
+            offloaded_count: count,
+            previous_tokens: before,
+            current_tokens: held.tokens(),
+            freed_tokens: edit.tokens_freed,
+            still_exceeds_threshold: held.state().is_due(),
+        });
+    }
+    if count > 0 {
+        edit.detail = Some(format!("{count} results"));
+    }
+    if count > 0 && !rehearse {
+        let did = if silent { "Cleared" } else { "Offloaded" };
+        let level = if silent { Level::Debug } else { Level::Info };
+        io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.tokens_freed));
+        if !silent {
+            io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));
+        }
+    }
+    Ok(edit)
+}
+
+/// The moves in as few batches as the store takes them in; the first is the last of the list.
+fn batches(moves: Vec<Move>, max_ops: usize) -> Vec<Vec<Move>> {
+    // View, log row, session row and what they expect.
+    let room = max_ops.saturating_sub(8);
+    let mut batches: Vec<Vec<Move>> = Vec::new();
+    let mut used = usize::MAX;
+    for planned in moves {
+        let ops: usize = planned.blobs.iter().map(|replacement| replacement.blob.rows()).sum();
+        match batches.last_mut() {
+            Some(batch) if used.saturating_add(ops) <= room => {
+                used += ops;
+                batch.push(planned);
+            }
+            _ => {
+                used = ops;
+                batches.push(vec![planned]);
+            }
+        }
+    }
+    batches.reverse();
+    batches
+}
+
+/// A batch in two, or the one result that it is.
+fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Box<Move>> {
+    let second = batch.split_off(batch.len().div_ceil(2));
+    if !second.is_empty() {
+        return Ok((batch, second));
+    }
+    match batch.pop() {
+        Some(mut one) if one.blobs.len() > 1 => {
+            let rest = one.blobs.split_off(one.blobs.len() / 2);
+            let other = Move { blobs: rest, ..one.clone() };
+            Ok((vec![one], vec![other]))
+        }
+        Some(one) => Err(Box::new(one)),
+        None => Ok((Vec::new(), Vec::new())),
+    }
+}
+
+fn concerns_one_item(error: &Error) -> bool {
+    matches!(error.code, Code::QuotaExceeded | Code::TooLarge)
+}
+
+fn warn(io: &Io, planned: &Move, error: Error) {
+    let index = planned.item.origin.place().map_or(0, |place| place.index);
+    let message =
+        format!("a result of message {index} could not be stored and stays in the context: {error}");
+    io.log(Level::Warn, message.clone());
+    io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+}
+
+async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigger) -> Result<()> {
+    let mut splices = Vec::with_capacity(moves.len());
+    let mut blobs = Vec::new();
+    let tokens_before = held.tokens();
+    let mut freed = 0;
+    for planned in moves {
+        // An earlier batch may have changed the same message.
+        let Some(now) = held.context().items().get(planned.at).cloned() else { continue };
+        let planned = &Move { item: now, ..planned.clone() };
+        let mut item = edited(&held.state(), planned)?;
+        item.size = measure(io, &held.settings(), held.format(), Whose::Ours, &item.body).await?;
+        freed += planned.item.size.tokens.saturating_sub(item.size.tokens);
+        splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
+        blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));
+    }
+    let (splices, of_reasoning) = reasoning::unbind(io, held, splices).await?;
+    freed += of_reasoning;
+    let cause = Cause {
+        rung: rung.as_str().into(),
+        trigger: trigger.as_str().into(),
+        tokens_before,
+        tokens_after: tokens_before.saturating_sub(freed),
+        preset: held.settings().preset.name.into(),
+        prompt_version: None,
+        model: None,
+        input: String::new(),
+    };
+    held.change(io, Change { splices, blobs, cause, job: None }).await
+}
+
+/// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.
+pub(crate) fn restored(state: &State, item: &Item, texts: &[String]) -> Result<Rc<str>> {
+    let mut body = Rc::clone(&item.body);
+    for (offload, text) in item.origin.offloads().iter().zip(texts) {
+        let value = wire::parse(0, &body)?;
+        if let Some(json) = state.format().wire().with_result_text(&value, offload.nth, text) {
+            body = Rc::from(json);
+        }
+    }
+    Ok(body)
+}

@@ -1,0 +1,51 @@
+//! Messages that are kept word for word inside the message of a summary: fenced as in the transcript of a prompt, so
+//! that nothing in them can pose as anything else.
+
+use super::render::{attribute, escape, placeholder};
+use crate::message::{Message, Part};
+use std::fmt::Write as _;
+
+/// What stands between a summary and the messages that are quoted behind it.
+const HEADING: &str = "\n\nThese messages are kept word for word:\n";
+
+/// The quotes of messages with their indices; nothing for none.
+pub(crate) fn quotes(messages: &[(usize, Message<'_>)]) -> String {
+    let mut out = String::new();
+    for (index, message) in messages {
+        out.push_str(if out.is_empty() { HEADING } else { "\n" });
+        quote(&mut out, *index, message);
+    }
+    out
+}
+
+fn quote(out: &mut String, index: usize, message: &Message<'_>) {
+    // Writing to a string has no way to fail.
+    let _ = writeln!(out, "<message index=\"{index}\" role=\"{}\">", message.role.as_str());
+    for part in &message.parts {
+        let _ = match part {
+            Part::Text(text) => writeln!(out, "{}", escape(text)),
+            Part::ToolCall(call) => {
+                let (name, arguments) = (attribute(&call.name), escape(&call.arguments));
+                writeln!(out, "<tool_call name=\"{name}\">\n{arguments}\n</tool_call>")
+            }
+            Part::ToolResult(result) => {
+                let media: String =
+                    result.media.iter().map(|item| format!("\n{}", placeholder(item))).collect();
+                writeln!(out, "<tool_result>\n{}{media}\n</tool_result>", escape(&result.text))
+            }
+            Part::Media(item) => writeln!(out, "{}", placeholder(item)),
+            Part::Opaque { kind, .. } => writeln!(out, "[block: {}]", attribute(kind)),
+            Part::Compaction { .. } => writeln!(out, "[block: compaction]"),
+            // Reasoning means something only where it stands.
+            Part::Reasoning { .. } => Ok(()),
+        };
+    }
+    out.push_str("</message>");
+}
+
+/// A file that was read, cut by `left_out` characters at its end.
+pub(crate) fn quoted_file(path: &str, text: &str, left_out: usize) -> String {
+    let cut =
+        if left_out > 0 { format!("\n[… {left_out} characters left out …]") } else { String::new() };
+    format!("<file path=\"{}\">\n{}{cut}\n</file>", attribute(path), escape(text))
+}
