@@ -368,12 +368,14 @@ class LiveSession<M extends Message> implements Session<M> {
     let { state } = held;
     try {
       this.#checkOpen();
+      // Several waits may be under way at once: the first lets go, the last takes hold again.
+      let waits = 0;
       const park: Host["park"] = async (wait) => {
-        state();
+        if (waits++ === 0) state();
         try {
           return await wait();
         } finally {
-          state = await this.#state.acquire();
+          if (--waits === 0) state = await this.#state.acquire();
         }
       };
       return await withEither([signal, this.#options.signal], (signal) => {

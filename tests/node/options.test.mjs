@@ -95,13 +95,9 @@ const UNKNOWN = [
   [{ factor3: { processTools: { file: [] } } }, "factor3.processTools.file"],
   [{ keep: { message: 5 } }, "keep.message"],
   [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
+  [{ layered: { keepLast: 3 } }, "layered.keepLast"],
+  [{ react: { ratio: 0.1 } }, "react.ratio"],
   // Of later releases.
-  [{ concurrency: 2 }, "concurrency"],
-  [{ summarizeResult: async () => "x" }, "summarizeResult"],
-  [{ readFile: async () => "x" }, "readFile"],
-  [{ react: {} }, "react"],
-  [{ layered: {} }, "layered"],
-  [{ factor3: {} }, "factor3"],
   [{ checkpoint: {} }, "checkpoint"],
 ];
 

@@ -184,13 +184,14 @@ export const options: CompactOptions[] = [
 
 /** What this release does, and nothing that it does not. */
 export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptions): void {
-  same<typeof edit.rung, "offload" | "summarise">();
+  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise">();
   same<Plan["rungs"][number]["rung"], Edit["rung"]>();
-  same<Parameters<Summarize>[1]["purpose"], "history">();
+  same<Parameters<Summarize>[1]["purpose"], "history" | "result" | "chunk" | "merge">();
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();
   // @ts-expect-error: messages have no ids.
   void entry.id;
-  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-chat"> | NewMessage<"openai-responses">>();
+  same<NewMessage<"react">, never>();
+  same<NewMessage, NewMessage<"anthropic"> | NewMessage<"openai-responses"> | NewMessage<"gemini"> | NewMessage<"ai-sdk">>();
   same<NewMessageAmong<Message>, NewMessage>();
   same<NewMessageAmong<InputItem>, NewMessage<"openai-responses">>();
   createMessage({ messages: [{} as NewMessage<"anthropic">] });
