@@ -5,6 +5,7 @@
 //!
 //! The map of the crate is in `ARCHITECTURE.md`.
 
+pub mod checkpoint;
 pub mod error;
 pub mod message;
 mod order;

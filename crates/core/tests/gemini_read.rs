@@ -38,6 +38,7 @@ fn owned(part: Part<'_>) -> Part<'static> {
                 Tie::None => Tie::None,
                 Tie::Opens(id) => Tie::Opens(text(id)),
                 Tie::Closes(id) => Tie::Closes(text(id)),
+                Tie::Refers => Tie::Refers,
             };
             Part::Opaque { kind: text(kind), chars, tie }
         }
