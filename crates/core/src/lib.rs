@@ -6,6 +6,7 @@
 //! The map of the crate is in `ARCHITECTURE.md`.
 
 pub mod checkpoint;
+mod clock;
 pub mod error;
 pub mod message;
 mod order;

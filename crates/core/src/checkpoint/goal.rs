@@ -63,7 +63,7 @@ pub struct GoalCheckpoint {
     #[serde(default)]
     pub status: Progress,
     /// When it was completed, in ms since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ms")]
     pub completed_at: Option<u64>,
 }
 
@@ -117,7 +117,15 @@ pub enum ArtifactAction {
     Deleted,
 }
 
+/// What the system prompt says about a goal.
+const PROMPT: &str = include_str!("goal.md");
+
 impl Goal {
+    /// What the system prompt says about it, as long as it is worked on.
+    pub fn prompt(&self) -> Option<String> {
+        (self.status == GoalStatus::Active).then(|| format!("{}\n\n{}", self.block(), PROMPT.trim_end()))
+    }
+
     /// The block of the prompt that says what the goal is, and how far it is.
     pub fn block(&self) -> String {
         let mut out = format!("ACTIVE GOAL: {}", self.description);
@@ -143,6 +151,11 @@ impl Goal {
         }
         out
     }
+}
+
+/// A time that JavaScript may have written with a fraction.
+fn ms<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.map(|ms| ms as u64))
 }
 
 /// The name under which a value is stored.

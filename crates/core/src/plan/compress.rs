@@ -1,7 +1,7 @@
 //! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
 //! Sizes here are characters.
 
-use super::call::call;
+use super::call::{Spent, call};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::Rung;
@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::reduce::replace::{self, Move, Replacement};
 use crate::session::{Held, How, Place, State, text_range};
-use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
+use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
 use crate::summary::result::{Purpose as For, Shorten, shorten};
 use crate::wire;
 use std::collections::HashMap;
@@ -34,15 +34,6 @@ struct Found {
     text: String,
     chars: usize,
     purpose: For,
-}
-
-/// What the calls cost.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Spent {
-    /// Calls.
-    pub(crate) calls: u32,
-    /// What the summariser reported.
-    pub(crate) usage: Option<Usage>,
 }
 
 /// Characters of a message as the model reads it.

@@ -1,11 +1,14 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod ageing;
 mod call;
 mod compress;
 mod cut;
+mod emergency;
 mod env;
 mod files;
+mod frame;
 mod ladder;
 mod numbers;
 mod options;
@@ -19,13 +22,14 @@ pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
 pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
-    COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS,
-    Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
+    CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers,
+    OFFLOAD, OffloadNumbers, PRESETS, Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 
 pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
 
+pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use ladder::{Climb, climb, plan};

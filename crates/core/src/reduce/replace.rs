@@ -187,7 +187,7 @@ fn batches(moves: Vec<Move>, max_ops: usize) -> Vec<Vec<Move>> {
 }
 
 /// A batch in two, or the one result that it is.
-fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Move> {
+fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Box<Move>> {
     let second = batch.split_off(batch.len().div_ceil(2));
     if !second.is_empty() {
         return Ok((batch, second));
@@ -198,7 +198,7 @@ fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Move> {
             let other = Move { blobs: rest, ..one.clone() };
             Ok((vec![one], vec![other]))
         }
-        Some(one) => Err(one),
+        Some(one) => Err(Box::new(one)),
         None => Ok((Vec::new(), Vec::new())),
     }
 }
@@ -242,7 +242,7 @@ async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigge
         model: None,
         input: String::new(),
     };
-    held.change(io, Change { splices, blobs, cause, job: None }).await
+    held.change(io, Change { splices, blobs, cause, job: None, summary: None }).await
 }
 
 /// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.

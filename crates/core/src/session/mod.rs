@@ -15,9 +15,9 @@ mod state;
 mod stored;
 mod usage;
 
-pub use context::{Context, Cover, How, Item, Offload, Origin, Place, Size, Splice, Totals};
+pub use context::{Context, Cover, How, Item, Made, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
-pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced};
+pub use operations::{Appended, CheckpointRecord, Compacted, Opened, OutItem, Prepared, Session, Synced};
 pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 
