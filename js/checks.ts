@@ -47,7 +47,24 @@ const GROUPS: Record<string, readonly string[]> = {
     "resultCompressionMinSize",
     "globalRatio",
   ],
-  factor3: ["preserveCount", "targetTokens"],
+  factor3: ["preserveCount", "targetTokens", "emergencyShare"],
+  checkpoint: [
+    "tier",
+    "promptBudget",
+    "safetyMargin",
+    "triggerShare",
+    "preserveCount",
+    "keepUserMessages",
+    "compactAbove",
+    "moderateAbove",
+    "compactTokens",
+    "moderateTokens",
+    "detailedTokens",
+    "ageModerate",
+    "ageCompact",
+    "mergeCount",
+    "profiles",
+  ],
 };
 
 /** The error of an option. */

@@ -78,6 +78,14 @@ const BAD = [
   [{ offload: { compactCooldownSteps: -1 } }, "offload.compactCooldownSteps"],
   [{ offload: { preserveCount: 0 } }, "offload.preserveCount"],
   [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
+  [{ checkpoint: [] }, "checkpoint"],
+  [{ checkpoint: { tier: "TIER_6" } }, "checkpoint.tier"],
+  [{ checkpoint: { mergeCount: 1 } }, "checkpoint.mergeCount"],
+  [{ checkpoint: { profiles: {} } }, "checkpoint.profiles"],
+  [{ checkpoint: { profiles: [{ size: 8_000 }] } }, "checkpoint.profiles[0].model"],
+  [{ level: 4 }, "level"],
+  [{ mode: "" }, "mode"],
+  [{ goal: { id: "g" } }, "goal"],
 ];
 
 /** Names that no option has, and their path. */
@@ -94,7 +102,7 @@ const UNKNOWN = [
   [{ react: {} }, "react"],
   [{ layered: {} }, "layered"],
   [{ factor3: {} }, "factor3"],
-  [{ checkpoint: {} }, "checkpoint"],
+  [{ checkpoint: { mergeAt: 3 } }, "checkpoint.mergeAt"],
 ];
 
 for (const [options, field] of [...BAD, ...UNKNOWN]) {

@@ -70,7 +70,8 @@ pub(crate) struct Proposal {
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
     pub(crate) replaced_tokens: usize,
-    /// Tokens that stay whatever the summary says, with the reasoning of [`Proposal::unbound_tokens`].
+    /// Tokens that stay whatever the summary says: quotes, and the rest with the reasoning of
+    /// [`Proposal::unbound_tokens`].
     pub(crate) mandatory_tokens: usize,
     /// Messages behind the boundary.
     pub(crate) preserved: usize,
@@ -217,7 +218,7 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         head,
         boundary: head + boundary,
         replaced_tokens,
-        mandatory_tokens: total.saturating_sub(replaced_tokens),
+        mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
         compress,
         quotes,

@@ -230,7 +230,9 @@ impl std::fmt::Display for Floor {
 
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
 async fn floor(io: &Io, held: &Held) -> Result<Floor> {
-    let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
+    let settings = held.settings();
+    let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
+    let proposal = cut::propose(&held.state(), aim)?;
     let mandatory = match proposal {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
