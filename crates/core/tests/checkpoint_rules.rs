@@ -7,7 +7,8 @@ use context_compactor_core::Code;
 use context_compactor_core::checkpoint::GoalStatus;
 use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::{Fate, LedgerEntry, Session};
-use context_compactor_core::step::{Event, Level, Notice, Purpose, Stage};
+use context_compactor_core::step::{Effect, Event, Level, Notice, Purpose, Stage};
+use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
@@ -440,4 +441,69 @@ fn the_plan_tells_what_ages_and_what_rolls_over() {
     full.append(&chat(4, 1_000));
     let plan = full.host.run(full.session.plan()).unwrap();
     assert!(plan.rungs.iter().any(|rung| rung.rung == "rollover"), "{plan:?}");
+}
+
+#[test]
+fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_session() {
+    let mut crashes = 0;
+    for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
+        for commit in 1..=4 {
+            let mut desk = desk(
+                json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } }),
+            );
+            for nth in 1..=3 {
+                another(&mut desk, nth);
+            }
+            desk.append(&chat(6, 200));
+            desk.host.fault(commit, is_commit, how);
+            let ended = desk.host.try_run(desk.session.compact(None));
+            crashes += usize::from(ended.is_none());
+            let memory = Rc::clone(&desk.memory);
+            let mut other = Desk::over(memory, "other", options(json!({ "level": 3 })));
+            assert_eq!(other.stored().messages.len(), 48, "{how:?} {commit}");
+            assert_valid(FORMATS[0], &other.context());
+            another(&mut other, 9);
+        }
+    }
+    assert!(crashes >= 6, "{crashes}");
+}
+
+#[test]
+fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
+    let mut desk = desk(json!({ "level": 3 }));
+    for nth in 1..=4 {
+        another(&mut desk, nth);
+    }
+    desk.append(&chat(6, 200));
+    let mut tab = Some(Desk::over(Rc::clone(&desk.memory), "tab", options(json!({ "level": 3 }))));
+    desk.host.meanwhile = Box::new(move |effect| {
+        if matches!(effect, Effect::Summarize { purpose: Purpose::Age, .. })
+            && let Some(mut tab) = tab.take()
+        {
+            tab.append(&chat(8, 200));
+            assert!(tab.compact().success);
+        }
+    });
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_some(), "{result:?}");
+    assert_eq!(desk.stored().messages.len(), desk.session.explain().unwrap().len());
+    assert_valid(FORMATS[0], &desk.context());
+}
+
+#[test]
+fn s5_3_how_a_checkpoint_was_made_is_stored_with_it() {
+    let mut desk = desk(json!({}));
+    desk.append(&chat(20, 100));
+    assert!(desk.compact().success);
+    for batch in desk.host.seen.commits.clone() {
+        for (key, value) in batch.puts {
+            let text = String::from_utf8(value).unwrap();
+            if key.to_string().starts_with("views/") {
+                let view: Value = serde_json::from_str(&text).unwrap();
+                let made = &view["whole"][0]["summary"]["made"];
+                assert_eq!(made["number"], 0, "{view}");
+                assert!(made["tokens"].as_u64().unwrap() > 0 && made["createdAt"].as_u64().unwrap() > 0);
+            }
+        }
+    }
 }

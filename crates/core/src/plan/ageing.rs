@@ -114,7 +114,10 @@ pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
     let waiting = aged(&held.state(), compressions);
     for (at, level) in waiting {
         // Each change takes the place of one item by one: the others stay where they are.
-        edits.extend(shorten(io, held, at..at + 1, level, climb, spent).await?);
+        match overtaken(io, shorten(io, held, at..at + 1, level, climb, spent).await)? {
+            Some(edit) => edits.extend(edit),
+            None => break,
+        }
     }
     Ok(edits)
 }
@@ -128,7 +131,19 @@ pub(super) async fn merge(
 ) -> Result<Option<Edit>> {
     let compressions = held.state().row.compressions;
     let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
-    shorten(io, held, range, Level::Compact, climb, spent).await
+    let merged = shorten(io, held, range, Level::Compact, climb, spent).await;
+    Ok(overtaken(io, merged)?.flatten())
+}
+
+/// Nothing when the context was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
+fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
+    match done {
+        Err(error) if error.code == Code::Conflict => {
+            io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
 }
 
 /// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.

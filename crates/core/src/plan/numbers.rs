@@ -1,7 +1,8 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
 use super::presets::{
-    CheckpointNumbers, LayeredNumbers, Numbers, OffloadNumbers, Preset, ReactNumbers, RestoreNumbers, When,
+    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ReactNumbers,
+    RestoreNumbers, When,
 };
 use super::reader::Reader;
 use crate::checkpoint::{Range, Tier, compress_above};
@@ -10,9 +11,6 @@ use crate::tokens::budget;
 
 /// The largest number of tokens that an option may name.
 pub(super) const MAX_TOKENS: usize = 1_000_000_000;
-
-/// Kept free for an answer by default (`S5.1`).
-const SAFETY_MARGIN: usize = 1_000;
 
 /// The window and what is kept free of it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +46,12 @@ impl Threshold {
     }
 }
 
-pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Result<Threshold> {
+pub(super) fn threshold(
+    options: &Reader<'_>,
+    when: When,
+    numbers: &Numbers,
+    window: Window,
+) -> Result<Threshold> {
     let trigger = options.child("trigger")?;
     let offload = options.child("offload")?;
     let given = match (
@@ -80,13 +83,9 @@ pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Res
             let left = window.tokens.saturating_sub(window.output.min(output)).saturating_sub(fixed);
             Threshold { tokens: left.min(window.hard_limit).max(1), strict: true, allowance: fixed }
         }
-        When::Room(share) => {
-            let group = options.child("checkpoint")?;
-            let tier = group.choice("tier", &Tier::ALL)?.unwrap_or_else(|| Tier::of(window.tokens));
-            let budget = group.integer("promptBudget", 0, MAX_TOKENS)?.unwrap_or(tier.prompt_budget());
-            let share = group.number("triggerShare", 0.001, 1.0)?.unwrap_or(share);
-            let margin = safety_margin(options, window.tokens)?;
-            let above = compress_above(window.tokens, budget, margin, share);
+        When::Room => {
+            let CheckpointNumbers { prompt_budget, safety_margin, trigger_share, .. } = numbers.checkpoint;
+            let above = compress_above(window.tokens, prompt_budget, safety_margin, trigger_share);
             Threshold { tokens: above.min(window.hard_limit).max(1), strict: true, allowance: 0 }
         }
     })
@@ -95,7 +94,7 @@ pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Res
 /// What is kept free for the answer (`S5.1`): never more than a quarter of the window.
 pub(super) fn safety_margin(options: &Reader<'_>, window: usize) -> Result<usize> {
     let given = options.child("checkpoint")?.integer("safetyMargin", 0, MAX_TOKENS)?;
-    Ok(given.unwrap_or_else(|| SAFETY_MARGIN.min(window / 4)))
+    Ok(given.unwrap_or_else(|| NUMBERS.checkpoint.safety_margin.min(window / 4)))
 }
 
 pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
@@ -172,6 +171,7 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
     if age_compact < age_moderate {
         return Err(Error::option("checkpoint.ageCompact", "must not be less than ageModerate"));
     }
+    let tier = group.choice("tier", &Tier::ALL)?.unwrap_or_else(|| Tier::of(window.tokens));
     Ok(CheckpointNumbers {
         levels,
         keep_user_messages: count("keepUserMessages", 0)?.unwrap_or(base.keep_user_messages),
@@ -179,6 +179,8 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         age_compact,
         merge_count: count("mergeCount", 2)?.unwrap_or(base.merge_count),
         safety_margin: safety_margin(options, window.tokens)?,
+        prompt_budget: count("promptBudget", 0)?.unwrap_or(tier.prompt_budget()),
+        trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
     })
 }
 

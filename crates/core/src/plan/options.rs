@@ -162,7 +162,7 @@ impl Settings {
         Ok(Settings {
             preset,
             rungs: rungs(&options, preset)?,
-            threshold: threshold(&options, preset.when, size)?,
+            threshold: threshold(&options, preset.when, &numbers, size)?,
             numbers,
             compactable_tools: tools(&options, "compactableTools", &COMPACTABLE_TOOLS)?,
             read_tools: tools(&options, "readTools", &READ_TOOLS)?,

@@ -65,8 +65,8 @@ pub enum When {
         /// What the system prompt and the tools may take before they count.
         fixed: usize,
     },
-    /// Above this share of what is left of the window after the prompt's budget and the margin (`S5.9`).
-    Room(f64),
+    /// Above a share of what is left of the window after the prompt's budget and the margin (`S5.9`).
+    Room,
 }
 
 /// A preset.
@@ -204,6 +204,10 @@ pub struct CheckpointNumbers {
     pub merge_count: usize,
     /// Kept free for the answer (`S5.1`).
     pub safety_margin: usize,
+    /// What the system prompt may take (`S5.9`).
+    pub prompt_budget: usize,
+    /// A session acts above this share of what these two leave of the window.
+    pub trigger_share: f64,
 }
 
 /// Tools whose old results are cleared by default (`S3.1`).
@@ -288,7 +292,7 @@ pub static FACTOR3: Preset = Preset {
 pub static CHECKPOINT: Preset = Preset {
     name: "checkpoint",
     rungs: &[Rung::Summarise, Rung::Age, Rung::Merge, Rung::Rollover],
-    when: When::Room(0.75),
+    when: When::Room,
     fallback: Fallback::None,
     prompt: &summary::CHECKPOINT,
     summary_marker: "[Checkpoint {id} @ {time}]\n\n",
@@ -303,7 +307,7 @@ pub static CHECKPOINT: Preset = Preset {
 };
 
 /// The numbers of `offload`; a preset that says nothing else has them too.
-const NUMBERS: Numbers = Numbers {
+pub(super) const NUMBERS: Numbers = Numbers {
     preserve_count: 5,
     target_tokens: 8_000,
     min_savings: 0,
@@ -340,6 +344,8 @@ const NUMBERS: Numbers = Numbers {
         age_compact: 10,
         merge_count: 3,
         safety_margin: 1_000,
+        prompt_budget: 1_500,
+        trigger_share: 0.75,
     },
     emergency_share: 1.0,
 };

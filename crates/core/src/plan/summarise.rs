@@ -92,7 +92,7 @@ impl<'r> Order<'r> {
 }
 
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
-fn tell(io: &Io, held: &Held, stage: Stage, total: usize) {
+fn tell(io: &Io, held: &Held, stage: Stage, total: usize, freed: usize) {
     let tokens = held.tokens();
     let stage = match (held.settings().preset.checkpoints, stage) {
         (true, Stage::Read) => Stage::Prepare,
@@ -100,7 +100,13 @@ fn tell(io: &Io, held: &Held, stage: Stage, total: usize) {
         (false, Stage::Identify | Stage::Checkpoint | Stage::Update | Stage::Validate) => return,
         _ => stage,
     };
-    io.tell(Effect::Progress(Progress { stage, done: 0, total, tokens_before: tokens, tokens_now: tokens }));
+    io.tell(Effect::Progress(Progress {
+        stage,
+        done: 0,
+        total,
+        tokens_before: tokens,
+        tokens_now: tokens.saturating_sub(freed),
+    }));
 }
 
 /// A summary that passed its checks.
@@ -125,7 +131,7 @@ pub(crate) async fn run(
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
     let mut result = CompactionResult::begin(held, order.trigger);
-    tell(io, held, Stage::Identify, 1);
+    tell(io, held, Stage::Identify, 1, 0);
     match proposal {
         Err(_) if held.settings().preset.checkpoints => {
             result.success = false;
@@ -204,7 +210,7 @@ async fn write(
     spent: &mut Spent,
 ) -> Result<Written> {
     let settings = held.settings();
-    tell(io, held, Stage::Read, proposal.compress.len());
+    tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
@@ -243,7 +249,7 @@ async fn write(
     }
     let text = summary::extractive(&messages, target, settings.estimator);
     let text = redact(io, &settings, text).await?;
-    tell(io, held, Stage::Checkpoint, 1);
+    tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
     if let Some(reason) = &reason {
@@ -372,7 +378,7 @@ async fn ask(
                 }
                 let reason = match summary::check(&text, &request, most, settings.estimator) {
                     Ok(text) => {
-                        tell(io, held, Stage::Checkpoint, 1);
+                        tell(io, held, Stage::Checkpoint, 1, 0);
                         match candidate(io, held, proposal, &text, files, started).await {
                             Ok(items) => return Ok((text, items)),
                             Err(error) if error.code == Code::SummaryRejected => error.message,
@@ -481,7 +487,7 @@ impl Update {
         order: Order<'_>,
         written: &Written,
     ) -> Result<Update> {
-        tell(io, held, Stage::Update, 1);
+        tell(io, held, Stage::Update, 1, 0);
         let settings = held.settings();
         let mut insert = Vec::with_capacity(proposal.stay.len() + written.items.len());
         let keeps = |place: &crate::session::Place| {
@@ -497,7 +503,7 @@ impl Update {
         let freed =
             proposal.replaced_tokens.saturating_sub(tokens_of(&written.items)) + unquoted + of_reasoning;
         let after = before.saturating_sub(freed);
-        tell(io, held, Stage::Validate, 1);
+        tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
             let what = format!("Compression failed validation: {message}");
@@ -520,7 +526,7 @@ impl Update {
 
     /// Puts it into the context, in one transaction.
     async fn commit(self, io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Edit> {
-        tell(io, held, Stage::Commit, 1);
+        tell(io, held, Stage::Commit, 1, self.freed);
         held.change(io, self.change).await?;
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);

@@ -409,4 +409,14 @@ mod tests {
         let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
         assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
     }
+
+    #[test]
+    fn s5_18_a_summary_stored_before_its_making_was_noted_reads_and_is_written_as_it_was() {
+        let stored =
+            r#"{"summary":{"checkpoint":"cp_1","body":{"role":"user"},"covers":[{"from":0,"to":2}]}}"#;
+        let item: StoredItem = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let loaded = load_items(vec![item]);
+        assert!(matches!(&loaded[0].0, Origin::Summary { made: None, prose: 0, .. }));
+    }
 }
