@@ -2,7 +2,7 @@
 
 import { CompactionError } from "./errors.js";
 
-/** Names in the options that are groups. `runtime` is none: both of its functions are required. */
+/** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
   trigger: ["tokens", "fraction"],
   keep: ["messages", "tokens", "fraction"],
@@ -46,8 +46,25 @@ const GROUPS: Record<string, readonly string[]> = {
     "instructionLength",
     "resultCompressionMinSize",
     "globalRatio",
+    "strategies",
+    "relianceRatio",
   ],
-  factor3: ["preserveCount", "targetTokens", "emergencyShare"],
+  factor3: [
+    "processTools",
+    "verbosity",
+    "minTokens",
+    "structuredMinTokens",
+    "snippetChars",
+    "fileLines",
+    "outlineLines",
+    "queryRows",
+    "sampleRows",
+    "apiChars",
+    "preserveCount",
+    "targetTokens",
+    "emergencyShare",
+  ],
+  "factor3.processTools": ["search", "files", "queries", "apis"],
   checkpoint: [
     "tier",
     "promptBudget",
@@ -83,7 +100,9 @@ export function checkOptions(options: unknown, known: readonly string[]): void {
   checkObject(options);
   checkNames(options, known, "");
   for (const [group, names] of Object.entries(GROUPS)) {
-    const given = known.includes(group) ? options[group] : undefined;
+    const [outer = "", inner] = group.split(".");
+    const option = known.includes(outer) ? options[outer] : undefined;
+    const given = inner === undefined ? option : (option as Record<string, unknown> | null | undefined)?.[inner];
     if (typeof given === "object" && given !== null && !Array.isArray(given)) {
       checkNames(given as Record<string, unknown>, names, `${group}.`);
     }
@@ -100,6 +119,12 @@ function checkNames(options: Record<string, unknown>, known: readonly string[], 
 /** Throws unless the option is absent or a function. */
 export function checkFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") throw invalidOption(name, "must be a function");
+}
+
+/** Throws unless the option is a whole number from `least` that the engine can hold. */
+export function checkWhole(name: string, value: unknown, least: number): void {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) < 2 ** 32) return;
+  throw invalidOption(name, `must be a whole number from ${least}`);
 }
 
 /** Throws unless the option is absent or a signal. A signal may come from another realm or a polyfill. */

@@ -1,6 +1,6 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
-import { checkObject, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
+import { checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
@@ -17,14 +17,19 @@ import type {
   Format,
   Goal,
   LedgerEntry,
+  ReactStats,
+  Trajectory,
   Message,
   NewMessageAmong,
   Plan,
   Prepared,
+  RecallTools,
+  SearchHit,
   Session,
   SessionEvents,
   SessionOptions,
   Store,
+  ToolDefinition,
   Validation,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
@@ -73,6 +78,17 @@ function asSent(tools: unknown): string {
     return JSON.stringify(tools) ?? "";
   } catch (error) {
     throw invalidOption("tools", "must be what a provider can be sent: JSON without cycles", error);
+  }
+}
+
+/** JSON text of a model's call. It is read and not kept, but what cannot be kept cannot stand in the history either. */
+function encodeCall(call: unknown): string {
+  const wrong = "call: must be an object of plain data: a tool call as the model returned it";
+  if (typeof call !== "object" || call === null) throw new CompactionError("invalid_message", wrong, { field: "call" });
+  try {
+    return encode(call, 0);
+  } catch (cause) {
+    throw new CompactionError("invalid_message", wrong, { field: "call", cause });
   }
 }
 
@@ -263,6 +279,21 @@ class LiveSession<M extends Message> implements Session<M> {
     return run(() => this.#handle.checkpoints()) as CheckpointRecord[];
   }
 
+  async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {
+    await this.append(turn as unknown as M);
+    await this.prepare();
+  }
+
+  stats(): ReactStats {
+    this.#checkOpen();
+    return run(() => this.#handle.stats()) as ReactStats;
+  }
+
+  exportTrajectory(): Trajectory {
+    this.#checkOpen();
+    return JSON.parse(run(() => this.#handle.trajectory())) as Trajectory;
+  }
+
   explain(): LedgerEntry[] {
     this.#checkOpen();
     return run(() => this.#handle.explain()) as LedgerEntry[];
@@ -272,13 +303,33 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#queued(this.#state, () => {
       checkOptions(range, ["offset", "limit"]);
       const { offset = 0, limit } = range;
-      for (const [name, value] of Object.entries({ offset, limit })) {
-        if (value !== undefined && !(Number.isSafeInteger(value) && value >= 0 && value < 2 ** 32)) {
-          throw invalidOption(name, "must be a whole number from 0");
-        }
-      }
+      checkWhole("offset", offset, 0);
+      if (limit !== undefined) checkWhole("limit", limit, 0);
       return this.#drive<string>((handle) => handle.read(String(ref), offset, limit));
     });
+  }
+
+  search(query: string, options: { limit?: number } = {}): Promise<SearchHit[]> {
+    return this.#queued(this.#state, () => {
+      checkOptions(options, ["limit"]);
+      const { limit = 10 } = options;
+      if (typeof query !== "string") throw invalidOption("query", "must be a text");
+      checkWhole("limit", limit, 1);
+      return this.#drive<SearchHit[]>((handle) => handle.search(query, limit));
+    });
+  }
+
+  tools<F extends Format = Format>(format?: F): RecallTools<F> {
+    this.#checkOpen();
+    if (format !== undefined && typeof format !== "string") throw invalidOption("format", "must be the name of a format");
+    const found = run(() => this.#handle.tools(format)) as { format: F; definitions: ToolDefinition<F>[] };
+    return { definitions: found.definitions, handle: (call) => this.#answer(call, found.format) };
+  }
+
+  async #answer<T>(call: unknown, format: Format): Promise<T> {
+    const text = encodeCall(call);
+    const answer = await this.#queued(this.#state, () => this.#drive<string>((handle) => handle.answer(text, format)));
+    return decode(answer) as T;
   }
 
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {

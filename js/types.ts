@@ -5,19 +5,24 @@ import type { CompactionError } from "./errors.js";
 /** One message in the app's own format. It is never mutated and never re-created while it is kept. */
 export type Message = object;
 /** Wire formats; detected from the messages when `format` is not given. */
-export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini";
+export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "ai-sdk" | "react";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 type MessageItem =
   | PlainMessage
   | { type: "message"; role: "user"; content: string | { type: "input_text"; text: string }[] }
   | { type: "message"; role: "assistant"; content: string };
 type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
-/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. */
+type UiText = { type: "text"; text: string };
+type UiMessage = { id: string; role: "user"; parts: UiText[] } | { id: string; role: "assistant"; parts: UiText[] };
+/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. In `ai-sdk` it is a UI
+ *  message in a history of UI messages, else a model message. A trajectory gets none. */
 export type NewMessage<F extends Format = Format> = {
   "openai-chat": PlainMessage;
   "openai-responses": MessageItem;
   anthropic: PlainMessage;
   gemini: GeminiMessage;
+  "ai-sdk": PlainMessage | UiMessage;
+  react: never;
 }[F];
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
@@ -157,10 +162,47 @@ export interface ReactOptions {
   resultCompressionMinSize?: number;
   /** Share that they are compressed to; default 0.1. */
   globalRatio?: number;
+  /** JSON, tables, logs, diffs and HTML are shortened by their structure, without a model; what was compressed before is
+   *  taken over; results that later turns rely on get twice the room; what is asked for follows what is answered
+   *  (`S2.11`). Default true. */
+  strategies?: boolean;
+  /** The most that a result which later turns rely on is compressed to, as a share; default 0.3. */
+  relianceRatio?: number;
 }
 
-/** Every number of preset `factor3` (`S4.1`, `S4.2`). */
+/** Every number of preset `factor3` (`S4.1` to `S4.6`). `processTools` switches processing on under another preset
+ *  too. */
 export interface Factor3Options {
+  /** Whose results become what matters of them right after retrieval (`S4.5`), whatever the letter case of the names;
+   *  the whole result is stored, and its reference stands in its place. Kept as they are: errors, small results. */
+  processTools?: {
+    /** Title, snippet and URL; default web_search, search_web, search. */
+    search?: string[];
+    /** Outline with line ranges; default read_file. */
+    files?: string[];
+    /** Number of rows and some of them; default query, sql, run_query, execute_sql, query_database. */
+    queries?: string[];
+    /** Status and key fields; default fetch, http_request, api_request, call_api, api. */
+    apis?: string[];
+  };
+  /** `debug` keeps every result as it is (`S4.6`); default normal. */
+  verbosity?: "normal" | "debug";
+  /** A result of fewer tokens is kept as it is; default 200. */
+  minTokens?: number;
+  /** So is JSON or YAML of fewer tokens than this; default 500. */
+  structuredMinTokens?: number;
+  /** Characters of a snippet of a search; default 300. */
+  snippetChars?: number;
+  /** A file of more lines becomes its outline; default 500. */
+  fileLines?: number;
+  /** Lines of an outline at most; default 200. */
+  outlineLines?: number;
+  /** An answer of more rows becomes a sample of them; default 100. */
+  queryRows?: number;
+  /** Rows of a sample; default 10. */
+  sampleRows?: number;
+  /** Characters that the fields of a response take at most; default 4,000. */
+  apiChars?: number;
   /** Messages kept at the end; default 3. */
   preserveCount?: number;
   /** Target length of a summary in tokens; default 4,000. */
@@ -342,6 +384,10 @@ export interface CompactOptions {
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
   offload?: OffloadOptions;
   react?: ReactOptions;
   layered?: LayeredOptions;
@@ -436,6 +482,24 @@ export interface ContextUsage {
   toolCallCount: number;
   offloadCount: number;
   categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
+}
+
+/** How full the context is, in characters; the names are the document's (`S2.9`). */
+export interface ReactStats {
+  total_size: number;
+  model_limit: number;
+  usage_percent: number;
+  turns_count: number;
+  compression_threshold: number;
+  needs_compression: boolean;
+}
+
+/** A context as a trajectory (`S2.9`). */
+export interface Trajectory {
+  metadata: { session: string; created_at: number; updated_at: number; messages: number };
+  reasoning_trace: string[];
+  execution: { final_response: string; tool_calls: { thought: string; action: object; result: string }[] };
+  context_compression: { enabled: boolean; stats: ReactStats };
 }
 
 export interface Prepared<M = Message> {
@@ -538,6 +602,70 @@ export interface SessionEvents {
   warning: { code: string; message: string };
 }
 
+/** A passage that `search` found. */
+export interface SearchHit {
+  /** For `read`: of the offload, or of the whole message. */
+  ref: string;
+  /** Position of the message in the session's log. */
+  seq: number;
+  /** In one line. */
+  snippet: string;
+}
+
+type Described = { name: string; description: string };
+type JsonSchema = { type: "object"; [keyword: string]: unknown };
+
+/** A tool as an item of the list that each format's provider is sent. */
+interface ToolDefinitions {
+  "openai-chat": { type: "function"; function: Described & { parameters: JsonSchema } };
+  "openai-responses": { type: "function"; parameters: JsonSchema; strict: boolean } & Described;
+  anthropic: Described & { input_schema: JsonSchema };
+  /** One of the `functionDeclarations` of the one tool that the API takes. */
+  gemini: Described & { parametersJsonSchema: JsonSchema };
+  /** For `tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema) })`. */
+  "ai-sdk": { type: "function"; inputSchema: JsonSchema } & Described;
+  react: Described & { parameters: JsonSchema };
+}
+export type ToolDefinition<F extends Format = Format> = ToolDefinitions[F];
+
+/** The message that answers a call. */
+interface ToolAnswers {
+  "openai-chat": { role: "tool"; tool_call_id: string; content: string };
+  "openai-responses": { type: "function_call_output"; call_id: string; output: string };
+  anthropic: {
+    role: "user";
+    content: { type: "tool_result"; tool_use_id: string; content: string; is_error?: boolean }[];
+  };
+  /** Parallel calls are answered in one content: put the `parts` of their answers together. */
+  gemini: {
+    role: "user";
+    parts: { functionResponse: { id?: string; name: string; response: Record<string, unknown> } }[];
+  };
+  "ai-sdk": {
+    role: "tool";
+    content: {
+      type: "tool-result";
+      toolCallId: string;
+      toolName: string;
+      output: { type: "text" | "error-text"; value: string };
+    }[];
+  };
+  /** The turn, with the thought when `{ thought, action }` was handed over. */
+  react: { thought: string; action: object; result: string };
+}
+export type ToolAnswer<F extends Format = Format> = ToolAnswers[F];
+
+/** The tools `recall_read` and `recall_search`. */
+export interface RecallTools<F extends Format = Format> {
+  /** For the list of tools of a request, and for `prepare({ tools })`, which counts them. */
+  definitions: ToolDefinition<F>[];
+  /** Answers a call as the provider returned it: an item of `tool_calls`, a `tool_use` block, a `function_call` item, a
+   *  part with a `functionCall`, a tool call of the AI SDK (or a tool part of a UI message, which comes back with its
+   *  output), an action. What the model got wrong, such as a reference that there is not, is part of the answer, so that
+   *  it can go on. Throws `invalid_message` for what is no call, and what the store throws. */
+  handle<C>(call: C): Promise<C extends { state: unknown } ? C : ToolAnswer<F>>;
+}
+
 export interface Session<M = Message> extends AsyncDisposable {
   readonly id: string;
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
@@ -569,10 +697,22 @@ export interface Session<M = Message> extends AsyncDisposable {
   validate(): Validation;
   /** The summaries that stand in the context, oldest first (`S5.3`). */
   checkpoints(): CheckpointRecord[];
+  /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
+  addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
+  /** How full the context is, in characters (`S2.9`). */
+  stats(): ReactStats;
+  /** The context as a trajectory, whatever its format (`S2.9`). */
+  exportTrajectory(): Trajectory;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
-  /** The text of an offload: characters `offset .. offset + limit`. */
+  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
+  /** The passages of the whole conversation that match best, best first: also of what was offloaded or summarised. `limit`
+   *  is 10 by default. */
+  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  /** Tools with which the model does both itself, in `format`, else in the session's own (name it while the session is
+   *  empty). Their results are never offloaded. */
+  tools<F extends Format = Format>(format?: F): RecallTools<F>;
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
   /** Waits for what is under way, then releases the engine's memory. */
   close(): Promise<void>;

@@ -5,6 +5,7 @@ use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::wire::Format;
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 
@@ -99,6 +100,23 @@ impl Session {
         to_js(&self.core.checkpoints().map_err(thrown)?)
     }
 
+    /// `[{ ref, seq, snippet }]`, best first.
+    pub fn search(&self, query: String, limit: usize) -> Operation {
+        Operation::new(self.core.search(query, limit), to_js)
+    }
+
+    /// The recall tools: `{ format, definitions }`.
+    pub fn tools(&self, format: Option<String>) -> Thrown<JsValue> {
+        let format = format.as_deref().map(Format::named).transpose().map_err(thrown)?;
+        to_js(&self.core.tools(format).map_err(thrown)?)
+    }
+
+    /// JSON text of the message that answers a model's call of a recall tool, which is JSON text too.
+    pub fn answer(&self, call: String, format: &str) -> Thrown<Operation> {
+        let format = Format::named(format).map_err(thrown)?;
+        Ok(Operation::new(self.core.answer(call, format), |message| Ok(JsValue::from_str(message))))
+    }
+
     /// Nothing.
     pub fn delete(&self) -> Operation {
         Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
@@ -107,6 +125,16 @@ impl Session {
     /// How full the context is.
     pub fn usage(&self) -> Thrown<JsValue> {
         to_js(&self.core.usage().map_err(thrown)?)
+    }
+
+    /// How full the context is, in characters.
+    pub fn stats(&self) -> Thrown<JsValue> {
+        to_js(&self.core.stats().map_err(thrown)?)
+    }
+
+    /// The context as a trajectory: JSON text, for actions are whatever the app handed over.
+    pub fn trajectory(&self) -> Thrown<String> {
+        Ok(self.core.trajectory().map_err(thrown)?.json())
     }
 
     /// The fate of every message.

@@ -52,6 +52,8 @@ const BAD = [
   [{ timeoutMs: 1e9 }, "timeoutMs"],
   [{ instructions: "" }, "instructions"],
   [{ instructions: ["x"] }, "instructions"],
+  [{ prefixMismatchBehavior: "drop" }, "prefixMismatchBehavior"],
+  [{ prefixMismatchBehavior: true }, "prefixMismatchBehavior"],
   [{ summarize: "gpt" }, "summarize"],
   [{ fetch: {} }, "fetch"],
   [{ tokenCounter: 4 }, "tokenCounter"],
@@ -86,6 +88,11 @@ const BAD = [
   [{ level: 4 }, "level"],
   [{ mode: "" }, "mode"],
   [{ goal: { id: "g" } }, "goal"],
+  [{ react: { strategies: 1 } }, "react.strategies"],
+  [{ react: { relianceRatio: 2 } }, "react.relianceRatio"],
+  [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
+  [{ factor3: { fileLines: 0 } }, "factor3.fileLines"],
+  [{ factor3: { processTools: { files: "read_file" } } }, "factor3.processTools.files"],
 ];
 
 /** Names that no option has, and their path. */
@@ -93,6 +100,7 @@ const UNKNOWN = [
   [{ contextwindow: 100_000 }, "contextwindow"],
   [{ offload: { offloadTreshold: 100 } }, "offload.offloadTreshold"],
   [{ trigger: { token: 5 } }, "trigger.token"],
+  [{ factor3: { processTools: { file: [] } } }, "factor3.processTools.file"],
   [{ keep: { message: 5 } }, "keep.message"],
   [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
   // Of later releases.

@@ -29,6 +29,8 @@ export async function everything(library, messages) {
     "compact: the rest": { ...result, messages: undefined, ledger: undefined },
     "session: prepare": prepared,
     "session: explain": session.explain(),
+    "session: search": await session.search("error in src/parser.rs", { limit: 30 }),
+    "session: tools": session.tools(format).definitions,
   };
   await session.close();
   return Object.fromEntries(Object.entries(told).map(([name, value]) => [name, JSON.stringify(value)]));

@@ -19,9 +19,13 @@ import {
   type NewMessage,
   type NewMessageAmong,
   type Plan,
+  type RecallTools,
+  type SearchHit,
   type Session,
   type Store,
   type Summarize,
+  type ToolAnswer,
+  type ToolDefinition,
 } from "context-compactor";
 
 /** True when both types are the same. */
@@ -130,6 +134,28 @@ export async function sessions(): Promise<void> {
   session.on("offload", ({ previousTokens }) => previousTokens);
   const untyped = await openSession();
   same<typeof untyped, Session<Message>>();
+}
+
+export async function recall(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory" });
+  same<Awaited<ReturnType<typeof session.search>>, SearchHit[]>();
+  await session.search("x", { limit: 5 });
+  const { definitions, handle } = session.tools("openai-chat");
+  same<typeof definitions, ToolDefinition<"openai-chat">[]>();
+  const tools: { type: "function"; function: { name: string; parameters?: Record<string, unknown> } }[] = definitions;
+  await session.prepare({ tools });
+  // An answer is a message of the app's own type.
+  await session.append(await handle({} as ChatCall));
+  const anthropic = session.tools("anthropic");
+  same<typeof anthropic, RecallTools<"anthropic">>();
+  createMessage({ messages: [await anthropic.handle({} as ContentBlock)] });
+  // A tool part of a UI message comes back as that part.
+  const part = await session.tools().handle({ type: "tool-recall_read", state: "input-available" });
+  same<typeof part, { type: string; state: string }>();
+  const unknown = await session.tools().handle({} as unknown);
+  same<typeof unknown, ToolAnswer>();
+  // @ts-expect-error: no such format.
+  session.tools("claude");
 }
 
 export async function disposed(): Promise<void> {

@@ -11,6 +11,7 @@ pub mod error;
 pub mod message;
 mod order;
 pub mod plan;
+pub mod recall;
 mod reduce;
 pub mod session;
 pub mod split;

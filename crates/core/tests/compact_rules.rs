@@ -369,6 +369,26 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
     }
 }
 
+// lesson: role order
+#[test]
+fn s1_8_words_of_the_system_stay_where_the_format_lets_them_stand() {
+    for (format, roles) in [
+        (Format::OpenaiChat, ["system", "user", "assistant", "user", "assistant"]),
+        (Format::Anthropic, ["user", "system", "assistant", "user", "assistant"]),
+    ] {
+        let mut desk = Desk::new(json!({ "format": format, "offload": { "preserveCount": 3 } }));
+        let mut messages = talk(2, 40);
+        messages.push(Rc::from(json!({ "role": "system", "content": "Be brief." }).to_string()));
+        messages.extend(talk(4, 40));
+        desk.append(&messages);
+        assert!(desk.compact().success);
+        let context = desk.context();
+        let found: Vec<&str> = context.iter().map(|message| message["role"].as_str().unwrap()).collect();
+        assert_eq!(found, roles);
+        assert_valid(format, &context);
+    }
+}
+
 #[test]
 fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
     for format in FORMATS {

@@ -264,6 +264,7 @@ fn s1_2_a_response_keeps_its_shape() {
         ),
         (json!({ "rows": [1, 2] }), r#"{"rows":[1,2]}"#, json!({ "output": ref_text })),
         (json!({ "output": { "a": 1 } }), r#"{"output":{"a":1}}"#, json!({ "output": ref_text })),
+        (json!({ "error": { "code": 5 } }), r#"{"error":{"code":5}}"#, json!({ "error": ref_text })),
         (json!({}), "{}", json!({ "output": ref_text })),
         (json!("long"), "long", json!({ "output": ref_text })),
         (Value::Null, "", json!({ "output": ref_text })),

@@ -350,6 +350,17 @@ fn or4_an_id_of_the_server_stands_once() {
 }
 
 #[test]
+fn or4_calls_that_must_have_an_id_keep_it_or_go() {
+    let call = |id: &str| json!({ "type": "local_shell_call", "id": "lsh_1", "call_id": id, "action": {} });
+    let output = |id: &str| json!({ "type": "local_shell_call_output", "id": id, "output": "x" });
+    let history = [user(), call("a"), output("a"), call("b"), output("b")];
+    assert_eq!(repaired(&history), history[..3]);
+    // The first of two goes for want of an output: the second has the id alone then.
+    let history = [user(), call("a"), call("a"), output("a")];
+    assert_eq!(repaired(&history), [user(), call("a"), output("a")]);
+}
+
+#[test]
 fn or4_ids_that_the_api_did_not_give_are_reported_strictly() {
     let history =
         [user(), named("item_1", reasoning()), named("call_a", call("a")), output("a"), named("x", said())];

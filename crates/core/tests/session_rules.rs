@@ -452,3 +452,22 @@ fn reading_by_ranges_gets_everything_and_cuts_no_character() {
         assert_eq!(all, text, "limit {limit}");
     }
 }
+
+#[test]
+fn s1_15_a_mend_that_no_longer_fits_is_an_overflow() {
+    // The provider wants the user first: what is sent gets an opening, and is larger than the context.
+    let history = [assistant(&long("answer", 400))];
+    let options =
+        |output: usize| json!({ "format": "anthropic", "contextWindow": 2_000, "maxOutputTokens": output });
+    let mut desk = Desk::new(options(100));
+    desk.append(&history);
+    let (tokens, sent) = (desk.session.usage().unwrap().used_tokens, desk.prepare().usage.used_tokens);
+    assert!(sent > tokens);
+    let mut desk = Desk::new(options(2_000 - tokens));
+    desk.append(&history);
+    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    assert_eq!(error.code, Code::ContextOverflow, "{error}");
+    let mut desk = Desk::new(options(2_000 - sent));
+    desk.append(&history);
+    assert_eq!(desk.prepare().usage.used_tokens, sent);
+}

@@ -5,28 +5,13 @@ use context_compactor_core::message::{Message, Part};
 use context_compactor_core::summary::{FactKind, OFFLOAD, PromptOptions, check, extractive, facts};
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
-use flate2::read::GzDecoder;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-
-/// The lines of a file of transcripts; none, with a word about it, where there is no such file.
-fn lines(name: &str) -> Vec<String> {
-    let root = std::env::var_os("CC_DATA")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let path = root.join("core").join(name);
-    let Ok(file) = std::fs::File::open(&path) else {
-        println!("skipped: no transcripts at {} (set CC_DATA)", path.display());
-        return Vec::new();
-    };
-    BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap).collect()
-}
+use context_compactor_store_tests::recorded::lines;
 
 fn each_history(mut see: impl FnMut(&str, &[Message<'_>])) {
     for (name, format) in [
-        ("anthropic/claude_code.jsonl.gz", Format::Anthropic),
-        ("openai/claude_code.jsonl.gz", Format::OpenaiChat),
-        ("openai/tau_composite.jsonl.gz", Format::OpenaiChat),
+        ("anthropic/claude_code", Format::Anthropic),
+        ("openai/claude_code", Format::OpenaiChat),
+        ("openai/tau_composite", Format::OpenaiChat),
     ] {
         for line in lines(name) {
             let record = wire::parse(0, &line).unwrap();

@@ -372,6 +372,10 @@ mod anthropic {
         assert_eq!(broken_strictly(FORMAT, &paused), []);
         let unknown = json!([user("go"), says(json!([{ "type": "hologram", "data": "?" }])), user("nice")]);
         assert_eq!(broken(FORMAT, &unknown), []);
+        let call = json!({ "type": "hologram_tool_use", "id": "h", "name": "hologram", "input": {} });
+        let result = json!({ "type": "hologram_tool_result", "tool_use_id": "h", "content": [] });
+        let unknown = json!([user("go"), says(json!([call, result, text("Seen.")])), user("nice")]);
+        assert_eq!(broken(FORMAT, &unknown), []);
     }
 
     // lesson: reasoning and call coupling

@@ -1,15 +1,20 @@
 //! What the engine relies on in a store, and what it must survive.
 //!
 //! * [`conformance`]: the checks that every store passes.
-//! * [`histories`]: valid histories of every format, from a seed.
+//! * [`histories`]: valid histories of every format, broken ones, and any JSON at all, from a seed.
+//! * [`checked`]: a session that is checked after every call.
+//! * [`recorded`]: recorded transcripts and requests, where they are present.
 //! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
 //! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
 
+pub mod checked;
 pub mod conformance;
 pub mod conversation;
+pub mod counts;
 pub mod histories;
 pub mod host;
 mod model;
+pub mod recorded;
 pub mod simulation;
 pub mod store;
 

@@ -3,6 +3,7 @@
 use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Error, Result};
+use context_compactor_store_tests::counts::Counts;
 use context_compactor_store_tests::simulation::{Report, simulate, simulate_on};
 use context_compactor_store_tests::{MemoryStore, Store, conformance};
 use std::cell::Cell;
@@ -13,7 +14,7 @@ fn the_memory_store_passes_the_suite() {
     conformance::run(MemoryStore::default);
 }
 
-/// `CC_SIM_SEEDS` asks for more seeds, `CC_SIM_SEED` for a single one.
+/// `CC_SIM_SEEDS` asks for more seeds, `CC_SIM_SEED` for a single one, `CC_PROGRESS=1` for a word about how far it is.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     match number("CC_SIM_SEED") {
@@ -26,8 +27,12 @@ fn seeds() -> std::ops::Range<u64> {
 fn every_seed_keeps_the_invariants() {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let run = |first: usize| {
-        let report =
-            |seed| simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"));
+        let report = |seed: u64| {
+            if seed > 0 && seed.is_multiple_of(10_000) && std::env::var_os("CC_PROGRESS").is_some() {
+                println!("simulation: seed {seed}");
+            }
+            simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"))
+        };
         seeds().skip(first).step_by(threads).map(report).collect::<Vec<_>>()
     };
     let reports = std::thread::scope(|scope| {
@@ -43,7 +48,20 @@ fn every_seed_keeps_the_invariants() {
         sum.views += report.views;
         sum.messages += report.messages;
     }
-    println!("{sum:?}");
+    let mut counts = Counts::default();
+    counts.add("failures", 0);
+    for (what, number) in [
+        ("seeds", seeds().count()),
+        ("commits", sum.commits as usize),
+        ("calls that ended well", sum.done as usize),
+        ("calls that ended with an error", sum.failed as usize),
+        ("crashes", sum.crashes as usize),
+        ("views", sum.views as usize),
+        ("messages", sum.messages),
+    ] {
+        counts.add(what, number);
+    }
+    println!("{}", counts.line("simulation", "tabs on one session"));
     assert!(sum.failed > 0 && sum.crashes > 0 && sum.views > 0, "faults and compactions happen: {sum:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Old checkpoints made shorter, and several of them made one (`S5.8`). Each goes through the summariser once in a
 //! compaction; what fails stays as it was, and the next compaction tries again.
 
-use super::call::{Spent, call};
+use super::call::{Cost, call};
 use super::frame::{Frame, text_of};
 use super::ladder::Climb;
 use super::options::Summariser;
@@ -108,7 +108,7 @@ fn indices(item: &Item) -> impl Iterator<Item = usize> {
 }
 
 /// Makes old checkpoints shorter, one after the other.
-pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {
+pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Cost) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let compressions = held.state().row.compressions;
     let waiting = aged(&held.state(), compressions);
@@ -127,7 +127,7 @@ pub(super) async fn merge(
     io: &Io,
     held: &mut Held,
     climb: Climb<'_>,
-    spent: &mut Spent,
+    spent: &mut Cost,
 ) -> Result<Option<Edit>> {
     let compressions = held.state().row.compressions;
     let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
@@ -153,7 +153,7 @@ async fn shorten(
     range: Range<usize>,
     level: Level,
     climb: Climb<'_>,
-    spent: &mut Spent,
+    spent: &mut Cost,
 ) -> Result<Option<Edit>> {
     let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
     let mut texts = Vec::new();
@@ -249,7 +249,7 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.
-async fn ask(io: &Io, held: &mut Held, texts: &[String], level: Level, spent: &mut Spent) -> Result<String> {
+async fn ask(io: &Io, held: &mut Held, texts: &[String], level: Level, spent: &mut Cost) -> Result<String> {
     let settings = held.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);
     if settings.summariser == Summariser::Extractive {

@@ -7,13 +7,13 @@ use crate::summary::SummaryRequest;
 use crate::wire::provider;
 use std::rc::Rc;
 
-/// What calls cost.
+/// What calls for summaries cost.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Spent {
+pub(super) struct Cost {
     /// Calls.
-    pub(crate) calls: u32,
+    pub(super) calls: u32,
     /// What the summariser reported.
-    pub(crate) usage: Option<Usage>,
+    pub(super) usage: Option<Usage>,
 }
 
 /// An attempt that failed.

@@ -1,39 +1,37 @@
 //! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
 //! Sizes here are characters.
 
-use super::call::{Spent, call};
+use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
-use super::options::{Settings, Summariser};
 use super::presets::Rung;
 use super::result::{Edit, Trigger};
+use super::strategy::{Known, Strategy};
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
+use crate::recall::Answers;
 use crate::reduce::replace::{self, Move, Replacement};
 use crate::session::{Held, How, Place, State, text_range};
-use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
-use crate::summary::result::{Purpose as For, Shorten, shorten};
+use crate::step::{Io, Level, Purpose};
+use crate::summary::result::Purpose as For;
 use crate::wire;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// A chunk whose call failed keeps this many characters (`S2.3`).
 const CHUNK_HEAD: usize = 1_000;
 /// What a failed second level keeps.
 const JOINED_HEAD: usize = 40_000;
 /// What stands behind a text that was cut because the call failed.
-const CUT: &str = "\n[… cut here: the summariser failed]";
-/// Shorter answers say nothing.
-const LEAST_CHARS: usize = 1;
+pub(super) const CUT: &str = "\n[… cut here: the summariser failed]";
 
 /// A tool result of the context that was not replaced so far.
 #[derive(Debug, Clone)]
-struct Found {
-    at: usize,
+pub(super) struct Found {
+    pub(super) at: usize,
     place: Place,
     nth: usize,
-    text: String,
+    pub(super) text: String,
     chars: usize,
-    purpose: For,
+    pub(super) purpose: For,
 }
 
 /// Characters of a message as the model reads it.
@@ -53,10 +51,12 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
     let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
     let mut found = Vec::new();
     let mut waiting: HashMap<String, Vec<For>> = HashMap::new();
+    let mut answers = Answers::default();
     for (at, item) in state.context.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
         let message = state.format().wire().read(at, &value)?;
         total += chars(&message);
+        let answered: Vec<bool> = answers.of(&message);
         let mut nth = 0;
         for part in &message.parts {
             match part {
@@ -67,7 +67,9 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
                 }
                 Part::ToolResult(result) => {
                     let purpose = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
-                    if let Some(place) = item.origin.place().filter(|_| !item.origin.is_replaced(nth)) {
+                    // What the model read back stays as it was read.
+                    let closed = item.origin.is_replaced(nth) || answered.get(nth) == Some(&true);
+                    if let Some(place) = item.origin.place().filter(|_| !closed) {
                         let text = result.text.to_string();
                         let chars = text.chars().count();
                         let purpose = purpose.unwrap_or_default();
@@ -87,6 +89,18 @@ pub(crate) fn size(state: &State) -> Result<usize> {
     Ok(survey(state)?.0)
 }
 
+/// Tokens of a context whose results are all as short as they are asked for.
+pub(crate) fn least_tokens(state: &State) -> Result<usize> {
+    let numbers = state.settings.numbers.react;
+    let (_, found) = survey(state)?;
+    let long = found.iter().filter(|found| found.chars > numbers.result_compression_min_size);
+    let freed = |found: &Found| {
+        let tokens = state.settings.estimator.text(&found.text);
+        tokens.saturating_sub((tokens as f64 * numbers.global_ratio) as usize)
+    };
+    Ok(state.context.totals().tokens.saturating_sub(long.map(freed).sum()))
+}
+
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
 /// too large (layer 2). Returns what was done, layer by layer.
 pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {
@@ -98,8 +112,13 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
             found.into_iter().filter(|found| found.chars > numbers.single_result_threshold).collect();
         if !large.is_empty() {
             let mut texts = Vec::with_capacity(large.len());
+            let strategy = Strategy::of(&held.state(), &large)?;
             for found in &large {
-                texts.push(Some(streamed(io, held, found, climb, spent).await?));
+                let text = match strategy.without_model(found, numbers.chunk_ratio) {
+                    Some(known) => shaped(io, found, known, climb),
+                    None => streamed(io, held, found, climb, spent).await?,
+                };
+                texts.push(Some(text));
             }
             edits.push(commit(io, held, &large, texts, climb).await?);
         }
@@ -151,19 +170,24 @@ async fn global(
         Level::Warn,
         format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
     );
-    let asks = found.iter().map(|found| Ask {
+    let strategy = Strategy::of(&held.state(), &found)?;
+    let ratios: Vec<f64> = (0..found.len()).map(|nth| strategy.ratio(nth, numbers.global_ratio)).collect();
+    let known: Vec<Option<Known>> =
+        found.iter().zip(&ratios).map(|(found, ratio)| strategy.without_model(found, *ratio)).collect();
+    let unknown = found.iter().zip(&ratios).zip(&known).filter(|(_, known)| known.is_none());
+    let asks = unknown.map(|((found, ratio), _)| Ask {
         purpose: &found.purpose,
         text: &found.text,
         part: None,
-        ratio: numbers.global_ratio,
+        ratio: *ratio,
         kind: Purpose::Result,
     });
-    let answers = ask_all(io, held, asks.collect(), climb, spent).await?;
+    let mut answers = ask_all(io, held, asks.collect(), climb, spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let (mut count, mut freed) = (0, 0);
-    for (found, answer) in found.iter().zip(answers) {
+    for (found, known) in found.iter().zip(known) {
         // A failed call keeps its result as it was (`S2.6`).
-        let text = answer.ok();
+        let text = known.map(|known| known.text).or_else(|| answers.next().and_then(Result::ok));
         if let Some(text) = &text {
             let now = text.chars().count();
             let turn = found.place.index + 1;
@@ -189,6 +213,16 @@ async fn global(
 fn percent(part: usize, whole: usize) -> String {
     let tenths = crate::tokens::budget::percent(part, whole);
     format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// The first layer where no model is needed.
+fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
+    if !climb.rehearse {
+        let (before, after) = (found.chars, known.text.chars().count());
+        io.log(Level::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
+        io.log(Level::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
+    }
+    known.text
 }
 
 /// The first layer: chunks shortened on their own, joined, and shortened once more when that is still too large.
@@ -260,117 +294,6 @@ fn chunks(text: &str, size: usize) -> Vec<String> {
         chunks.push(chunk);
     }
     chunks
-}
-
-/// One text to be shortened.
-struct Ask<'a> {
-    purpose: &'a For,
-    text: &'a str,
-    part: Option<(usize, usize)>,
-    ratio: f64,
-    kind: Purpose,
-}
-
-/// Shortens texts, some at a time, in order; the session is free for appends meanwhile. A rehearsal pretends that every
-/// answer is as long as it was asked for.
-async fn ask_all(
-    io: &Io,
-    held: &mut Held,
-    asks: Vec<Ask<'_>>,
-    climb: Climb<'_>,
-    spent: &mut Spent,
-) -> Result<Vec<Result<String, Error>>> {
-    let settings = held.settings();
-    let total = asks.len();
-    let target = |ask: &Ask<'_>| (ask.text.chars().count() as f64 * ask.ratio) as usize;
-    if climb.rehearse {
-        spent.calls += total as u32;
-        return Ok(asks.iter().map(|ask| Ok("x".repeat(target(ask).max(1)))).collect());
-    }
-    if settings.summariser == Summariser::Extractive && !settings.app_shortens {
-        let none =
-            || Error::new(Code::SummaryFailed, "no summariser is given: pass `summarize` or `provider`");
-        return Ok(asks.iter().map(|_| Err(none())).collect());
-    }
-    let tokens = held.tokens();
-    io.tell(Effect::Progress(Progress {
-        stage: Stage::Compress,
-        done: 0,
-        total,
-        tokens_before: tokens,
-        tokens_now: tokens,
-    }));
-    let mut requests = Vec::with_capacity(total);
-    for ask in &asks {
-        let text = if settings.app_redacts { io.redact(ask.text.to_string()).await? } else { String::new() };
-        let text = if settings.app_redacts { text.as_str() } else { ask.text };
-        let model = settings.summary_model.clone();
-        let what = Shorten { text, part: ask.part, target_chars: target(ask), model };
-        requests.push((shorten(ask.purpose, &what, settings.estimator), ask.kind, ask.text.chars().count()));
-    }
-    let one = |(request, kind, most)| -> Work<'_, (Result<String, Error>, Spent)> {
-        Box::pin(attempts(io, &settings, Rc::new(request), kind, most))
-    };
-    let work = requests.into_iter().map(one).collect();
-    held.release();
-    let answers = all(work, settings.concurrency).await;
-    held.acquire()?;
-    let mut texts = Vec::with_capacity(total);
-    for (answer, cost) in answers {
-        spent.calls += cost.calls;
-        if let Some(usage) = cost.usage {
-            *spent.usage.get_or_insert_default() += usage;
-        }
-        match answer {
-            Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
-            answer => texts.push(answer),
-        }
-    }
-    Ok(texts)
-}
-
-/// Asks until an answer is shorter than its text, or the attempts are used up.
-async fn attempts(
-    io: &Io,
-    settings: &Settings,
-    request: Rc<crate::summary::SummaryRequest>,
-    kind: Purpose,
-    most: usize,
-) -> (Result<String, Error>, Spent) {
-    let mut spent = Spent::default();
-    let numbers = settings.numbers;
-    let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    for attempt in 1..=numbers.retry_count {
-        spent.calls += 1;
-        let mut wait = numbers.retry_wait_ms * u64::from(attempt);
-        match call(io, settings, &request, attempt, kind).await {
-            Ok((text, usage)) => {
-                if let Some(usage) = usage {
-                    *spent.usage.get_or_insert_default() += usage;
-                }
-                let text = text.trim();
-                if (LEAST_CHARS..most).contains(&text.chars().count()) {
-                    return (Ok(text.to_string()), spent);
-                }
-                let what = "the compressed result was empty, or not shorter than the original";
-                last = Error::new(Code::SummaryRejected, what);
-            }
-            Err(failure) => {
-                last = failure.error;
-                if failure.aborted || !failure.retryable || failure.overflow {
-                    break;
-                }
-                wait = wait.max(failure.retry_after_ms.unwrap_or(0));
-            }
-        }
-        if attempt < numbers.retry_count
-            && let Err(failure) = io.sleep(wait).await
-        {
-            return (Err(failure.into_error(Code::Aborted)), spent);
-        }
-    }
-    io.log(Level::Warn, format!("A tool result could not be compressed: {last}"));
-    (Err(last), spent)
 }
 
 /// Puts the shorter texts into the context, the originals into the store.

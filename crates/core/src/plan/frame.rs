@@ -1,12 +1,108 @@
-//! The messages that hold summaries.
+//! What takes the place of summarised messages: the message of the summary, and what must stand around it.
 
+use super::cut::Proposal;
 use crate::clock::iso8601;
-use crate::error::Result;
-use crate::session::{Cover, Held, Item, Made, Origin, Place, logged, measure};
+use crate::error::{Code, Error, Result};
+use crate::message::Role;
+use crate::session::{Cover, Held, Item, Made, Origin, Place, ids, logged, measure};
 use crate::step::{Io, Whose};
 use crate::summary;
-use crate::wire::{self, Author};
+use crate::wire::{self, Author, Format, Repaired};
 use std::rc::Rc;
+
+/// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
+/// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
+/// `started` is when the summary was begun.
+pub(super) async fn candidate(
+    io: &Io,
+    held: &Held,
+    proposal: &Proposal,
+    text: &str,
+    files: &str,
+    started: u64,
+) -> Result<Vec<Item>> {
+    let settings = held.settings();
+    let checkpoint: Rc<str> = {
+        let state = held.state();
+        let generation = state.row.generation.to_le_bytes();
+        let id = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()]);
+        Rc::from(format!("cp_{id}"))
+    };
+    let made = Made {
+        level: proposal.level,
+        number: held.state().row.compressions,
+        created_at: started,
+        original_tokens: proposal.replaced_tokens,
+        model: settings.summariser_model().map(str::to_string),
+        ..Made::default()
+    };
+    let frame = Frame {
+        checkpoint: Rc::clone(&checkpoint),
+        text,
+        covers: proposal.covers(),
+        quotes: proposal.quotes.clone(),
+        files,
+        made,
+    };
+    let mut written = vec![frame.item(io, held).await?];
+    if proposal.acknowledge {
+        written.push(acknowledgement(io, held, &format!("{checkpoint}_ack")).await?);
+    }
+    let keeps = |place: &Place| place.index >= proposal.quotes_from || held.state().is_pinned(place.index);
+    let mut stay = Vec::with_capacity(proposal.stay.len() + 1);
+    for item in &proposal.stay {
+        stay.push(requoted(io, held, item, keeps).await?);
+    }
+    let stayed = tokens_of(&stay);
+    // An earlier checkpoint, which is the user's message too, may stand right before.
+    let before = stay.iter().rfind(|item| item.size.role != Role::System);
+    if before.is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
+        stay.push(acknowledgement(io, held, &format!("{checkpoint}_before")).await?);
+    }
+    let mut items = joined(held.format(), &stay, &written);
+    if let Some(body) = opening(held, proposal, &items)? {
+        let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
+        items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
+    }
+    let tokens = tokens_of(&items).saturating_sub(stayed);
+    if tokens >= proposal.replaced_tokens {
+        return Err(Error::new(
+            Code::SummaryRejected,
+            format!(
+                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
+                proposal.replaced_tokens
+            ),
+        ));
+    }
+    Ok(items)
+}
+
+/// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
+/// system where the user must begin.
+fn joined(format: Format, stay: &[Item], written: &[Item]) -> Vec<Item> {
+    let leads = |item: &Item| format.wire().system_may_begin() || item.size.role != Role::System;
+    let (front, behind): (Vec<Item>, Vec<Item>) = stay.iter().cloned().partition(leads);
+    let (summary, rest) = written.split_at(written.len().min(1));
+    [&front, summary, &behind, rest].concat()
+}
+
+/// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
+/// as the provider's own compaction.
+fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
+    if proposal.head > 0 || proposal.stay.is_empty() {
+        return Ok(None);
+    }
+    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+    let (repaired, _) = held.format().wire().repair(&values);
+    Ok(match repaired.as_slice() {
+        [
+            Repaired::Replace { index: 0, json },
+            Repaired::Keep(0) | Repaired::Replace { index: 0, .. },
+            ..,
+        ] => Some(Rc::from(json.as_str())),
+        _ => None,
+    })
+}
 
 /// What the message of a summary is made of.
 pub(super) struct Frame<'a> {
@@ -59,12 +155,7 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
 }
 
 /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`).
-pub(super) async fn requoted(
-    io: &Io,
-    held: &Held,
-    item: &Item,
-    keeps: impl Fn(&Place) -> bool,
-) -> Result<Item> {
+async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
         return Ok(item.clone());
     };
@@ -85,7 +176,7 @@ pub(super) async fn requoted(
 }
 
 /// The message that keeps the roles alternating.
-pub(super) async fn acknowledgement(io: &Io, held: &Held, id: &str) -> Result<Item> {
+async fn acknowledgement(io: &Io, held: &Held, id: &str) -> Result<Item> {
     let text = held.settings().preset.acknowledgement;
     message(io, held, Author::Assistant, text, id, Origin::Acknowledgement).await
 }

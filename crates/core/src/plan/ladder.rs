@@ -1,7 +1,8 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
 use super::ageing;
-use super::call::Spent;
+use super::ask::Spent;
+use super::call::Cost;
 use super::compress;
 use super::cut::{self, Aim};
 use super::emergency;
@@ -9,7 +10,7 @@ use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise::{self, Order};
 use crate::error::{Code, Error, Result};
-use crate::reduce::{admit, clear, offload, replace};
+use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
 use crate::step::Io;
 
@@ -44,7 +45,7 @@ pub(crate) struct Climbed {
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Spent) {
+    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) {
         if let Some(result) = &mut self.result {
             result.add(held, &edits, spent);
         }
@@ -56,7 +57,7 @@ impl Climbed {
     fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) {
         for result in results {
             self.edits.extend(result.applied_edits.iter().cloned());
-            let spent = Spent { calls: result.llm_calls, usage: result.usage };
+            let spent = Cost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
                     before.add(held, &result.applied_edits, spent);
@@ -65,7 +66,7 @@ impl Climbed {
                 _ => {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
-                        let spent = Spent { calls: before.llm_calls, usage: before.usage };
+                        let spent = Cost { calls: before.llm_calls, usage: before.usage };
                         now.add(held, &[], spent);
                     }
                 }
@@ -84,7 +85,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let mut freed = 0;
     for rung in &settings.rungs {
         match rung {
-            Rung::Admit | Rung::Clear | Rung::Offload => {
+            Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
                 let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
                 if *rung == Rung::Offload {
                     freed = edit.tokens_freed;
@@ -112,17 +113,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 done.spent.usage = spent.usage;
             }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                let proposal = cut::propose(&held.state(), Aim::of(&settings))?;
-                if climb.rehearse {
-                    match proposal {
-                        Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
-                        Err(reason) => done.idle.push(reason),
-                    }
-                } else {
-                    let result = summarise::run(io, held, Order::new(climb, *rung), proposal).await?;
-                    done.edits.extend(result.applied_edits.iter().cloned());
-                    done.result = Some(result);
-                }
+                summarise(io, held, climb, &mut done).await?;
             }
             Rung::Summarise => {}
             Rung::Age | Rung::Merge => {
@@ -133,7 +124,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         done.rungs.extend(ageing::rehearse(&held.state(), *rung, true));
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
-                    let mut spent = Spent::default();
+                    let mut spent = Cost::default();
                     let edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await,
                         _ => ageing::merge(io, held, climb, &mut spent)
@@ -162,13 +153,44 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     Ok(done)
 }
 
+/// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
+/// what it left. It is tried again as long as that gets anywhere.
+async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+    let limit = held.settings().hard_limit;
+    for _ in 0..AGAIN {
+        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
+        let floor = floor(io, held).await?;
+        if climb.trigger != Trigger::Manual && floor.total > limit {
+            // No summary makes it fit: the model would be asked in vain, step after step.
+            done.idle.push(floor.to_string());
+            return Ok(());
+        }
+        if climb.rehearse {
+            match proposal {
+                Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
+                Err(reason) => done.idle.push(reason),
+            }
+            return Ok(());
+        }
+        let result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
+        let freed = result.freed_tokens;
+        done.edits.extend(result.applied_edits.iter().cloned());
+        done.result = Some(result);
+        if climb.trigger == Trigger::Manual || freed == 0 || held.tokens() <= limit {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 /// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
 /// may have freed enough.
 async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
     let mut again = 0;
     loop {
         let proposed = match rung {
-            Rung::Admit => admit::propose(&held.state())?,
+            Rung::Process => process::propose(&held.state(), climb.trigger)?,
+            Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
             Rung::Compress | Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => None,
@@ -231,13 +253,18 @@ impl std::fmt::Display for Floor {
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
 async fn floor(io: &Io, held: &Held) -> Result<Floor> {
     let settings = held.settings();
+    let fixed = held.state().fixed_tokens;
+    if !settings.rungs.contains(&Rung::Summarise) {
+        // Nothing is ever removed: what is left is what compressing every result leaves.
+        let mandatory = compress::least_tokens(&held.state())?;
+        return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
+    }
     let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
     let proposal = cut::propose(&held.state(), aim)?;
     let mandatory = match proposal {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
     };
-    let fixed = held.state().fixed_tokens;
     Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
 }
 

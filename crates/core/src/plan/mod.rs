@@ -2,6 +2,7 @@
 //! climb.
 
 mod ageing;
+mod ask;
 mod call;
 mod compress;
 mod cut;
@@ -15,15 +16,17 @@ mod options;
 mod presets;
 mod reader;
 mod result;
+mod strategy;
 mod summarise;
 mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{Keep, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{Keep, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
-    CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers,
-    OFFLOAD, OffloadNumbers, PRESETS, Preset, REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, When,
+    API_TOOLS, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers,
+    Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS,
+    ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 

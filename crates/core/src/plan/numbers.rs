@@ -1,8 +1,8 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
 use super::presets::{
-    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ReactNumbers,
-    RestoreNumbers, When,
+    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
+    ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
 use crate::checkpoint::{Range, Tier, compress_above};
@@ -133,6 +133,7 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
             .child("factor3")?
             .number("emergencyShare", 0.001, 1.0)?
             .unwrap_or(base.emergency_share),
+        process: process(options, base.process)?,
         layered: LayeredNumbers {
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
@@ -204,6 +205,21 @@ fn restore(
     }))
 }
 
+fn process(options: &Reader<'_>, base: ProcessNumbers) -> Result<ProcessNumbers> {
+    let group = options.child("factor3")?;
+    let count = |key: &str, min: usize, base: usize| Ok(group.integer(key, min, MAX_TOKENS)?.unwrap_or(base));
+    Ok(ProcessNumbers {
+        min_tokens: count("minTokens", 0, base.min_tokens)?,
+        structured_min_tokens: count("structuredMinTokens", 0, base.structured_min_tokens)?,
+        snippet_chars: count("snippetChars", 1, base.snippet_chars)?,
+        file_lines: count("fileLines", 1, base.file_lines)?,
+        outline_lines: count("outlineLines", 1, base.outline_lines)?,
+        query_rows: count("queryRows", 1, base.query_rows)?,
+        sample_rows: count("sampleRows", 1, base.sample_rows)?,
+        api_chars: count("apiChars", 100, base.api_chars)?,
+    })
+}
+
 fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<ReactNumbers> {
     let group = options.child("react")?;
     let count = |key: &str| group.integer(key, 1, MAX_TOKENS);
@@ -233,5 +249,7 @@ fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<Rea
             .integer("resultCompressionMinSize", 0, MAX_TOKENS)?
             .unwrap_or_else(|| budget::scale(base.result_compression_min_size, window.tokens, 200)),
         global_ratio: ratio("globalRatio")?.unwrap_or(base.global_ratio),
+        strategies: on("strategies", base.strategies)?,
+        reliance_ratio: ratio("relianceRatio")?.unwrap_or(base.reliance_ratio),
     })
 }

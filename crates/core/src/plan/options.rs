@@ -1,10 +1,14 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
 use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, safety_margin, threshold};
-use super::presets::{COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, READ_TOOLS, Rung};
+use super::presets::{
+    API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
+    SEARCH_TOOLS,
+};
 use super::reader::Reader;
 use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
 use crate::error::{Error, Result};
+use crate::reduce::shape::Digest;
 use crate::summary::Focus;
 use crate::tokens::Estimator;
 use crate::wire::Format;
@@ -21,6 +25,10 @@ const DEFAULT_CONCURRENCY: usize = 4;
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
+
+/// Values of `prefixMismatchBehavior`.
+const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
+    [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
 
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +52,43 @@ pub enum Keep {
     Fraction(f64),
 }
 
+/// What the provider does with signed reasoning behind an edit, as the app's requests have it
+/// (`thinking.block_binding.prefix_mismatch_behavior` of Anthropic, AN8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefixMismatch {
+    /// It refuses the request: the reasoning must go.
+    Error,
+    /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
+    DropBlock,
+}
+
+/// Which tools are of which type (`S4.6`), in lower case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessTools {
+    /// They search the web.
+    pub search: Vec<String>,
+    /// They read files.
+    pub files: Vec<String>,
+    /// They ask a database.
+    pub queries: Vec<String>,
+    /// They call an API.
+    pub apis: Vec<String>,
+}
+
+impl ProcessTools {
+    /// The type of a tool, whatever the letter case of its name.
+    pub(crate) fn kind(&self, tool: &str) -> Option<Digest> {
+        let tool = tool.to_lowercase();
+        let lists = [
+            (&self.search, Digest::Search),
+            (&self.files, Digest::File),
+            (&self.queries, Digest::Query),
+            (&self.apis, Digest::Api),
+        ];
+        lists.into_iter().find(|(names, _)| names.contains(&tool)).map(|(_, kind)| kind)
+    }
+}
+
 /// Options, checked and resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -59,6 +104,8 @@ pub struct Settings {
     pub compactable_tools: Vec<String>,
     /// Tools that read a file (`S3.6`), in lower case.
     pub read_tools: Vec<String>,
+    /// Tools whose results are processed when they arrive (`S4.5`).
+    pub process_tools: ProcessTools,
     /// The app's `readFile` has the content of files.
     pub app_reads_files: bool,
     /// The messages' format, when the app says it.
@@ -87,6 +134,8 @@ pub struct Settings {
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).
     pub concurrency: usize,
+    /// What becomes of signed reasoning behind an edit.
+    pub prefix_mismatch: PrefixMismatch,
     /// Of one attempt, in ms.
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
@@ -164,8 +213,9 @@ impl Settings {
             rungs: rungs(&options, preset)?,
             threshold: threshold(&options, preset.when, &numbers, size)?,
             numbers,
-            compactable_tools: tools(&options, "compactableTools", &COMPACTABLE_TOOLS)?,
-            read_tools: tools(&options, "readTools", &READ_TOOLS)?,
+            compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
+            read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,
+            process_tools: process_tools(&options)?,
             app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
@@ -183,6 +233,9 @@ impl Settings {
             keep: keep(&options, numbers.preserve_count)?,
             app_shortens: options.flag("hasSummarizeResult")?,
             concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
+            prefix_mismatch: options
+                .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
+                .unwrap_or(PrefixMismatch::Error),
             timeout_ms: options
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
@@ -234,9 +287,19 @@ pub(crate) fn read_goal(json: &str) -> Result<Goal> {
 }
 
 /// Names of tools, in lower case.
-fn tools(options: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
-    let given = options.child("layered")?.names(key)?;
+fn tools(group: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
+    let given = group.names(key)?;
     Ok(given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect())
+}
+
+fn process_tools(options: &Reader<'_>) -> Result<ProcessTools> {
+    let group = options.child("factor3")?.child("processTools")?;
+    Ok(ProcessTools {
+        search: tools(&group, "search", &SEARCH_TOOLS)?,
+        files: tools(&group, "files", &READ_TOOLS)?,
+        queries: tools(&group, "queries", &QUERY_TOOLS)?,
+        apis: tools(&group, "apis", &API_TOOLS)?,
+    })
 }
 
 /// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
@@ -244,10 +307,18 @@ fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
     let layered = options.child("layered")?;
     let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
     let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
-    let mut rungs: Vec<Rung> =
-        preset.rungs.iter().copied().filter(|rung| *rung != Rung::Clear || clear != Some(false)).collect();
-    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit)];
+    let factor3 = options.child("factor3")?;
+    let process = factor3.child("processTools")?.is_given();
+    let verbose = factor3.choice("verbosity", &[("normal", false), ("debug", true)])? == Some(true);
+    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit), (Rung::Process, process)];
+    let mut rungs: Vec<Rung> = preset.rungs.to_vec();
     rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
+    rungs.retain(|rung| match rung {
+        Rung::Clear => clear != Some(false),
+        // All of a result is wanted (`S4.6`).
+        Rung::Process => !verbose,
+        _ => true,
+    });
     rungs.sort_unstable();
     rungs.dedup();
     Ok(rungs)

@@ -7,6 +7,8 @@ use crate::summary::{self, Prompt};
 /// A rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
+    /// New results of some types of tool: what matters of them (`S4.5`).
+    Process,
     /// New results that are too large: a preview and a reference (`S3.8`).
     Admit,
     /// Old results of some tools: a mark that they were there (`S3.1`).
@@ -29,7 +31,7 @@ impl Rung {
     /// The name in plans, edits and records.
     pub fn as_str(self) -> &'static str {
         match self {
-            Rung::Admit => "admit",
+            Rung::Process | Rung::Admit => "admit",
             Rung::Clear => "clear",
             Rung::Offload => "offload",
             Rung::Compress => "compress",
@@ -125,6 +127,8 @@ pub struct Numbers {
     pub checkpoint: CheckpointNumbers,
     /// Share of the window at which the emergency begins, when that is less than the hard limit (`S4.7`).
     pub emergency_share: f64,
+    /// Processing by the type of the tool (`S4.5`, `S4.6`).
+    pub process: ProcessNumbers,
 }
 
 /// The numbers of offloading.
@@ -174,6 +178,11 @@ pub struct ReactNumbers {
     pub result_compression_min_size: usize,
     /// To this share.
     pub global_ratio: f64,
+    /// Content that is known needs no model, what later turns rely on gets more room, texts that were compressed before
+    /// are taken over, and what is asked for follows what is answered (`S2.11`).
+    pub strategies: bool,
+    /// A result that later turns rely on is compressed to twice its share, up to this one.
+    pub reliance_ratio: f64,
 }
 
 /// The numbers of the layers that need no model.
@@ -209,6 +218,34 @@ pub struct CheckpointNumbers {
     /// A session acts above this share of what these two leave of the window.
     pub trigger_share: f64,
 }
+
+/// The numbers of processing results by the type of their tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessNumbers {
+    /// A result of fewer tokens is kept as it is.
+    pub min_tokens: usize,
+    /// So is JSON or YAML of fewer tokens than this.
+    pub structured_min_tokens: usize,
+    /// Characters of a snippet of a search.
+    pub snippet_chars: usize,
+    /// A file of more lines becomes its outline.
+    pub file_lines: usize,
+    /// Lines of an outline.
+    pub outline_lines: usize,
+    /// An answer of more rows becomes a sample of them.
+    pub query_rows: usize,
+    /// Rows of a sample.
+    pub sample_rows: usize,
+    /// Characters that the fields of a response take.
+    pub api_chars: usize,
+}
+
+/// Tools that search the web, by default (`S4.5`).
+pub const SEARCH_TOOLS: [&str; 3] = ["web_search", "search_web", "search"];
+/// Tools that ask a database, by default.
+pub const QUERY_TOOLS: [&str; 5] = ["query", "sql", "run_query", "execute_sql", "query_database"];
+/// Tools that call an API, by default.
+pub const API_TOOLS: [&str; 5] = ["fetch", "http_request", "api_request", "call_api", "api"];
 
 /// Tools whose old results are cleared by default (`S3.1`).
 pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
@@ -271,7 +308,7 @@ pub static LAYERED: Preset = Preset {
 /// Summarise early, protect what matters (`S4`).
 pub static FACTOR3: Preset = Preset {
     name: "factor3",
-    rungs: &[Rung::Summarise, Rung::Rollover],
+    rungs: &[Rung::Process, Rung::Summarise, Rung::Rollover],
     when: When::Fraction(0.5),
     fallback: Fallback::None,
     prompt: &summary::FACTOR3,
@@ -329,6 +366,8 @@ pub(super) const NUMBERS: Numbers = Numbers {
         instruction_length: 3_000,
         result_compression_min_size: 5_000,
         global_ratio: 0.1,
+        strategies: true,
+        reliance_ratio: 0.3,
     },
     restore: None,
     layered: LayeredNumbers {
@@ -348,4 +387,14 @@ pub(super) const NUMBERS: Numbers = Numbers {
         trigger_share: 0.75,
     },
     emergency_share: 1.0,
+    process: ProcessNumbers {
+        min_tokens: 200,
+        structured_min_tokens: 500,
+        snippet_chars: 300,
+        file_lines: 500,
+        outline_lines: 200,
+        query_rows: 100,
+        sample_rows: 10,
+        api_chars: 4_000,
+    },
 };

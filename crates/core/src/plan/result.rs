@@ -1,6 +1,6 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
-use super::call::Spent;
+use super::call::Cost;
 use super::presets::Rung;
 use crate::error::{Error, Result};
 use crate::session::{Held, LedgerEntry, ledger};
@@ -162,7 +162,7 @@ impl CompactionResult {
 
 impl CompactionResult {
     /// Adds what later rungs did.
-    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Spent) {
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.current_tokens = held.tokens();
         self.applied_edits.extend_from_slice(edits);

@@ -1,18 +1,18 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
-use super::call::{Spent, call};
+use super::call::{Cost, call};
 use super::cut::Proposal;
 use super::files;
-use super::frame::{self, Frame, tokens_of};
+use super::frame::{candidate, text_of, tokens_of};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
-use crate::message::{Message, Role};
+use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Made, Origin, State, ids, offloads};
+use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
 use crate::wire::{self, Author};
@@ -112,7 +112,7 @@ fn tell(io: &Io, held: &Held, stage: Stage, total: usize, freed: usize) {
 /// A summary that passed its checks.
 struct Written {
     text: String,
-    /// What takes the place of the messages: the summary and what must stand behind it.
+    /// What takes the place of the messages.
     items: Vec<Item>,
     /// Says that a fallback wrote it.
     reason: Option<String>,
@@ -143,7 +143,7 @@ pub(crate) async fn run(
                 let mut state = held.state_mut();
                 state.row.attempted_at = Some(state.row.steps);
             }
-            let mut spent = Spent::default();
+            let mut spent = Cost::default();
             let written = write(io, held, &proposal, order, started, &mut spent).await;
             let update = match &written {
                 Ok(written) => Update::of(io, held, &proposal, order, written).await,
@@ -207,7 +207,7 @@ async fn write(
     proposal: &Proposal,
     order: Order<'_>,
     started: u64,
-    spent: &mut Spent,
+    spent: &mut Cost,
 ) -> Result<Written> {
     let settings = held.settings();
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
@@ -273,7 +273,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             && *prose > 0
         {
             // The new summary quotes those messages itself, and puts files back.
-            let text = frame::text_of(held, item, false)?;
+            let text = text_of(held, item, false)?;
             let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
             bodies.push(Rc::from(wire.text_message(Author::User, &text, checkpoint, Some(&value))));
             continue;
@@ -320,7 +320,7 @@ async fn ask(
     held: &mut Held,
     inputs: &Inputs<'_>,
     instructions: Option<&str>,
-    spent: &mut Spent,
+    spent: &mut Cost,
 ) -> Result<(String, Vec<Item>)> {
     let Inputs { messages, proposal, files, started } = *inputs;
     let settings = held.settings();
@@ -416,61 +416,6 @@ async fn ask(
     Err(last)
 }
 
-/// The message that holds the summary, and what must stand around it. They must be smaller than what they replace, by
-/// the counter that decides (`S5.16`).
-async fn candidate(
-    io: &Io,
-    held: &Held,
-    proposal: &Proposal,
-    text: &str,
-    files: &str,
-    started: u64,
-) -> Result<Vec<Item>> {
-    let checkpoint: Rc<str> = {
-        let state = held.state();
-        let generation = state.row.generation.to_le_bytes();
-        let id = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()]);
-        Rc::from(format!("cp_{id}"))
-    };
-    let mut items = Vec::new();
-    // An earlier checkpoint, which is the user's message too, stands right before.
-    let before = proposal.stay.iter().rfind(|item| item.size.role != Role::System);
-    if before.is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
-        items.push(frame::acknowledgement(io, held, &format!("{checkpoint}_before")).await?);
-    }
-    let made = Made {
-        level: proposal.level,
-        number: held.state().row.compressions,
-        created_at: started,
-        original_tokens: proposal.replaced_tokens,
-        model: held.settings().summariser_model().map(str::to_string),
-        ..Made::default()
-    };
-    let frame = Frame {
-        checkpoint: Rc::clone(&checkpoint),
-        text,
-        covers: proposal.covers(),
-        quotes: proposal.quotes.clone(),
-        files,
-        made,
-    };
-    items.push(frame.item(io, held).await?);
-    if proposal.acknowledge {
-        items.push(frame::acknowledgement(io, held, &format!("{checkpoint}_ack")).await?);
-    }
-    let tokens = tokens_of(&items);
-    if tokens >= proposal.replaced_tokens {
-        return Err(Error::new(
-            Code::SummaryRejected,
-            format!(
-                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
-                proposal.replaced_tokens
-            ),
-        ));
-    }
-    Ok(items)
-}
-
 /// The change that a summary makes, complete and checked, on its way into the store.
 struct Update {
     change: Change,
@@ -489,19 +434,11 @@ impl Update {
     ) -> Result<Update> {
         tell(io, held, Stage::Update, 1, 0);
         let settings = held.settings();
-        let mut insert = Vec::with_capacity(proposal.stay.len() + written.items.len());
-        let keeps = |place: &crate::session::Place| {
-            place.index >= proposal.quotes_from || held.state().is_pinned(place.index)
-        };
-        for item in &proposal.stay {
-            insert.push(frame::requoted(io, held, item, keeps).await?);
-        }
-        let unquoted = tokens_of(&proposal.stay).saturating_sub(tokens_of(&insert));
-        insert.extend(written.items.iter().cloned());
         let before = held.tokens();
-        let (splices, of_reasoning) = reasoning::unbind(io, held, vec![proposal.splice(insert)]).await?;
-        let freed =
-            proposal.replaced_tokens.saturating_sub(tokens_of(&written.items)) + unquoted + of_reasoning;
+        let splice = proposal.splice(written.items.clone());
+        let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
+        let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
+        let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
         let after = before.saturating_sub(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);

@@ -41,6 +41,14 @@ pub struct Trajectory {
     pub context_compression: Compression,
 }
 
+impl Trajectory {
+    /// As JSON text.
+    pub fn json(&self) -> String {
+        // Texts, numbers and JSON values into memory: there is no way to fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// About the session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metadata {

@@ -2,33 +2,30 @@
 
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
+use crate::plan::Trigger;
 use crate::session::{How, State, text_range};
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it
-/// would stand in.
-pub(crate) fn propose(state: &State) -> Result<Option<Vec<Move>>> {
+/// would stand in; a manual compaction summarises only.
+pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
+    if matches!(trigger, Trigger::Manual | Trigger::None) {
+        return Ok(None);
+    }
     let numbers = state.settings.numbers.layered;
     // The size of the message is known; only a large one is read.
     if !state.context.items().iter().any(|item| item.size.tokens > numbers.large_output_tokens) {
         return Ok(None);
     }
     let estimator = state.settings.estimator;
-    let found = moves(state, usize::MAX, |item, place, message| {
-        if item.size.tokens <= numbers.large_output_tokens {
-            return Vec::new();
+    let found = moves(state, usize::MAX, |item, place, (nth, text)| {
+        let limit = numbers.large_output_tokens;
+        if item.size.tokens <= limit || estimator.text(text) <= limit {
+            return None;
         }
-        let results = message.results().enumerate();
-        let large = results.filter(|(nth, result)| {
-            !item.origin.is_replaced(*nth) && estimator.text(&result.text) > numbers.large_output_tokens
-        });
-        large
-            .map(|(nth, result)| {
-                let preview = text_range(&result.text, 0, Some(numbers.preview_chars));
-                Replacement::new(state, place, nth, &result.text, How::Preview, |reference| {
-                    format!("Output too large. Saved to: {reference}\nPreview:\n{preview}...")
-                })
-            })
-            .collect()
+        let preview = text_range(text, 0, Some(numbers.preview_chars));
+        let write =
+            |reference: &str| format!("Output too large. Saved to: {reference}\nPreview:\n{preview}...");
+        Some(Replacement::new(state, place, nth, text, How::Preview, write))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))
 }

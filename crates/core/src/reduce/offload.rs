@@ -20,14 +20,9 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     }
     let numbers = state.settings.numbers.offload;
     let scanned = (state.context.items().len() as f64 * numbers.scan_ratio) as usize;
-    let found = moves(state, scanned, |item, place, message| {
-        let results = message.results().enumerate();
-        let moved = results.filter(|(nth, result)| {
-            !item.origin.is_replaced(*nth) && result.text.chars().count() > numbers.min_chars
-        });
-        moved
-            .map(|(nth, result)| Replacement::new(state, place, nth, &result.text, How::Reference, reference))
-            .collect()
+    let found = moves(state, scanned, |_, place, (nth, text)| {
+        let long = text.chars().count() > numbers.min_chars;
+        long.then(|| Replacement::new(state, place, nth, text, How::Reference, reference))
     })?;
     Ok(Some(found))
 }

@@ -2,13 +2,18 @@
 //! with it would be refused.
 
 use crate::error::Result;
+use crate::plan::PrefixMismatch;
 use crate::session::{Held, Item, Origin, Splice, measure};
 use crate::step::{Io, Whose};
 use crate::wire::{self, Unbound};
 
 /// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that
-/// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched.
+/// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched, and
+/// none are where the app's requests have the provider leave it out.
 pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result<(Vec<Splice>, usize)> {
+    if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
+        return Ok((splices, 0));
+    }
     let items = held.context().items().to_vec();
     let mut completed: Vec<Splice> = Vec::with_capacity(splices.len());
     let mut freed = 0;

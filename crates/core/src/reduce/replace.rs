@@ -3,9 +3,9 @@
 
 use super::reasoning;
 use crate::error::{Code, Error, Result};
-use crate::message::Message;
 use crate::order;
 use crate::plan::{Edit, OffloadReport, Rung, Trigger};
+use crate::recall::Answers;
 use crate::session::{
     Cause, Change, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
 };
@@ -51,18 +51,23 @@ impl Replacement {
     }
 }
 
-/// The messages of the context, read, with their places: `with` says what to replace in each.
+/// What `with` makes of the tool results of the first `range` messages of the context: of those that were not replaced
+/// so far, and that are not what the model read back with a recall tool: moved again, it would be read again.
 pub(crate) fn moves(
     state: &State,
     range: usize,
-    mut with: impl FnMut(&Item, Place, &Message<'_>) -> Vec<Replacement>,
+    mut with: impl FnMut(&Item, Place, (usize, &str)) -> Option<Replacement>,
 ) -> Result<Vec<Move>> {
     let mut moves = Vec::new();
+    let mut answers = Answers::default();
     for (at, item) in state.context.items().iter().enumerate().take(range) {
         let Some(place) = item.origin.place() else { continue };
         let value = wire::parse(place.index, &item.body)?;
         let message = state.format().wire().read(place.index, &value)?;
-        let blobs = with(item, place, &message);
+        let results = message.results().enumerate().zip(answers.of(&message));
+        let open = results.filter(|((nth, _), is_answer)| !is_answer && !item.origin.is_replaced(*nth));
+        let blobs: Vec<Replacement> =
+            open.filter_map(|((nth, result), _)| with(item, place, (nth, &result.text))).collect();
         if !blobs.is_empty() {
             moves.push(Move { at, item: item.clone(), blobs });
         }

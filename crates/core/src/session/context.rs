@@ -124,8 +124,10 @@ pub enum How {
     Preview,
     /// A mark that it was there (`S3.1`).
     Cleared,
-    /// What a model made of it (`S2.1`, `S2.4`).
+    /// What a model made of it (`S2.1`, `S2.4`), or its own content (`S2.11`).
     Compressed,
+    /// Its reference and what matters of it by the type of its tool (`S4.5`).
+    Processed,
 }
 
 impl How {
@@ -135,7 +137,7 @@ impl How {
 
     /// True when the reference itself stands in the context.
     pub(crate) fn refers(self) -> bool {
-        matches!(self, How::Reference | How::Preview)
+        matches!(self, How::Reference | How::Preview | How::Processed)
     }
 }
 

@@ -46,3 +46,20 @@ pub(crate) fn looks_like_reference(text: &str) -> bool {
         id.len() == 26 && id.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte))
     })
 }
+
+/// Prefix of a reference to a message of the log.
+const MESSAGE_PREFIX: &str = "msg_";
+
+/// The reference of the message at log position `seq`: the position, and a mark that only who knows the session's secret
+/// can make. So nothing but what the session gave out is ever resolved, and no table of it is needed.
+pub(crate) fn message_reference(secret: &str, seq: u64) -> String {
+    let seq = seq.to_string();
+    format!("{MESSAGE_PREFIX}{seq}_{}", id(&[b"message", secret.as_bytes(), seq.as_bytes()]))
+}
+
+/// The log position behind a message's reference, when this session gave it out.
+pub(crate) fn message_seq(secret: &str, reference: &str) -> Option<u64> {
+    let (seq, _) = reference.strip_prefix(MESSAGE_PREFIX)?.split_once('_')?;
+    let seq = seq.parse().ok()?;
+    (message_reference(secret, seq) == reference).then_some(seq)
+}

@@ -72,15 +72,19 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
             Origin::Edited { place, offloads, reasoning_removed } => {
                 let refers = offloads.iter().any(|offload| offload.how.refers());
                 let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
+                // Those that the context shows stand first.
+                let (shown, hidden): (Vec<_>, Vec<_>) =
+                    offloads.iter().partition(|offload| offload.how.refers());
+                let references = shown.into_iter().chain(hidden);
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview => None,
+                    How::Reference | How::Preview | How::Processed => None,
                     How::Cleared => Some(CLEARED),
                     How::Compressed => Some(COMPRESSED),
                 });
                 let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), offloads.iter()) });
+                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), references) });
             }
             Origin::Summary { checkpoint, covers, quotes, .. } => {
                 for cover in covers {

@@ -9,15 +9,17 @@ pub(crate) mod ids;
 mod ledger;
 pub(crate) mod offloads;
 mod operations;
-mod record;
+pub(crate) mod record;
 mod sound;
 mod state;
-mod stored;
+pub(crate) mod stored;
 mod usage;
 
 pub use context::{Context, Cover, How, Item, Made, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
-pub use operations::{Appended, CheckpointRecord, Compacted, Opened, OutItem, Prepared, Session, Synced};
+pub use operations::{
+    Appended, CheckpointRecord, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet,
+};
 pub use record::SCHEMA;
 pub use usage::{Category, ContextUsage};
 

@@ -13,9 +13,11 @@ use super::{Held, offloads, sound};
 use crate::checkpoint::{self, Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
+use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
+use serde_json_borrow::Value;
 use std::rc::Rc;
 
 /// A session of the public API. Cloning gives another handle on the same session.
@@ -143,6 +145,15 @@ pub struct Compacted {
     pub items: Vec<OutItem>,
     /// What was done.
     pub result: CompactionResult,
+}
+
+/// The tools with which a model recalls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSet {
+    /// The format that they are defined in.
+    pub format: Format,
+    /// Their definitions, as the format's provider is sent them.
+    pub definitions: [Value<'static>; 2],
 }
 
 impl Session {
@@ -298,12 +309,13 @@ impl Session {
         })
     }
 
-    /// Characters `offset .. offset + limit` of an offload, moved inwards to whole grapheme clusters at the end.
+    /// Characters `offset .. offset + limit` of the text behind a reference, an offload's or one that a search found,
+    /// moved inwards to whole grapheme clusters at the end.
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let sid = slot.look(|state| state.sid.clone())?;
-            let text = offloads::read(&io, &sid, &reference).await?;
+            let archive = slot.look(Archive::of)?;
+            let text = archive.text(&io, &reference).await?;
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
             }
@@ -358,6 +370,36 @@ impl Session {
     /// The checkpoints of the context, oldest first (`S5.3`).
     pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
         self.slot.look(|state| state.context.items().iter().filter_map(CheckpointRecord::of).collect())
+    }
+
+    /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
+    ///
+    /// Errors: [`Code::InvalidOption`] when the query has no term.
+    pub fn search(&self, query: String, limit: usize) -> Machine<Vec<Hit>> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let query = Query::new(&query)?;
+            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
+            recall::search(&io, &archive, &whereabouts, &query, limit, false).await
+        })
+    }
+
+    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
+    pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
+        let format = format.map_or_else(|| self.slot.look(State::format), Ok)?;
+        Ok(ToolSet { format, definitions: recall::definitions(format) })
+    }
+
+    /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
+    /// of the answer.
+    ///
+    /// Errors: [`Code::InvalidMessage`] when it is no tool call of that format; those of the store.
+    pub fn answer(&self, call: String, format: Format) -> Machine<String> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
+            recall::answer(&io, &archive, &whereabouts, format, &call).await
+        })
     }
 
     /// Removes everything that the session stored.

@@ -7,7 +7,7 @@ use super::ledger::{self, Fate, LedgerEntry};
 use super::operations::{OutItem, out};
 use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::wire::{self, Change, Repaired};
 use std::rc::Rc;
@@ -61,6 +61,14 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
         }
     }
     let usage = usage_of(&held.state(), &sent);
+    // A mend may add a little: a field that must be there, a message that must come first.
+    let (tokens, limit) = (usage.used_tokens, held.settings().hard_limit);
+    if tokens > limit {
+        let what = format!(
+            "{tokens} tokens do not fit {limit} (the context window less the answer) once what the provider would refuse is mended; keep fewer messages or use a larger window"
+        );
+        return Err(Error::new(Code::ContextOverflow, what));
+    }
     Ok((outs, usage))
 }
 

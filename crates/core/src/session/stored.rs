@@ -4,7 +4,7 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Item, Origin, Place};
 use super::held::Held;
 use super::ledger;
-use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
+use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Measured, Settled, State, measure, record_id};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
@@ -427,31 +427,43 @@ async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>
     let mut items = Vec::new();
     let mut next = from;
     while next < to {
-        let scan = Scan {
-            prefix: keys::all("log", sid),
-            after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
-            limit: (to - next).min(1_000) as usize,
-            max_bytes: PAGE,
-            reverse: false,
-            keys_only: false,
-        };
-        let before = next;
-        for (_, bytes) in io.scan(scan).await? {
-            let (row, _) = record::read_row(&bytes)?;
-            if row.seq != next {
-                return Err(missing_row(next));
-            }
+        for bytes in log_page(io, sid, next, to).await? {
+            let row = row_at(&bytes, next)?;
             if row.kind == Kind::Message {
                 let place = Place { seq: row.seq, index: row.n };
                 items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
             }
             next += 1;
         }
-        if next == before {
-            return Err(missing_row(next));
-        }
     }
     Ok(items)
+}
+
+/// The log rows from `next` on as far as one page holds them, and not past `to`; one at least.
+///
+/// Errors: [`Code::StoreCorrupt`] when there is none, [`Code::Closed`] when the session is gone.
+pub(crate) async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<Vec<Vec<u8>>> {
+    let scan = Scan {
+        prefix: keys::all("log", sid),
+        after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
+        limit: to.saturating_sub(next).min(1_000) as usize,
+        max_bytes: PAGE,
+        reverse: false,
+        keys_only: false,
+    };
+    let rows = io.scan(scan).await?;
+    if rows.is_empty() {
+        return Err(if session_row(io, sid).await?.is_some() { missing_row(next) } else { deleted() });
+    }
+    Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+}
+
+/// The log row at position `seq`.
+///
+/// Errors: [`Code::StoreCorrupt`] when it is another one, or not what was written.
+pub(crate) fn row_at(bytes: &[u8], seq: u64) -> Result<LogRow<'_>> {
+    let (row, _) = record::read_row(bytes)?;
+    if row.seq == seq { Ok(row) } else { Err(missing_row(seq)) }
 }
 
 /// Reads the bodies that are still missing from the log.

@@ -2,7 +2,7 @@
 
 use super::prompt::{REQUEST, SummaryRequest};
 use crate::tokens::Estimator;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Shorter answers are not summaries (`S5.16`), in characters.
@@ -27,8 +27,8 @@ pub struct Rejection {
 ///
 /// # Errors
 ///
-/// The answer is empty, shorter than 20 characters, an error message, a refusal, a copy of the prompt or of the
-/// transcript, or longer than what it replaces.
+/// The answer is empty, shorter than 20 characters, headings with nothing under them, an error message, a refusal, a
+/// copy of the prompt or of the transcript, or longer than what it replaces.
 pub fn check(
     answer: &str,
     request: &SummaryRequest,
@@ -43,6 +43,11 @@ pub fn check(
     let chars = text.chars().count();
     if chars < LEAST_CHARS {
         return reject("The answer was too short to be a summary. Write the whole summary.");
+    }
+    if is_skeleton(text) {
+        return reject(
+            "The answer had headings and nothing under them. Write under each what the conversation says.",
+        );
     }
     let structured = text.lines().any(|line| line.starts_with("## "));
     if !structured && chars <= SHORT {
@@ -72,6 +77,39 @@ pub fn check(
         });
     }
     Ok(text.to_string())
+}
+
+/// What models write under a heading that they have nothing for, lower case.
+const NOTHING: [&str; 14] = [
+    "none",
+    "n/a",
+    "na",
+    "nil",
+    "nothing",
+    "nothing yet",
+    "not applicable",
+    "unknown",
+    "empty",
+    "tbd",
+    "无",
+    "暂无",
+    "なし",
+    "없음",
+];
+
+/// Headings, and under every one of them nothing, or the same few words.
+fn is_skeleton(text: &str) -> bool {
+    let (headings, lines): (Vec<&str>, Vec<&str>) =
+        text.lines().map(str::trim).partition(|line| line.starts_with('#'));
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for line in lines {
+        let said = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        if !said.is_empty() && !NOTHING.contains(&said.as_str()) {
+            *times.entry(said).or_default() += 1;
+        }
+    }
+    let everywhere = |times: usize| headings.len() > 1 && times >= headings.len();
+    !headings.is_empty() && times.values().all(|&times| everywhere(times))
 }
 
 /// Openings of error texts that other systems have put into a history, lower case.

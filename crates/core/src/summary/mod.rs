@@ -19,7 +19,7 @@ mod render;
 pub(crate) mod result;
 mod scan;
 mod sentence;
-mod text;
+pub(crate) mod text;
 
 pub(crate) use again::again;
 pub use check::{Rejection, check};
@@ -28,6 +28,7 @@ pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
 pub(crate) use prompt::fill;
 pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use scan::names;
 
 pub use prompt::{
     CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS,

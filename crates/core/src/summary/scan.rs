@@ -35,6 +35,15 @@ pub(super) fn entities<'t>(text: &'t str, found: &mut impl FnMut(Kind, &'t str))
     }
 }
 
+/// Calls `found` with every path, URL, id and identifier of `text`.
+pub(crate) fn names<'t>(text: &'t str, found: &mut impl FnMut(&'t str)) {
+    entities(text, &mut |kind, name| {
+        if matches!(kind, Kind::Path | Kind::Url | Kind::Id | Kind::Identifier) {
+            found(name);
+        }
+    });
+}
+
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./\\@#$~:+%".contains(&byte)
 }

@@ -3,7 +3,7 @@
 use unicode_segmentation::GraphemeCursor;
 
 /// The longest start of `text` that is at most `bytes` long and ends on a grapheme boundary.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
     if bytes >= text.len() {
         return text;
     }
@@ -17,7 +17,7 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
 }
 
 /// The longest end of `text` that is at most `bytes` long and starts on a grapheme boundary.
-pub(super) fn tail(text: &str, bytes: usize) -> &str {
+pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     if bytes >= text.len() {
         return text;
     }

@@ -5,7 +5,7 @@ use super::{Evidence, Format};
 use Format::{AiSdk, Anthropic, OpenaiChat, OpenaiResponses};
 
 /// A type (the value of a block's `type`) and the formats that have it.
-const BLOCKS: [(&str, &[Format]); 29] = [
+const BLOCKS: [(&str, &[Format]); 33] = [
     ("text", &[OpenaiChat, Anthropic, AiSdk]),
     ("image", &[Anthropic, AiSdk]),
     ("file", &[OpenaiChat, AiSdk]),
@@ -33,8 +33,12 @@ const BLOCKS: [(&str, &[Format]); 29] = [
     ("tool-result", &[AiSdk]),
     ("tool-approval-request", &[AiSdk]),
     ("tool-approval-response", &[AiSdk]),
-    ("dynamic-tool", &[AiSdk]),
     ("step-start", &[AiSdk]),
+    ("reasoning-file", &[AiSdk]),
+    ("source-url", &[AiSdk]),
+    ("source-document", &[AiSdk]),
+    ("steering-message", &[AiSdk]),
+    ("dynamic-tool", &[AiSdk]),
 ];
 
 /// What a block of this type says about a history being in this format.

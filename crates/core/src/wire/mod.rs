@@ -17,11 +17,15 @@ mod react;
 mod read;
 mod rules;
 mod tagged;
+mod tools;
 
 pub use detect::detect;
+pub use react::compare as compare_trajectories;
+pub use tools::{Tool, Tools};
 
 use crate::error::{Error, Result};
 use crate::message::Message;
+use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -46,8 +50,14 @@ pub enum Format {
 
 impl Format {
     /// Every format that exists, in the order in which detection asks them.
-    pub const ALL: [Format; 4] =
-        [Format::OpenaiChat, Format::Anthropic, Format::OpenaiResponses, Format::Gemini];
+    pub const ALL: [Format; 6] = [
+        Format::OpenaiChat,
+        Format::Anthropic,
+        Format::OpenaiResponses,
+        Format::Gemini,
+        Format::AiSdk,
+        Format::React,
+    ];
 
     /// The format's name in the public API.
     pub fn as_str(self) -> &'static str {
@@ -59,6 +69,14 @@ impl Format {
             Format::AiSdk => "ai-sdk",
             Format::React => "react",
         }
+    }
+
+    /// The format with this name in the public API.
+    ///
+    /// Errors: [`crate::Code::InvalidOption`].
+    pub fn named(name: &str) -> Result<Format> {
+        Format::deserialize(StrDeserializer::<serde::de::value::Error>::new(name))
+            .map_err(|_| Error::option("format", format!("is not the name of a format: {name}")))
     }
 
     /// The format's reader, writer and rules.
@@ -147,7 +165,7 @@ pub enum Author {
 }
 
 /// One wire format. Methods get a message as a borrowed JSON tree together with its index for errors.
-pub trait Wire: Sync {
+pub trait Wire: Tools + Sync {
     /// How surely these messages are in this format.
     fn evidence(&self, messages: &[Value<'_>]) -> Evidence;
 
@@ -180,6 +198,12 @@ pub trait Wire: Sync {
     /// changed. Exchanges that are broken (a call with no result, a result with no call, arguments that are not a
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
+
+    /// True when messages of the system may stand before the first word of the user. Those that a summary leaves where
+    /// they are stand behind it otherwise.
+    fn system_may_begin(&self) -> bool {
+        true
+    }
 
     /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
     /// after an edit of earlier ones (AN8).

@@ -1,12 +1,17 @@
 //! Valid histories of every format, made from a seed: parallel calls, reasoning, media, approvals, blocks and fields
-//! that nobody has heard of, empty texts where the format lets them be.
+//! that nobody has heard of, empty texts where the format lets them be. And histories that are not valid.
 
 mod ai_sdk;
 mod anthropic;
+mod anything;
+mod broken;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod react;
+
+pub use anything::anything;
+pub use broken::broken;
 
 use context_compactor_core::wire::Format;
 use fastrand::Rng;
@@ -41,7 +46,7 @@ pub(crate) fn prose(rng: &mut Rng) -> String {
 
 /// A tool result: often short, at times long enough to be offloaded.
 pub(crate) fn output(rng: &mut Rng) -> String {
-    let lines = if rng.bool() { rng.usize(1..3) } else { rng.usize(10..60) };
+    let lines = if rng.u8(..4) > 0 { rng.usize(1..3) } else { rng.usize(10..40) };
     let line = |nth: usize| format!("{nth}: src/lib.rs {}", prose(&mut Rng::with_seed(nth as u64)));
     (0..lines).map(line).collect::<Vec<_>>().join("\n")
 }

@@ -46,8 +46,22 @@ fn s5_16_an_echo_of_the_prompt_is_rejected() {
             .contains("repeated the prompt")
     );
     assert!(verdict("Do not call tools. Do not carry on").unwrap_err().contains("repeated the prompt"));
-    // The bare skeleton of headings is no summary either; headings with text below are.
-    assert!(OFFLOAD.form.contains("## Technical Context") && verdict(GOOD).is_ok());
+}
+
+#[test]
+fn lesson_empty_summary_headings_with_nothing_under_them_are_rejected() {
+    let headings: Vec<&str> = OFFLOAD.form.lines().filter(|line| line.starts_with("## ")).collect();
+    assert_eq!(headings.len(), 8);
+    let skeleton = |under: &str| -> String {
+        headings.iter().map(|heading| format!("{heading}\n{under}\n\n")).collect()
+    };
+    for under in ["", "-", "- None.", "(not applicable)", "暂无", "No relevant information.", "-\n- N/A"] {
+        let reason = verdict(&skeleton(under)).unwrap_err();
+        assert!(reason.contains("nothing under them"), "{under:?}: {reason}");
+    }
+    // One heading that says something is a summary.
+    assert!(verdict(&format!("{}{GOOD}", skeleton("-"))).is_ok());
+    assert!(verdict(GOOD).is_ok());
 }
 
 #[test]

@@ -1,34 +1,175 @@
-//! Vercel AI SDK: UI messages and model messages.
+//! Vercel AI SDK, versions 6 and 7: two shapes of message under one format.
+//!
+//! | shape | message | its parts |
+//! |---|---|---|
+//! | model messages | `{ role, content }` | in `content`, or a text |
+//! | UI messages | `{ id, role, parts }` | in `parts`; a call and its result are one part |
+//!
+//! A history has one of the two. A message with `parts` is a UI message.
 
-use super::{Author, Change, Evidence, Problem, Repaired, Wire};
-use crate::error::{Error, Result};
+mod model;
+mod options;
+mod output;
+mod read;
+mod repair;
+mod rules;
+mod tools;
+mod ui;
+
+use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use crate::error::Result;
 use crate::message::Message;
+use serde::Serialize;
 use serde_json_borrow::Value;
+use std::borrow::Cow;
 
 pub(super) struct AiSdk;
 
 impl Wire for AiSdk {
-    fn evidence(&self, _messages: &[Value<'_>]) -> Evidence {
-        Evidence::Against
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        let mut shapes = messages.iter().map(Shape::of);
+        let first = shapes.next();
+        if shapes.any(|shape| Some(shape) != first) {
+            return Evidence::Against;
+        }
+        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
     }
 
-    fn read<'a>(&self, index: usize, _message: &'a Value<'a>) -> Result<Message<'a>> {
-        Err(Error::message(index, "", "not readable yet"))
+    fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+        read::message(index, message)
     }
 
-    fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
-        super::plain_message(author, text)
+    /// In the shape of `like`; a model message when there is none to be like.
+    fn text_message(&self, author: Author, text: &str, id: &str, like: Option<&Value<'_>>) -> String {
+        match like.map(Shape::of) {
+            Some(Shape::Ui) => ui_message(author, text, id),
+            Some(Shape::Model) | None => super::plain_message(author, text),
+        }
     }
 
-    fn with_result_text(&self, _message: &Value<'_>, _nth: usize, _text: &str) -> Option<String> {
-        None
+    fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
+        match Shape::of(message) {
+            Shape::Model => model::with_result_text(message, nth, text),
+            Shape::Ui => ui::with_result_text(message, nth, text),
+        }
     }
 
-    fn validate(&self, _messages: &[Value<'_>], _strict: bool) -> Vec<Problem> {
-        Vec::new()
+    fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
+        super::rules::validate(messages, strict, rules::find, rules::strict)
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
-        ((0..messages.len()).map(Repaired::Keep).collect(), Vec::new())
+        repair::repair(messages)
     }
+
+    /// Reasoning that Anthropic signed, over whatever platform; other providers' reasoning may stay.
+    fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
+        repair::without_reasoning(message)
+    }
+}
+
+/// Which of the two kinds of message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Ui,
+    Model,
+}
+
+impl Shape {
+    fn of(message: &Value<'_>) -> Self {
+        if tagged::given(message, "parts").is_some() { Shape::Ui } else { Shape::Model }
+    }
+
+    /// The field that holds the parts.
+    fn parts_key(self) -> &'static str {
+        match self {
+            Shape::Ui => "parts",
+            Shape::Model => "content",
+        }
+    }
+}
+
+/// The parts of a message; none when its content is a text.
+fn parts<'a>(message: &'a Value<'a>) -> &'a [Value<'a>] {
+    match tagged::given(message, Shape::of(message).parts_key()) {
+        Some(Value::Array(parts)) => parts,
+        _ => &[],
+    }
+}
+
+/// The parts of a message, to be changed.
+fn parts_mut<'e, 'v>(message: &'e mut Value<'v>) -> Option<&'e mut Vec<Value<'v>>> {
+    match edit::field_mut(message, Shape::of(message).parts_key()) {
+        Some(Value::Array(parts)) => Some(parts),
+        _ => None,
+    }
+}
+
+fn text_of<'a>(value: &'a Value<'a>, key: &str) -> Option<Cow<'a, str>> {
+    tagged::given(value, key).and_then(tagged::text)
+}
+
+/// The type of a part.
+fn kind<'a>(part: &'a Value<'a>) -> Cow<'a, str> {
+    text_of(part, "type").unwrap_or_default()
+}
+
+fn role<'a>(message: &'a Value<'a>) -> Cow<'a, str> {
+    text_of(message, "role").unwrap_or_default()
+}
+
+/// A flag that is set.
+fn is_true(value: &Value<'_>, key: &str) -> bool {
+    matches!(tagged::given(value, key), Some(Value::Bool(true)))
+}
+
+fn ui_message(author: Author, text: &str, id: &str) -> String {
+    #[derive(Serialize)]
+    struct Text<'a> {
+        r#type: &'a str,
+        text: &'a str,
+    }
+    #[derive(Serialize)]
+    struct Ui<'a> {
+        id: &'a str,
+        role: &'a str,
+        parts: [Text<'a>; 1],
+    }
+    let role = match author {
+        Author::User => "user",
+        Author::Assistant => "assistant",
+    };
+    serde_json::to_string(&Ui { id, role, parts: [Text { r#type: "text", text }] }).unwrap_or_default()
+}
+
+/// Parts of model messages that are its own when they have this field.
+const OWN_WITH: [(&str, &str); 4] =
+    [("image", "image"), ("file", "mediaType"), ("reasoning", "text"), ("custom", "kind")];
+
+fn evidence(message: &Value<'_>) -> Evidence {
+    let foreign = ["tool_calls", "tool_call_id", "function_call"];
+    if read::message(0, message).is_err()
+        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+    {
+        return Evidence::Against;
+    }
+    match Shape::of(message) {
+        // Of the formats whose messages have parts, only this one gives them types.
+        Shape::Ui if parts(message).is_empty() => Evidence::Possible,
+        Shape::Ui => Evidence::Certain,
+        Shape::Model => model_evidence(message),
+    }
+}
+
+fn model_evidence(message: &Value<'_>) -> Evidence {
+    let has_options = |value: &Value<'_>| tagged::given(value, "providerOptions").is_some();
+    let mut found = if has_options(message) { Evidence::Certain } else { Evidence::Possible };
+    for part in parts(message) {
+        let kind = kind(part);
+        let own = has_options(part)
+            || OWN_WITH.iter().any(|(name, field)| *name == kind && tagged::given(part, field).is_some());
+        found = found.and(if own { Evidence::Certain } else { Evidence::Possible });
+        found = found.and(blocks::evidence(&kind, Format::AiSdk));
+    }
+    found
 }

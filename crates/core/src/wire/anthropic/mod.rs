@@ -3,6 +3,7 @@
 mod read;
 mod repair;
 mod rules;
+mod tools;
 mod turns;
 
 use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
@@ -43,6 +44,10 @@ impl Wire for Anthropic {
         repair::repair(messages)
     }
 
+    fn system_may_begin(&self) -> bool {
+        false
+    }
+
     fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
         repair::without_reasoning(message)
     }
@@ -58,7 +63,14 @@ fn content_kinds<'a>(message: &'a Value<'a>) -> impl Iterator<Item = Cow<'a, str
 }
 
 /// Content blocks that are its own when they have this field.
-const OWN_WITH: [(&str, &str); 3] = [("thinking", "signature"), ("image", "source"), ("document", "source")];
+const OWN_WITH: [(&str, &str); 6] = [
+    ("thinking", "signature"),
+    ("image", "source"),
+    ("document", "source"),
+    ("compaction", "content"),
+    ("container_upload", "file_id"),
+    ("search_result", "source"),
+];
 
 fn evidence(message: &Value<'_>) -> Evidence {
     let foreign = ["tool_calls", "function_call", "parts", "providerOptions"];
@@ -72,7 +84,9 @@ fn evidence(message: &Value<'_>) -> Evidence {
         let kind = kind(block);
         let kind = kind.as_deref().unwrap_or_default();
         let with = |(name, field): &(&str, &str)| *name == kind && tagged::given(block, field).is_some();
-        let own = if OWN_WITH.iter().any(with) { Evidence::Certain } else { Evidence::Possible };
+        let is_own =
+            OWN_WITH.iter().any(with) || turns::is_foreign_call(kind) || turns::is_foreign_result(kind);
+        let own = if is_own { Evidence::Certain } else { Evidence::Possible };
         found = found.and(own).and(blocks::evidence(kind, Format::Anthropic));
     }
     found

@@ -1,6 +1,6 @@
 //! Reading one message.
 
-use super::turns::{is_server_call, is_server_result};
+use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::At;
@@ -56,15 +56,7 @@ fn push_text<'a>(text: Cow<'a, str>, parts: &mut Vec<Part<'a>>) {
 fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     match kind.as_ref() {
         "text" => push_text(block.need_text("text")?, parts),
-        "tool_use" => {
-            let input = block.need_object("input")?;
-            parts.push(Part::ToolCall(ToolCall {
-                id: block.need_text("id")?,
-                name: block.need_text("name")?,
-                arguments: Cow::Owned(tagged::plain_json(input.value())),
-                caller: caller(block.value()),
-            }));
-        }
+        "tool_use" => parts.push(Part::ToolCall(tool_use(block)?)),
         "tool_result" => result(block, parts)?,
         "thinking" => {
             let signed = match block.get("signature") {
@@ -82,6 +74,16 @@ fn read_block<'a>(kind: Cow<'a, str>, block: &At<'a>, parts: &mut Vec<Part<'a>>)
     Ok(())
 }
 
+pub(super) fn tool_use<'a>(block: &At<'a>) -> Result<ToolCall<'a>> {
+    let input = block.need_object("input")?;
+    Ok(ToolCall {
+        id: block.need_text("id")?,
+        name: block.need_text("name")?,
+        arguments: Cow::Owned(tagged::plain_json(input.value())),
+        caller: caller(block.value()),
+    })
+}
+
 /// A block of the provider's own: compaction, calls that it runs itself and their results, and what is not known.
 fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
     let chars = tagged::readable_chars(block);
@@ -90,16 +92,11 @@ fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
     }
     let id = |key: &str| tagged::given(block, key).and_then(tagged::text);
     let tie = match kind.as_ref() {
-        call if is_server_call(call) => id("id").map(Tie::Opens),
-        result if is_server_result(result) => id("tool_use_id").map(Tie::Closes),
+        call if is_foreign_call(call) => id("id").map(Tie::Opens),
+        result if is_foreign_result(result) => id("tool_use_id").map(Tie::Closes),
         _ => None,
     };
     Part::Opaque { kind, chars, tie: tie.unwrap_or(Tie::None) }
-}
-
-/// The code execution that made a call (`caller`); `direct` ones have none.
-fn caller<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
-    tagged::text(tagged::given(tagged::given(block, "caller")?, "tool_id")?)
 }
 
 fn media(kind: &str, block: &Value<'_>) -> Option<Media> {

@@ -2,7 +2,7 @@
 
 use super::kind;
 use super::rules::{self, Fix};
-use super::turns::is_thinking;
+use super::turns::{compacts, is_thinking};
 use crate::wire::rules::{Repair, Slot};
 use crate::wire::{Change, Repaired, Unbound, content_blocks, edit, tagged};
 use serde_json_borrow::Value;
@@ -27,10 +27,13 @@ fn mend(repair: &mut Repair<'_>) {
             let mut findings = rules::find(values);
             findings.retain(|found| !(opened.get() && found.fix == Fix::OpenWithUser));
             // What other mends may make needless, or whose positions they may change, waits for its own round.
-            let waits = |fix: &Fix| matches!(fix, Fix::ResultsFirst(_) | Fix::OpenWithUser);
-            if findings.iter().any(|found| !waits(&found.fix)) {
-                findings.retain(|found| !waits(&found.fix));
-            }
+            let round = |fix: &Fix| match fix {
+                Fix::ResultsFirst(_) | Fix::OpenWithUser => 2,
+                Fix::From(_) => 1,
+                _ => 0,
+            };
+            let now = findings.iter().map(|found| round(&found.fix)).min();
+            findings.retain(|found| Some(round(&found.fix)) == now);
             findings
         },
         |repair, position, fix| {
@@ -43,6 +46,9 @@ fn mend(repair: &mut Repair<'_>) {
 fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     if let Fix::ResultsFirst(positions) = fix {
         return results_first(repair, positions);
+    }
+    if let Fix::From(nth) = *fix {
+        return leave_out_before(repair, position, nth);
     }
     if *fix == Fix::OpenWithUser {
         repair.opening = Some(OPENING.to_owned());
@@ -82,7 +88,7 @@ fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
             }
         }
         Fix::Trim(nth) => trim(slot.edit(), nth),
-        Fix::OpenWithUser | Fix::ResultsFirst(_) => {}
+        Fix::OpenWithUser | Fix::From(_) | Fix::ResultsFirst(_) => {}
     }
 }
 
@@ -108,6 +114,20 @@ fn trim(message: &mut Value<'_>, nth: usize) {
     let trimmed = tagged::given(holder, key).and_then(tagged::text).map(|text| text.trim_end().to_owned());
     if let Some(trimmed) = trimmed {
         edit::set(holder, key, edit::text(&trimmed));
+    }
+}
+
+/// Takes out the messages before this one, and of this one the blocks before `nth`.
+fn leave_out_before(repair: &mut Repair<'_>, position: usize, nth: usize) {
+    for slot in repair.slots.iter_mut().take(position) {
+        slot.drop();
+        let message = "a signed compaction block further on stands for it; left out".to_owned();
+        repair.changes.push(Change { rule: "AN7", index: slot.index, message });
+    }
+    if let Some(blocks) =
+        repair.slots.get_mut(position).filter(|_| nth > 0).and_then(|slot| blocks_mut(slot.edit()))
+    {
+        blocks.drain(..nth.min(blocks.len()));
     }
 }
 
@@ -143,7 +163,9 @@ fn first_edit(repair: &Repair<'_>, length: usize) -> Option<(usize, usize)> {
     if repair.opening.is_some() {
         return Some((0, 0));
     }
-    let mut expected = 0;
+    // The API checks thinking against what stands from a compaction block on.
+    let compacted = |slot: &&Slot<'_>| content_blocks(slot.value()).first().is_some_and(compacts);
+    let mut expected = repair.slots.first().filter(compacted).map_or(0, |slot| slot.index);
     for slot in &repair.slots {
         if slot.index != expected {
             return Some((expected, 0));

@@ -2,7 +2,10 @@
 //! what stood before an edit, so it is no rule of a history but of a repair ([`super::repair`]).
 
 use super::read;
-use super::turns::{self, Block, Side, Turn, is_server_call, is_server_result};
+use super::turns::{
+    self, Block, Side, Turn, caller, compacts, is_foreign_call, is_foreign_result, is_server_call,
+    is_signed_compaction,
+};
 use crate::order;
 use crate::wire::rules::Finding;
 use crate::wire::{Problem, tagged};
@@ -19,6 +22,8 @@ pub(super) enum Fix {
     AsUser,
     /// Put a user's message before it.
     OpenWithUser,
+    /// Take out everything before a block.
+    From(usize),
     /// Put the results of these messages' turn before everything else in it.
     ResultsFirst(Vec<usize>),
     /// Take out a block.
@@ -58,7 +63,12 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
     let mut unreadable = HashSet::new();
     for (position, message) in messages.iter().enumerate() {
         if let Err(error) = read::message(position, message) {
-            findings.add(position, "AN0", format!("the message cannot be read: {error}"), Fix::Drop);
+            findings.add(
+                position,
+                "AN0",
+                format!("the message cannot be read ({error}); correct or remove it"),
+                Fix::Drop,
+            );
             unreadable.insert(position);
         } else if tagged::is_ill_formed(message) {
             let what = "a text has a lone surrogate, which the API refuses; replace it by U+FFFD";
@@ -72,18 +82,21 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
         turn.blocks.iter().for_each(|block| place(turn.side, block, &mut findings));
     }
     last_has_no_trailing_space(&turns, &mut findings);
+    compaction(&turns, &mut findings);
     tool_results(&turns, &mut findings);
+    callers(&turns, &mut findings);
     server_results(&turns, &mut findings);
     cache_breakpoints(&turns, &mut findings);
     findings.0
 }
 
-/// AN1
+/// AN1. What a compaction block stands for may be left out, and then the block's message begins.
 fn first_is_user(turns: &[Turn<'_>], findings: &mut Findings) {
-    let Some(&Turn { side, ref positions, .. }) = turns.first() else { return };
+    let Some(&Turn { side, ref positions, ref blocks }) = turns.first() else { return };
     let Some(&first) = positions.first() else { return };
     match side {
         Side::User => {}
+        Side::Assistant if blocks.first().is_some_and(|block| compacts(block.value)) => {}
         Side::Assistant => {
             findings.add(first, "AN1", "the first message must be from the user", Fix::OpenWithUser);
         }
@@ -145,8 +158,7 @@ fn place(side: Side, block: &Block<'_>, findings: &mut Findings) {
     let (rule, owner) = match kind {
         "tool_use" => ("AN2", Side::Assistant),
         "tool_result" => ("AN2", Side::User),
-        "compaction" => ("AN7", Side::Assistant),
-        _ if is_server_call(kind) || is_server_result(kind) => ("AN3", Side::Assistant),
+        _ if is_server_call(kind) => ("AN3", Side::Assistant),
         _ if block.is_thinking() => ("AN4", Side::Assistant),
         _ => return,
     };
@@ -255,27 +267,89 @@ fn answers<'a>(turn: &Turn<'a>, open: &mut HashMap<Cow<'a, str>, bool>, findings
     }
 }
 
-/// AN3. A turn that also calls the app's tools, or the last one, may be paused before its server tools answered:
-/// their results then open the next turn.
-fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
-    let mut open: HashMap<Cow<'_, str>, Vec<&Block<'_>>> = HashMap::new();
-    let assistants = turns.iter().enumerate().filter(|(_, turn)| turn.side == Side::Assistant);
-    for (at, turn) in assistants {
+/// AN7. Where a compaction block may stand: in a turn of the assistant. One that was asked for is the first block of the
+/// conversation, in a message of either side; what stands before it is what it stands for, and was to be left out.
+fn compaction(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut first = true;
+    let mut signed = None;
+    for turn in turns {
         for block in &turn.blocks {
-            if is_server_call(&block.kind) {
-                open.entry(block.field("id").unwrap_or_default()).or_default().push(block);
-            } else if is_server_result(&block.kind) {
+            if block.kind == "compaction" {
+                let stands = turn.side == Side::Assistant
+                    || turn.side == Side::User && is_signed_compaction(block.value);
+                if !stands {
+                    let what = "a compaction block stands only in messages of the assistant; remove it";
+                    findings.block(block, "AN7", what);
+                } else if block.field("content").is_some_and(|content| content.is_empty()) {
+                    findings.block(block, "AN7", "a compaction block must not be empty; remove it");
+                } else if is_signed_compaction(block.value) {
+                    signed = Some((block, first));
+                }
+            }
+            first = false;
+        }
+    }
+    if let Some((block, false)) = signed {
+        let what = format!(
+            "content[{}]: a signed compaction block must be the first block of the conversation; leave out what \
+             stands before it, which it stands for",
+            block.nth
+        );
+        findings.add(block.position, "AN7", what, Fix::From(block.nth));
+    }
+}
+
+/// AN3: what code made stands behind the code.
+fn callers(turns: &[Turn<'_>], findings: &mut Findings) {
+    let mut made: HashSet<Cow<'_, str>> = HashSet::new();
+    for block in turns.iter().filter(|turn| turn.side == Side::Assistant).flat_map(|turn| &turn.blocks) {
+        let is_call = block.kind == "tool_use" || is_foreign_call(&block.kind);
+        match caller(block.value).filter(|_| is_call) {
+            Some(caller) if !made.contains(&caller) => {
+                let what = format!("was called by `{caller}`, which does not stand before it; remove it");
+                findings.block(block, "AN3", what);
+            }
+            _ if is_foreign_call(&block.kind) => made.extend(block.field("id")),
+            _ => {}
+        }
+    }
+}
+
+/// Calls that wait for their results, by id, newest last.
+type Open<'b, 'a> = HashMap<Cow<'a, str>, Vec<&'b Block<'a>>>;
+
+fn close(open: &mut Open<'_, '_>, id: &str) -> bool {
+    open.get_mut(id).and_then(Vec::pop).is_some()
+}
+
+/// AN3. A turn that also calls the app's tools, or the last one, may be paused before its server tools answered:
+/// their results then open the next turn. Of calls that are not known nothing is known but that a result has its call's
+/// id: who answers, and when, is not judged.
+fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
+    let (mut open, mut unknown) = (Open::new(), Open::new());
+    for (at, turn) in turns.iter().enumerate() {
+        for block in &turn.blocks {
+            if is_foreign_call(&block.kind) {
+                let calls = match is_server_call(&block.kind) {
+                    true if turn.side == Side::Assistant => &mut open,
+                    true => continue,
+                    false => &mut unknown,
+                };
+                calls.entry(block.field("id").unwrap_or_default()).or_default().push(block);
+            } else if is_foreign_result(&block.kind) {
                 let id = block.field("tool_use_id").unwrap_or_default();
-                if open.get_mut(&id).and_then(Vec::pop).is_none() {
+                let by_server = turn.side == Side::Assistant && close(&mut open, &id);
+                if !by_server && !close(&mut unknown, &id) {
                     let what = format!(
-                        "answers the server tool call `{id}`, which does not stand before it; remove it"
+                        "answers the server tool call `{id}`, which does not stand before it in the assistant's \
+                         messages; remove it"
                     );
                     findings.block(block, "AN3", what);
                 }
             }
         }
         let paused = at + 1 == turns.len() || turn.blocks.iter().any(|block| block.kind == "tool_use");
-        if !paused {
+        if turn.side == Side::Assistant && !paused {
             let unanswered: Vec<&Block<'_>> = open.drain().flat_map(|(_, calls)| calls).collect();
             let place = |block: &&Block<'_>| (block.position as u64) << 32 | block.nth as u64;
             for block in order::by_key(unanswered, place) {
@@ -324,6 +398,17 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
             }
         }
     }
+    for pair in turns.windows(2) {
+        let [Turn { side: Side::Assistant, blocks: calls, .. }, Turn { side: Side::User, blocks, .. }] = pair
+        else {
+            continue;
+        };
+        let by_code = calls.iter().any(|call| call.kind == "tool_use" && caller(call.value).is_some());
+        if let Some(block) = blocks.iter().find(|block| by_code && block.kind != "tool_result") {
+            let what = "a message that answers calls made by code has nothing but tool_result blocks; say the rest later";
+            report("AN2", block.position, what);
+        }
+    }
     // A turn that a server tool paused is sent back as it is.
     if let Some(Turn { side: Side::Assistant, blocks, .. }) = turns.last()
         && let Some(block) = blocks.last().filter(|block| !is_server_call(&block.kind))
@@ -333,7 +418,8 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     }
     let last = turns.iter().rfind(|turn| turn.side == Side::Assistant);
     if let Some(Turn { positions, blocks, .. }) = last
-        && let (Some(&index), Some(first)) = (positions.first(), blocks.first())
+        && let Some(&index) = positions.first()
+        && let Some(first) = blocks.iter().find(|block| block.kind != "compaction")
         && !first.is_thinking()
         && blocks.iter().any(Block::is_thinking)
     {

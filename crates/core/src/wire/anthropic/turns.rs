@@ -44,14 +44,36 @@ pub(super) fn is_thinking(kind: &str) -> bool {
     matches!(kind, "thinking" | "redacted_thinking")
 }
 
-/// A call that the provider runs itself.
+/// A call that the provider runs itself: its result stands in the same turn.
 pub(super) fn is_server_call(kind: &str) -> bool {
     matches!(kind, "server_tool_use" | "mcp_tool_use")
 }
 
-/// The result of a call that the provider ran itself.
-pub(super) fn is_server_result(kind: &str) -> bool {
-    kind != "tool_result" && kind.ends_with("_tool_result")
+/// A call that is not the app's: one that the provider runs itself, or of a kind that is not known yet. Its result has
+/// its id.
+pub(super) fn is_foreign_call(kind: &str) -> bool {
+    kind.ends_with("_tool_use")
+}
+
+/// The result of such a call.
+pub(super) fn is_foreign_result(kind: &str) -> bool {
+    kind.ends_with("_tool_result")
+}
+
+/// Id of the code execution that made a call (`caller`); `direct` ones have none.
+pub(super) fn caller<'a>(block: &'a Value<'a>) -> Option<Cow<'a, str>> {
+    tagged::text(tagged::given(tagged::given(block, "caller")?, "tool_id")?)
+}
+
+/// True for a compaction block that stands for what was before it; one of a compaction that failed has no content.
+pub(super) fn compacts(block: &Value<'_>) -> bool {
+    super::kind(block).as_deref() == Some("compaction") && tagged::given(block, "content").is_some()
+}
+
+/// True for a compaction block that was asked for, not one that a threshold made: it has a signature, and the API wants
+/// it in place of the messages that it stands for.
+pub(super) fn is_signed_compaction(block: &Value<'_>) -> bool {
+    compacts(block) && tagged::given(block, "signature").is_some()
 }
 
 /// Messages of one role without another role between them.

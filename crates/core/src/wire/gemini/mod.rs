@@ -8,6 +8,7 @@ mod read;
 mod repair;
 mod response;
 mod rules;
+mod tools;
 mod turns;
 
 use super::{Author, Change, Evidence, Problem, Repaired, Wire, tagged};

@@ -85,7 +85,7 @@ pub(super) fn function_mut<'e, 'v>(
 fn make_object(function: &mut Value<'_>) {
     let is_given = tagged::given(function, "response").is_some();
     let given = edit::field_mut(function, "response").filter(|_| is_given).map(std::mem::take);
-    let object = response::object(given);
+    let object = response::object("output", given);
     edit::set(function, "response", object);
 }
 

@@ -51,17 +51,19 @@ pub(super) fn read<'a>(function: &'a Value<'a>) -> Read<'a> {
     Read { text, is_error, rest: 0 }
 }
 
-/// Puts a text where the response's text stands; a response without such a place becomes `{ "output": text }`.
+/// Puts a text where the response's text stands; a response without such a place becomes `{ "output": text }`, or
+/// `{ "error": text }` when it says that the call failed.
 pub(super) fn write(function: &mut Value<'_>, text: &str) {
+    let word = if read(function).is_error { "error" } else { "output" };
     let key = tagged::given(function, "response").and_then(field).map(|(key, _)| key.to_owned());
     let place = key.and_then(|key| edit::field_mut(edit::field_mut(function, "response")?, &key));
     match place {
         Some(place) => *place = edit::text(text),
-        None => edit::set(function, "response", object(Some(edit::text(text)))),
+        None => edit::set(function, "response", object(word, Some(edit::text(text)))),
     }
 }
 
 /// A response that says one thing, or nothing.
-pub(super) fn object(value: Option<Value<'_>>) -> Value<'_> {
-    Value::Object(value.map(|value| ("output", value)).into_iter().collect())
+pub(super) fn object<'v>(word: &'static str, value: Option<Value<'v>>) -> Value<'v> {
+    Value::Object(value.map(|value| (word, value)).into_iter().collect())
 }

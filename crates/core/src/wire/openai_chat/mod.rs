@@ -1,10 +1,12 @@
 //! OpenAI Chat Completions, and the dialects of the servers that speak it.
 
 mod read;
+mod reasoning;
 mod rules;
+mod tools;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, edit, tagged};
+use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -42,7 +44,20 @@ impl Wire for OpenaiChat {
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
         let mut repair = Repair::of(messages);
         repair.until_clean(rules::find, rules::apply);
+        rules::unbind(&mut repair);
         repair.finish()
+    }
+
+    fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
+        if !reasoning::has_bound(message) {
+            return Unbound::Same;
+        }
+        let mut edited = message.clone();
+        let empty = reasoning::unbind(&mut edited);
+        let left = edit::without(&edited, &empty);
+        let says_nothing = tagged::given(&left, "content").is_none()
+            && read::message(0, &left).is_ok_and(|message| message.parts.is_empty());
+        if says_nothing { Unbound::Nothing } else { Unbound::Changed(super::json(&left)) }
     }
 }
 
@@ -57,7 +72,8 @@ fn evidence(message: &Value<'_>) -> Evidence {
     {
         return Evidence::Against;
     }
-    let own_role = matches!(role(message).as_deref(), Some("developer" | "tool" | "function"));
+    // `developer` is a role of the Responses API too.
+    let own_role = matches!(role(message).as_deref(), Some("tool" | "function"));
     let own_field = ["tool_calls", "function_call", "refusal"]
         .into_iter()
         .any(|key| tagged::given(message, key).is_some());

@@ -1,5 +1,6 @@
 //! Reading one message.
 
+use super::reasoning::{BLOCKS, DETAILS, items};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::At;
@@ -79,6 +80,7 @@ fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
         "file" => (MediaKind::Document, inner(block, "file", "file_data")),
         // Mistral's name for a file.
         "document_url" => (MediaKind::Document, inner(block, "document_url", "url")),
+        "video_url" => (MediaKind::Video, inner(block, "video_url", "url")),
         _ => return None,
     };
     let bytes = payload.map_or(0, |payload| match payload.as_str() {
@@ -112,22 +114,19 @@ fn thinking<'a>(block: &'a Value<'a>) -> Cow<'a, str> {
 }
 
 /// Reasoning stands in fields that no standard names: `reasoning_content` (DeepSeek), `reasoning` and
-/// `reasoning_details` (OpenRouter). Whatever else stands in them is left alone.
+/// `reasoning_details` (OpenRouter), `thinking_blocks` (LiteLLM). Whatever else stands in them is left alone.
 fn reasoning<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) {
+    let details = items(at.value(), DETAILS).iter().chain(items(at.value(), BLOCKS));
+    let has =
+        |detail: &Value<'_>, keys: [&str; 2]| keys.iter().any(|key| tagged::given(detail, key).is_some());
+    let signed = details.clone().any(|detail| has(detail, ["signature", "data"]));
     let text = ["reasoning_content", "reasoning"]
         .into_iter()
         .find_map(|key| tagged::text(tagged::given(at.value(), key)?))
         .filter(|text| !text.is_empty());
-    let details = match tagged::given(at.value(), "reasoning_details") {
-        Some(Value::Array(details)) => details.as_slice(),
-        _ => &[],
-    };
-    let signed = details
-        .iter()
-        .any(|detail| ["signature", "data"].into_iter().any(|key| tagged::given(detail, key).is_some()));
     let text = text.unwrap_or_else(|| {
-        let texts: Vec<Cow<'a, str>> =
-            details.iter().filter_map(|detail| tagged::text(tagged::given(detail, "text")?)).collect();
+        let said = |detail| tagged::given(detail, "text").or_else(|| tagged::given(detail, "thinking"));
+        let texts: Vec<Cow<'a, str>> = details.filter_map(|detail| tagged::text(said(detail)?)).collect();
         Cow::Owned(texts.join("\n"))
     });
     if signed || !text.is_empty() {
@@ -151,7 +150,7 @@ fn calls<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     Ok(())
 }
 
-fn tool_call<'a>(call: &At<'a>) -> Result<ToolCall<'a>> {
+pub(super) fn tool_call<'a>(call: &At<'a>) -> Result<ToolCall<'a>> {
     if tagged::object(call.value()).is_none() {
         return call.fail("a tool call must be an object with an id");
     }

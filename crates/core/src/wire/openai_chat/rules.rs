@@ -1,9 +1,9 @@
 //! The rules of the API (OC1 to OC5, OC7) with the change that mends each, and those of stricter servers.
 
-use super::read;
+use super::{read, reasoning};
 use crate::message::{Message, Role};
 use crate::wire::rules::{Finding, Repair};
-use crate::wire::{Problem, edit, tagged};
+use crate::wire::{Change, Problem, edit, tagged};
 use serde::de::IgnoredAny;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -44,7 +44,11 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
         let message = match read::message(position, value) {
             Ok(message) => message,
             Err(error) => {
-                report("OC0", format!("the message cannot be read: {error}"), Fix::Drop);
+                report(
+                    "OC0",
+                    format!("the message cannot be read ({error}); correct or remove it"),
+                    Fix::Drop,
+                );
                 continue;
             }
         };
@@ -78,10 +82,11 @@ fn content_problem(value: &Value<'_>, message: &Message<'_>) -> Option<(&'static
         Role::Assistant => {
             let speaks = message.calls().next().is_some()
                 || ["refusal", "audio"].into_iter().any(|key| tagged::given(value, key).is_some());
-            (!speaks).then_some(("an assistant's message without calls must have content", Fix::Drop))
+            (!speaks)
+                .then_some(("an assistant's message without calls must have content; remove it", Fix::Drop))
         }
         Role::Tool => Some(("a tool's message must have content; an empty text will do", Fix::EmptyContent)),
-        Role::User | Role::System => Some(("the message must have content", Fix::Drop)),
+        Role::User | Role::System => Some(("the message must have content; remove it", Fix::Drop)),
     }
 }
 
@@ -136,10 +141,16 @@ fn open<'a>(
             tagged::given(call, "type").and_then(tagged::text).is_none_or(|kind| kind == "function")
         });
         if is_function && !is_json_object(&call.arguments) {
-            report("OC3", format!("the arguments of call {nth} (`{}`) are not a JSON object", call.id));
+            report(
+                "OC3",
+                format!(
+                    "the arguments of call {nth} (`{}`) are not the JSON text of an object; remove the call",
+                    call.id
+                ),
+            );
         }
         if step.by_id.contains_key(&(legacy, call.id.clone())) {
-            report("OC2", format!("the id `{}` stands on two calls of one message", call.id));
+            report("OC2", format!("the id `{}` stands on two calls of one message; remove one", call.id));
             continue;
         }
         step.by_id.insert((legacy, call.id.clone()), step.calls.len());
@@ -195,6 +206,23 @@ pub(super) fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     }
 }
 
+/// Takes out the reasoning that is bound to a past that was mended (AN8).
+pub(super) fn unbind(repair: &mut Repair<'_>) {
+    let Some(first) = repair.changes.iter().map(|change| change.index).min() else { return };
+    for slot in repair.slots.iter_mut().filter(|slot| slot.index > first) {
+        if reasoning::has_bound(slot.value()) {
+            for key in reasoning::unbind(slot.edit()) {
+                slot.remove(key);
+            }
+            repair.changes.push(Change {
+                rule: "AN8",
+                index: slot.index,
+                message: "its reasoning was bound to messages that were changed; removed".to_owned(),
+            });
+        }
+    }
+}
+
 /// Rules of stricter servers (OC4, OC5, OC6).
 pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -209,13 +237,13 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
             report("OC5", "content is an empty array; make it null");
         }
         if message.role == Role::System && index > 0 {
-            report("OC6", "a system message must be the first one");
+            report("OC6", "a system message must be the first one; move it there");
         }
         if before == Some(message.role) && matches!(message.role, Role::User | Role::Assistant) {
             report("OC6", "two neighbours of one role; join them");
         }
         if index + 1 == messages.len() && !matches!(message.role, Role::User | Role::Tool) {
-            report("OC6", "the last message must be from the user or a tool");
+            report("OC6", "the last message must be from the user or a tool; remove it or add one");
         }
         before = Some(message.role);
     }

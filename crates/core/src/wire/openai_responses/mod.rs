@@ -10,6 +10,7 @@ mod item;
 mod read;
 mod repair;
 mod rules;
+mod tools;
 mod write;
 
 use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, tagged};

@@ -200,10 +200,12 @@ fn reasoning(items: &[Item<'_>], findings: &mut Findings) {
     }
 }
 
-/// OR4: the API finds items by the ids that it gave them.
+/// OR4: the API finds items by the ids that it gave them. An item that is taken out anyway leaves its id to the next.
 fn ids(items: &[Item<'_>], findings: &mut Findings) {
+    let drops = findings.0.iter().filter(|finding| finding.fix == Fix::Drop);
+    let gone: HashSet<usize> = drops.map(|finding| finding.position).collect();
     let mut seen = HashSet::new();
-    for item in items {
+    for item in items.iter().filter(|item| !gone.contains(&item.position)) {
         let id = match item.kind.as_ref() {
             // The id of the call that it answers.
             "local_shell_call_output" => item::server_id(item.value, &item.kind),
@@ -219,8 +221,11 @@ fn ids(items: &[Item<'_>], findings: &mut Findings) {
     }
 }
 
-/// True for the items that an app may have written as well, which have no id then.
+/// True for the items that an app may have written as well, which have no id then. Two kinds of call must have theirs.
 fn can_do_without(item: &Item<'_>) -> bool {
+    if matches!(item.kind.as_ref(), "computer_call" | "local_shell_call") {
+        return false;
+    }
     let app = |link: item::Link<'_>| matches!(link.family, Family::App(_));
     let ours = item.kind == "message" || item::link(item.value, &item.kind).is_some_and(app);
     ours && item::server_id(item.value, &item.kind).is_some()

@@ -1,0 +1,162 @@
+//! The texts behind references: an offload's, and a message's of the log. A reference is resolved by the session's own
+//! table or secret only.
+
+use crate::error::{Code, Error, Result};
+use crate::message::{Message, Part};
+use crate::session::batch::keys;
+use crate::session::record::Kind;
+use crate::session::stored::row_at;
+use crate::session::{Offload, Origin, State, ids, offloads};
+use crate::step::Io;
+use crate::wire::{self, Format};
+use serde_json_borrow::Value;
+use std::collections::HashMap;
+
+/// What reading and searching know of a session, as it was when they began.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    /// Names the session's rows.
+    pub(super) sid: String,
+    /// The messages' format.
+    pub(super) format: Format,
+    /// Log rows so far.
+    pub(super) rows: u64,
+    /// Tokens of the context window.
+    pub(super) window: usize,
+    secret: String,
+}
+
+impl Archive {
+    pub(crate) fn of(state: &State) -> Self {
+        Archive {
+            sid: state.sid.clone(),
+            format: state.format(),
+            rows: state.row.next_seq,
+            window: state.settings.window,
+            secret: state.row.secret.clone(),
+        }
+    }
+
+    /// The reference of the message at log position `seq`.
+    pub(super) fn message_reference(&self, seq: u64) -> String {
+        ids::message_reference(&self.secret, seq)
+    }
+
+    /// The whole text behind a reference.
+    ///
+    /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`].
+    pub(crate) async fn text(&self, io: &Io, reference: &str) -> Result<String> {
+        match ids::message_seq(&self.secret, reference) {
+            Some(seq) => self.with_message(io, seq, whole).await,
+            None => offloads::read(io, &self.sid, reference).await,
+        }
+    }
+
+    /// Looks at the message at log position `seq`.
+    pub(super) async fn with_message<T>(
+        &self,
+        io: &Io,
+        seq: u64,
+        look: impl FnOnce(&Message<'_>) -> T,
+    ) -> Result<T> {
+        let bytes = io.read(vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
+        let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
+        let bytes = bytes.ok_or_else(not_found)?;
+        let row = row_at(&bytes, seq)?;
+        if row.kind != Kind::Message {
+            return Err(not_found());
+        }
+        let value = wire::parse(row.n, row.body.get())?;
+        Ok(look(&self.format.wire().read(row.n, &value)?))
+    }
+}
+
+/// Where messages are now: in the model's context or not, and which of their results are in the store.
+#[derive(Debug, Default)]
+pub(crate) struct Whereabouts(HashMap<usize, Whereabout>);
+
+#[derive(Debug, Default)]
+struct Whereabout {
+    is_in_context: bool,
+    offloads: Vec<Offload>,
+}
+
+impl Whereabouts {
+    pub(crate) fn of(state: &State) -> Self {
+        let mut found = Whereabouts::default();
+        for item in state.context.items() {
+            if let Some(place) = item.origin.place() {
+                let offloads = item.origin.offloads().to_vec();
+                found.0.insert(place.index, Whereabout { is_in_context: true, offloads });
+            }
+            if let Origin::Summary { covers, .. } = &item.origin {
+                for (index, offload) in covers.iter().flat_map(|cover| &cover.offloads) {
+                    found.0.entry(*index).or_default().offloads.push(offload.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// The reference of an offloaded result.
+    pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&str> {
+        let offloads = &self.0.get(&index)?.offloads;
+        offloads.iter().find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
+    }
+
+    /// True when the model has this text in its context: what the message itself says, or one of its results.
+    pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
+        self.0.get(&index).is_some_and(|found| found.is_in_context) && self.offload(index, result).is_none()
+    }
+}
+
+/// What a message says itself: prose, and calls with the texts in their arguments, since escapes in raw JSON make up
+/// words that nobody wrote. Not the calls of recall tools, or every search would find itself.
+pub(super) fn said(message: &Message<'_>) -> String {
+    let mut text = String::new();
+    for part in &message.parts {
+        match part {
+            Part::Text(prose) => push_line(&mut text, "", prose),
+            Part::ToolCall(call) if !super::is_tool(&call.name) => {
+                push_line(&mut text, "", &call.name);
+                match serde_json::from_str::<Value<'_>>(&call.arguments) {
+                    Ok(arguments) => leaves("", &arguments, &mut text),
+                    Err(_) => push_line(&mut text, "", &call.arguments),
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// All of a message's text: what it says, and the results in it.
+fn whole(message: &Message<'_>) -> String {
+    let mut text = said(message);
+    for result in message.results() {
+        push_line(&mut text, "", &result.text);
+    }
+    text
+}
+
+fn push_line(text: &mut String, name: &str, value: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    if !name.is_empty() {
+        text.push_str(name);
+        text.push_str(": ");
+    }
+    text.push_str(value);
+}
+
+/// The texts, numbers and flags inside a value, a line each with its name.
+fn leaves(name: &str, value: &Value<'_>, text: &mut String) {
+    match value {
+        Value::Null => {}
+        Value::Str(value) => push_line(text, name, value),
+        Value::Array(items) => items.iter().for_each(|item| leaves(name, item, text)),
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| leaves(name, field, text)),
+        Value::Bool(_) | Value::Number(_) => push_line(text, name, &value.to_string()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Recall: what is no longer in the context can be read back and searched, by the app and, with two tools, by the model.
+//!
+//! * [`archive`] reads the text behind a reference.
+//! * [`search`] ranks the whole transcript for a query; [`terms`] says what counts as a term.
+//! * [`call`] answers a model's call of one of the [`TOOLS`].
+//!
+//! What the tools answer is in the context for the model to use now, so it is never offloaded again: evict, read, evict
+//! would go on for ever. [`Answers`] knows those results by the name of the tool that was called.
+
+mod archive;
+mod call;
+mod search;
+mod terms;
+
+pub(crate) use archive::{Archive, Whereabouts};
+pub(crate) use call::answer;
+pub use search::Hit;
+pub(crate) use search::{Query, search};
+
+use crate::message::{Message, Part};
+use crate::wire::{Format, Tool};
+use serde_json_borrow::Value;
+use std::collections::HashMap;
+
+/// Reads the text behind a reference.
+const READ: Tool = Tool {
+    name: "recall_read",
+    description: "Reads text of this conversation that was moved out of your context to save space. Call it when a tool \
+                  result says only where it is (\"Tool result is at: off_…\") and you need what it said, or to read in \
+                  full what recall_search found. A long text comes in parts: the first line of the answer says which \
+                  characters they are, how many there are in all, and the offset at which to read on.",
+    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or msg_…), copied exactly."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"How many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
+};
+
+/// Searches the transcript.
+const SEARCH: Tool = Tool {
+    name: "recall_search",
+    description: "Searches everything that was said in this conversation and every tool result, also what was moved out of \
+                  your context or replaced by a summary. Call it before you guess or redo something whose details (a \
+                  path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
+                  that match best, each with a reference for recall_read.",
+    parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"How many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
+};
+
+/// The tools with which a model recalls: to read, and to search.
+pub const TOOLS: [Tool; 2] = [READ, SEARCH];
+
+/// The definitions of [`TOOLS`] as a format's provider is sent them.
+pub fn definitions(format: Format) -> [Value<'static>; 2] {
+    TOOLS.map(|tool| format.wire().define_tool(&tool))
+}
+
+fn is_tool(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name == name)
+}
+
+/// Tells the answers of the recall tools among the results of a history, message by message in its order. Which tool a
+/// result is from is known from the call that it answers: the nearest earlier unanswered one with its id. Who gives
+/// another tool this name keeps that one's results in the context, and harms nobody else.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// By id the calls that nothing has answered so far: are they calls of a recall tool?
+    open: HashMap<String, Vec<bool>>,
+}
+
+impl Answers {
+    /// For each result of the next message, in order: does a recall tool say it?
+    pub(crate) fn of(&mut self, message: &Message<'_>) -> Vec<bool> {
+        let mut answers = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => match self.open.get_mut(&*call.id) {
+                    Some(calls) => calls.push(is_tool(&call.name)),
+                    None => {
+                        self.open.insert(call.id.to_string(), vec![is_tool(&call.name)]);
+                    }
+                },
+                Part::ToolResult(result) => answers.push(self.take(&result.call_id)),
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    fn take(&mut self, id: &str) -> bool {
+        let Some(calls) = self.open.get_mut(id) else { return false };
+        let last = calls.pop();
+        if calls.is_empty() {
+            self.open.remove(id);
+        }
+        last == Some(true)
+    }
+}

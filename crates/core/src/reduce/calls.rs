@@ -1,0 +1,52 @@
+//! Which call each tool result of the context answers.
+
+use crate::error::Result;
+use crate::message::Part;
+use crate::session::State;
+use crate::wire;
+use std::collections::HashMap;
+
+/// A tool result with the call that it answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    /// Index of its message among the app's.
+    pub(crate) index: usize,
+    /// Which result of that message, from 0.
+    pub(crate) nth: usize,
+    /// The tool's name, in lower case.
+    pub(crate) tool: String,
+    /// The call's arguments as JSON text.
+    pub(crate) arguments: String,
+    /// The tool says that it failed.
+    pub(crate) is_error: bool,
+}
+
+/// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
+pub(crate) fn answered(state: &State) -> Result<Vec<Answered>> {
+    let mut waiting: HashMap<String, Vec<(String, String)>> = HashMap::new();
+    let mut results = Vec::new();
+    for item in state.context.items() {
+        let Some(place) = item.origin.place() else { continue };
+        let value = wire::parse(place.index, &item.body)?;
+        let message = state.format().wire().read(place.index, &value)?;
+        let mut nth = 0;
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    let call_of = (call.name.to_lowercase(), call.arguments.to_string());
+                    waiting.entry(call.id.to_string()).or_default().push(call_of);
+                }
+                Part::ToolResult(result) => {
+                    let call = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
+                    if let Some((tool, arguments)) = call {
+                        let (index, is_error) = (place.index, result.is_error);
+                        results.push(Answered { index, nth, tool, arguments, is_error });
+                    }
+                    nth += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(results)
+}

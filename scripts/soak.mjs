@@ -1,0 +1,112 @@
+/**
+ * `npm run soak`: the properties of every wire format over many more histories than `npm test` takes, every cut point
+ * of every recorded transcript, and the simulator over more seeds. Counts are shown as they come; the sum is
+ * `bench/reports/soak-formats.json`, written when everything was run.
+ *
+ * `--histories N` for each format, `--seeds N` of the simulator, `--cuts some`, `--data core|full|none`.
+ * A run other than the whole one leaves the report as it is, unless `--report FILE` says where to write.
+ */
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { Problem, must, root, say, script } from "./process.mjs";
+
+const committed = join(root, "bench/reports/soak-formats.json");
+const usual = { histories: "100000", seeds: "50000", cuts: "all", data: present() };
+
+await script(async () => {
+  const { values: asked } = parseArgs({
+    options: Object.fromEntries([...Object.keys(usual), "report"].map((name) => [name, { type: "string" }])),
+  });
+  const wanted = { ...usual, ...asked };
+  const isWhole = Object.keys(usual).every((name) => wanted[name] === usual[name]);
+  const started = Date.now();
+  const binaries = await build();
+  const env = {
+    CC_PROGRESS: "1",
+    CC_HISTORIES: wanted.histories,
+    CC_SIM_SEEDS: wanted.seeds,
+    CC_CUTS: wanted.cuts,
+    CC_DATA_SET: wanted.data,
+  };
+  const checks = [];
+  for (const name of ["formats", "recorded", "simulation"]) {
+    if (name === "recorded" && wanted.data === "none") continue;
+    say("soak", `${name} (${minutes(started)})`);
+    checks.push(...(await test(binaries[name], env)));
+  }
+  const failures = checks.reduce((sum, { failures }) => sum + (failures ?? 0), 0);
+  const report = { version: version(), ...numbers(wanted), failures, checks };
+  const file = asked.report ?? (isWhole ? committed : undefined);
+  if (file) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, written(report));
+    say("soak", `${relative(root, file)} written`);
+  }
+  say("soak", `${checks.length} checks, ${failures} failures, ${minutes(started)}, ${availableParallelism()} cores`);
+  if (failures > 0) process.exitCode = 1;
+});
+
+/** The fullest data set that is there. */
+function present() {
+  const data = process.env.CC_DATA ?? join(root, "../shared/data");
+  return ["full", "core"].find((set) => existsSync(join(data, set))) ?? "none";
+}
+
+/** Builds the tests, optimised; resolves to the path of each by its name. */
+async function build() {
+  say("soak", "cargo test --profile soak --no-run");
+  const args = ["test", "--package", "context-compactor-store-tests", "--profile", "soak", "--no-run"];
+  const output = await must("cargo", [...args, "--message-format", "json-render-diagnostics"]);
+  const artifacts = output.split("\n").filter((line) => line.startsWith("{"));
+  const tests = artifacts.map((line) => JSON.parse(line)).filter(({ executable }) => executable);
+  return Object.fromEntries(tests.map(({ target, executable }) => [target.name, executable]));
+}
+
+/** Runs the tests of a binary one after the other (each uses every core); resolves to their counts. */
+function test(binary, env) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(binary, ["--nocapture", "--test-threads=1"], {
+      cwd: join(root, "crates/store-tests"),
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const counts = [];
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      console.log(line);
+      const found = line.match(/count (\{.*\})$/);
+      if (found) counts.push(JSON.parse(found[1]));
+    });
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      if (signal) reject(new Problem(`soak: ended by ${signal}; nothing was written`));
+      const failed = counts.some(({ failures }) => failures > 0);
+      // A test that failed in a way that it did not count.
+      if (code !== 0 && !failed) counts.push({ check: relative(root, binary), of: "the whole run", failures: 1 });
+      resolve(counts);
+    });
+  });
+}
+
+function version() {
+  const manifest = JSON.parse(readFileSync(join(root, "pkg/package.json"), "utf8"));
+  return manifest.version;
+}
+
+function numbers({ histories, seeds, cuts, data }) {
+  return { histories: Number(histories), seeds: Number(seeds), cuts, data };
+}
+
+/** A line for each check, so that differences are readable. */
+function written({ checks, ...head }) {
+  const lines = checks.map(({ check, of, ...counts }) => `    ${JSON.stringify({ check, of, ...counts })}`);
+  return `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "checks": [\n${lines.join(",\n")}\n  ]\n}\n`;
+}
+
+function minutes(started) {
+  return `${((Date.now() - started) / 60_000).toFixed(1)} min`;
+}
