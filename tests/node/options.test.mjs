@@ -103,13 +103,6 @@ const UNKNOWN = [
   [{ factor3: { processTools: { file: [] } } }, "factor3.processTools.file"],
   [{ keep: { message: 5 } }, "keep.message"],
   [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
-  // Of later releases.
-  [{ concurrency: 2 }, "concurrency"],
-  [{ summarizeResult: async () => "x" }, "summarizeResult"],
-  [{ readFile: async () => "x" }, "readFile"],
-  [{ react: {} }, "react"],
-  [{ layered: {} }, "layered"],
-  [{ factor3: {} }, "factor3"],
   [{ checkpoint: { mergeAt: 3 } }, "checkpoint.mergeAt"],
 ];
 

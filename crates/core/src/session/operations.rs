@@ -2,6 +2,7 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::append::{Given, append};
+use super::checkpoints::CheckpointRecord;
 use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
@@ -10,7 +11,7 @@ use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads, sound};
-use crate::checkpoint::{self, Goal, Reliability, Source, Validation, markers, validate};
+use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
@@ -96,46 +97,6 @@ pub struct Prepared {
     /// What belongs to the end of the system prompt: the goal, as long as it is worked on (`S5.13`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-}
-
-/// A checkpoint of the context (`S5.3`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CheckpointRecord {
-    /// Its id.
-    pub id: String,
-    /// When it was made, in ms since 1970.
-    pub timestamp: u64,
-    /// The app's messages from the first that it stands for to behind the last.
-    pub message_range: (usize, usize),
-    /// Tokens of those.
-    pub original_tokens: usize,
-    /// Tokens of its message.
-    pub compressed_tokens: usize,
-    /// Compressed to original.
-    pub compression_ratio: f64,
-    /// How detailed it is, when that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<checkpoint::Level>,
-    /// Compressions of the session before it.
-    pub number: u64,
-}
-
-impl CheckpointRecord {
-    fn of(item: &Item) -> Option<Self> {
-        let Origin::Summary { checkpoint, covers, made, .. } = &item.origin else { return None };
-        let made = made.as_deref()?;
-        Some(CheckpointRecord {
-            id: checkpoint.to_string(),
-            timestamp: made.created_at,
-            message_range: (covers.first()?.from, covers.last()?.to),
-            original_tokens: made.original_tokens,
-            compressed_tokens: made.tokens,
-            compression_ratio: made.tokens as f64 / made.original_tokens.max(1) as f64,
-            level: made.level,
-            number: made.number,
-        })
-    }
 }
 
 /// What a compaction led to.
