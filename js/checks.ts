@@ -62,8 +62,26 @@ const GROUPS: Record<string, readonly string[]> = {
     "apiChars",
     "preserveCount",
     "targetTokens",
+    "emergencyShare",
   ],
   "factor3.processTools": ["search", "files", "queries", "apis"],
+  checkpoint: [
+    "tier",
+    "promptBudget",
+    "safetyMargin",
+    "triggerShare",
+    "preserveCount",
+    "keepUserMessages",
+    "compactAbove",
+    "moderateAbove",
+    "compactTokens",
+    "moderateTokens",
+    "detailedTokens",
+    "ageModerate",
+    "ageCompact",
+    "mergeCount",
+    "profiles",
+  ],
 };
 
 /** The error of an option. */

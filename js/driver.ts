@@ -58,7 +58,7 @@ type Effect = { id: number; parks?: true } & (
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
   | { type: "notify"; notice: Notice }
-  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; timeoutMs: number }
+  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; ofResult: boolean; timeoutMs: number }
   | { type: "fetch"; request: HttpRequest; timeoutMs: number }
   | { type: "sleep"; ms: number }
   | { type: "read"; keys: Key[] }
@@ -290,7 +290,7 @@ export async function withEither<T>(
 async function awaited(effect: Effect, host: Host): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
-      const summariser = effect.purpose === "history" ? host.summarize : (host.summarizeResult ?? host.summarize);
+      const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
         summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
       );

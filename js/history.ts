@@ -11,8 +11,11 @@ import type {
   CompactOptions,
   Estimator,
   Format,
+  Goal,
   Keep,
+  Level,
   Message,
+  Mode,
   NewMessageAmong,
   Plan,
   Preset,
@@ -80,6 +83,11 @@ export function buildSummaryPrompt(
   options: {
     preset?: Preset;
     format?: Format;
+    mode?: Mode;
+    level?: Level;
+    goal?: Goal;
+    /** Lengths by level follow it; default 200,000. */
+    contextWindow?: number;
     instructions?: string;
     previousSummary?: string;
     targetTokens?: number;
@@ -90,6 +98,10 @@ export function buildSummaryPrompt(
   checkOptions(options, [
     "preset",
     "format",
+    "mode",
+    "level",
+    "goal",
+    "contextWindow",
     "instructions",
     "previousSummary",
     "targetTokens",

@@ -27,6 +27,10 @@ const VALUES = [
   "layered",
   "react",
   "factor3",
+  "checkpoint",
+  "mode",
+  "level",
+  "goal",
 ] as const;
 
 /** Options that are functions. */

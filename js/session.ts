@@ -1,6 +1,6 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
-import { checkOptions, checkSignal, checkWhole, invalidOption } from "./checks.js";
+import { checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
@@ -13,7 +13,9 @@ import type {
   CompactionResult,
   ContextUsage,
   Edit,
+  CheckpointRecord,
   Format,
+  Goal,
   LedgerEntry,
   ReactStats,
   Trajectory,
@@ -28,6 +30,7 @@ import type {
   SessionOptions,
   Store,
   ToolDefinition,
+  Validation,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -193,16 +196,18 @@ class LiveSession<M extends Message> implements Session<M> {
       if (trigger !== "auto" && trigger !== "overflow") {
         throw invalidOption("trigger", 'must be "auto" or "overflow"');
       }
-      const system = this.#systemPrompt();
-      const fixed = [system ?? "", (this.#tools = asSent(tools))];
+      const prompt = this.#systemPrompt();
+      const fixed = [prompt ?? "", (this.#tools = asSent(tools))];
       let thrown = new Map<number, unknown>();
-      const { items, usage, edits, result } = await this.#drive<{
+      const { items, usage, edits, result, goal } = await this.#drive<{
         items: Item[];
         usage: ContextUsage;
         edits: Edit[];
         result?: EngineResult;
+        goal?: string;
       }>((handle) => handle.prepare(trigger === "overflow", fixed), host, (causes) => (thrown = causes));
       const messages = this.#messages(items);
+      const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
       return {
         messages,
         usage,
@@ -240,6 +245,38 @@ class LiveSession<M extends Message> implements Session<M> {
   getContextUsage(): ContextUsage {
     this.#countFixed();
     return run(() => this.#handle.usage()) as ContextUsage;
+  }
+
+  get goal(): Goal | undefined {
+    this.#checkOpen();
+    return run(() => this.#handle.goal()) as Goal | undefined;
+  }
+
+  setGoal(goal: Goal): Promise<void> {
+    return this.#queued(this.#state, async () => {
+      checkObject(goal);
+      const json = JSON.stringify(plainOptions(goal));
+      await this.#drive((handle) => handle.setGoal(json));
+    });
+  }
+
+  applyMarkers(modelOutput: string): Promise<Goal> {
+    return this.#queued(this.#state, () => this.#drive<Goal>((handle) => handle.applyMarkers(String(modelOutput))));
+  }
+
+  reliability(): { score: number; warn: boolean } {
+    this.#checkOpen();
+    return run(() => this.#handle.reliability()) as { score: number; warn: boolean };
+  }
+
+  validate(): Validation {
+    this.#countFixed();
+    return run(() => this.#handle.validate()) as Validation;
+  }
+
+  checkpoints(): CheckpointRecord[] {
+    this.#checkOpen();
+    return run(() => this.#handle.checkpoints()) as CheckpointRecord[];
   }
 
   async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {

@@ -27,7 +27,7 @@ export type NewMessage<F extends Format = Format> = {
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 /** Presets; the default is `offload`. */
-export type Preset = "offload" | "react" | "layered" | "factor3";
+export type Preset = "offload" | "react" | "layered" | "factor3" | "checkpoint";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
@@ -65,8 +65,9 @@ export interface SummarizeContext {
   signal: AbortSignal;
   /** From 1. */
   attempt: number;
-  /** What the summary is for: the history up to a boundary. */
-  purpose: "history" | "result" | "chunk" | "merge";
+  /** What the summary is for: the history up to a boundary, a tool result or a part of one, several of either joined, or
+   *  an old checkpoint. */
+  purpose: "history" | "result" | "chunk" | "merge" | "age";
 }
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. */
@@ -206,6 +207,100 @@ export interface Factor3Options {
   preserveCount?: number;
   /** Target length of a summary in tokens; default 4,000. */
   targetTokens?: number;
+  /** Share of the window from which a warning is told and recent messages are summarised too, 0..1; default 0.8
+   *  (`S4.7`). */
+  emergencyShare?: number;
+}
+
+/** Every number of preset `checkpoint` (`S5.1` to `S5.12`). */
+export interface CheckpointOptions {
+  /** Size of the window, which decides the prompt's budget; default by `contextWindow` (`S5.9`). */
+  tier?: "TIER_1_MINIMAL" | "TIER_2_BASIC" | "TIER_3_STANDARD" | "TIER_4_PREMIUM" | "TIER_5_ULTRA";
+  /** Tokens that the system prompt may take; default by `tier`: 200, 500, 1,000, 1,500, 1,500. */
+  promptBudget?: number;
+  /** Tokens kept free for the answer where `maxOutputTokens` does not say; default 1,000, a quarter of a small window
+   *  at most. */
+  safetyMargin?: number;
+  /** A session compresses above this share of the window less budget and margin, 0..1; default 0.75. */
+  triggerShare?: number;
+  /** Messages kept at the end; default 5. */
+  preserveCount?: number;
+  /** The user's newest messages that stay word for word; default 10 (`S5.6`). */
+  keepUserMessages?: number;
+  /** More tokens than this make a checkpoint of level 1; default 3,000 (`S5.7`). */
+  compactAbove?: number;
+  /** More tokens than this make one of level 2, fewer one of level 3; default 2,000. */
+  moderateAbove?: number;
+  /** Longest checkpoint of level 1, in tokens for a window up to 32K; default 100. Larger windows have longer ones in
+   *  proportion. */
+  compactTokens?: number;
+  /** The same of level 2; default 300. */
+  moderateTokens?: number;
+  /** The same of level 3; default 500. */
+  detailedTokens?: number;
+  /** A checkpoint as many compressions old is made one of level 2; default 5 (`S5.8`). */
+  ageModerate?: number;
+  /** And then one of level 1; default 10. */
+  ageCompact?: number;
+  /** So many old checkpoints of level 1 become one, 2 or more; default 3. */
+  mergeCount?: number;
+  /** What models can be run with (`S5.12`). With them the window is the limit of `model` at a size of `contextWindow`;
+   *  a model or a size that is not listed is an error. */
+  profiles?: {
+    model: string;
+    /** Tokens that are asked for. */
+    size: number;
+    /** Tokens that the provider then takes; default `share` of the size. */
+    contextSize?: number;
+    /** 0..1; default 1; 0.85 where a provider wants that. */
+    share?: number;
+  }[];
+}
+
+/** What the app is used for: what a summary must preserve (`S5.10`). Any other name is `ASSISTANT`. */
+export type Mode = "DEVELOPER" | "PLANNING" | "DEBUGGER" | "ASSISTANT";
+
+/** How detailed a checkpoint is: 1 compact, 2 moderate, 3 detailed (`S5.7`). */
+export type Level = 1 | 2 | 3;
+
+/** What a session is for (`S5.13`). Never compressed: it stands in the system prompt and guides summaries. */
+export interface Goal {
+  id: string;
+  description: string;
+  priority: "low" | "medium" | "high";
+  status: "active" | "paused" | "completed";
+  checkpoints: { description: string; status: "pending" | "in-progress" | "completed"; completedAt?: number }[];
+  decisions: { id: string; description: string; rationale: string; locked: boolean }[];
+  artifacts: { type: "file"; path: string; action: "created" | "modified" | "deleted" }[];
+}
+
+/** Whether the context fits (`S5.12`). */
+export interface Validation {
+  valid: boolean;
+  tokens: number;
+  /** The most that fits. */
+  limit: number;
+  /** Tokens too many. */
+  overage?: number;
+  message?: string;
+  /** What to do, what costs least first. */
+  suggestions?: string[];
+}
+
+/** A summary that stands in the context (`S5.3`). */
+export interface CheckpointRecord {
+  id: string;
+  /** ms since 1970. */
+  timestamp: number;
+  /** Indices of the messages that it stands for: from the first to behind the last. */
+  messageRange: [number, number];
+  originalTokens: number;
+  compressedTokens: number;
+  /** Compressed to original. */
+  compressionRatio: number;
+  level?: Level;
+  /** Compressions of the session before it. */
+  number: number;
 }
 
 export interface ProviderOptions {
@@ -217,7 +312,18 @@ export interface ProviderOptions {
 }
 
 export interface Progress {
-  stage: "read" | "offload" | "compress" | "summarise" | "validate" | "commit";
+  /** Preset `checkpoint` tells its six: identify, prepare, summarise, checkpoint, update, validate (`S5.5`). */
+  stage:
+    | "identify"
+    | "prepare"
+    | "read"
+    | "offload"
+    | "compress"
+    | "summarise"
+    | "checkpoint"
+    | "update"
+    | "validate"
+    | "commit";
   done: number;
   total: number;
   tokensBefore: number;
@@ -286,10 +392,18 @@ export interface CompactOptions {
   react?: ReactOptions;
   layered?: LayeredOptions;
   factor3?: Factor3Options;
+  checkpoint?: CheckpointOptions;
+  /** What the app is used for (`S5.10`); default `ASSISTANT`. Presets other than `checkpoint` heed it with `level`. */
+  mode?: Mode;
+  /** What the conversation is for: it guides summaries. Of a session that works on it already, what it has reached so
+   *  far holds (`S5.13`). */
+  goal?: Goal;
+  /** How detailed summaries are; default, in preset `checkpoint`, by what they stand for (`S5.7`). */
+  level?: Level;
 }
 
 export interface Edit {
-  rung: "admit" | "clear" | "offload" | "compress" | "summarise";
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover";
   indices: number[];
   tokensFreed: number;
   detail?: string;
@@ -391,7 +505,7 @@ export interface Trajectory {
 export interface Prepared<M = Message> {
   /** What to send now. */
   messages: (M | NewMessageAmong<M>)[];
-  /** The system prompt, when the session has one of its own. */
+  /** The system prompt, when the session has one of its own, and the goal behind it. */
   system?: string;
   usage: ContextUsage;
   edits: Edit[];
@@ -570,6 +684,19 @@ export interface Session<M = Message> extends AsyncDisposable {
   plan(): Plan;
   /** `/context` (`S1.13`). */
   getContextUsage(): ContextUsage;
+  /** What the session is for. */
+  readonly goal: Goal | undefined;
+  /** Durable when it resolves. */
+  setGoal(goal: Goal): Promise<void>;
+  /** Takes over what the markers in a model's output say about the goal: `[CHECKPOINT] … - COMPLETED`,
+   *  `[DECISION] …`, `[ARTIFACT] Created …`, at the start of a line (`S5.13`). */
+  applyMarkers(modelOutput: string): Promise<Goal>;
+  /** How far the context can be trusted after its compressions by a model of this size (`S5.11`). */
+  reliability(): { score: number; warn: boolean };
+  /** Whether the context fits as it is (`S5.12`). */
+  validate(): Validation;
+  /** The summaries that stand in the context, oldest first (`S5.3`). */
+  checkpoints(): CheckpointRecord[];
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
   addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
   /** How full the context is, in characters (`S2.9`). */

@@ -115,6 +115,7 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "request", to_js(&**request)?);
             set(&object, "attempt", *attempt);
             set(&object, "purpose", to_js(purpose)?);
+            set(&object, "ofResult", purpose.is_of_result());
             set(&object, "timeoutMs", *timeout_ms as f64);
             "summarize"
         }

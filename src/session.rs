@@ -38,7 +38,7 @@ impl Session {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ items, usage, edits, result? }`; `fixed` are the system prompt and the tools as texts.
+    /// `{ items, usage, edits, result?, goal? }`; `fixed` are the system prompt and the tools as texts.
     pub fn prepare(&self, overflow: bool, fixed: Vec<String>) -> Operation {
         let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
         Operation::new(self.core.prepare(trigger, fixed), to_js)
@@ -63,6 +63,41 @@ impl Session {
     /// A text.
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Operation {
         Operation::new(self.core.read(reference, offset, limit), to_js)
+    }
+
+    /// Nothing: sets the goal, given as JSON text.
+    #[wasm_bindgen(js_name = setGoal)]
+    pub fn set_goal(&self, json: String) -> Operation {
+        Operation::new(self.core.set_goal(json), |()| Ok(JsValue::NULL))
+    }
+
+    /// The goal after the markers of a model's output.
+    #[wasm_bindgen(js_name = applyMarkers)]
+    pub fn apply_markers(&self, output: String) -> Operation {
+        Operation::new(self.core.apply_markers(output), to_js)
+    }
+
+    /// The goal, or nothing.
+    pub fn goal(&self) -> Thrown<JsValue> {
+        match self.core.goal().map_err(thrown)? {
+            Some(goal) => to_js(&goal),
+            None => Ok(JsValue::UNDEFINED),
+        }
+    }
+
+    /// `{ score, warn }`.
+    pub fn reliability(&self) -> Thrown<JsValue> {
+        to_js(&self.core.reliability().map_err(thrown)?)
+    }
+
+    /// `{ valid, tokens, limit, overage?, message?, suggestions? }`.
+    pub fn validate(&self) -> Thrown<JsValue> {
+        to_js(&self.core.validate().map_err(thrown)?)
+    }
+
+    /// The checkpoints of the context.
+    pub fn checkpoints(&self) -> Thrown<JsValue> {
+        to_js(&self.core.checkpoints().map_err(thrown)?)
     }
 
     /// `[{ ref, seq, snippet }]`, best first.

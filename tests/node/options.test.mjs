@@ -80,6 +80,14 @@ const BAD = [
   [{ offload: { compactCooldownSteps: -1 } }, "offload.compactCooldownSteps"],
   [{ offload: { preserveCount: 0 } }, "offload.preserveCount"],
   [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
+  [{ checkpoint: [] }, "checkpoint"],
+  [{ checkpoint: { tier: "TIER_6" } }, "checkpoint.tier"],
+  [{ checkpoint: { mergeCount: 1 } }, "checkpoint.mergeCount"],
+  [{ checkpoint: { profiles: {} } }, "checkpoint.profiles"],
+  [{ checkpoint: { profiles: [{ size: 8_000 }] } }, "checkpoint.profiles[0].model"],
+  [{ level: 4 }, "level"],
+  [{ mode: "" }, "mode"],
+  [{ goal: { id: "g" } }, "goal"],
   [{ react: { strategies: 1 } }, "react.strategies"],
   [{ react: { relianceRatio: 2 } }, "react.relianceRatio"],
   [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
@@ -97,8 +105,7 @@ const UNKNOWN = [
   [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
   [{ layered: { keepLast: 3 } }, "layered.keepLast"],
   [{ react: { ratio: 0.1 } }, "react.ratio"],
-  // Of later releases.
-  [{ checkpoint: {} }, "checkpoint"],
+  [{ checkpoint: { mergeAt: 3 } }, "checkpoint.mergeAt"],
 ];
 
 for (const [options, field] of [...BAD, ...UNKNOWN]) {

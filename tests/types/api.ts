@@ -184,9 +184,9 @@ export const options: CompactOptions[] = [
 
 /** What this release does, and nothing that it does not. */
 export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptions): void {
-  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise">();
+  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover">();
   same<Plan["rungs"][number]["rung"], Edit["rung"]>();
-  same<Parameters<Summarize>[1]["purpose"], "history" | "result" | "chunk" | "merge">();
+  same<Parameters<Summarize>[1]["purpose"], "history" | "result" | "chunk" | "merge" | "age">();
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();
   // @ts-expect-error: messages have no ids.
   void entry.id;

@@ -5,6 +5,8 @@
 //!
 //! The map of the crate is in `ARCHITECTURE.md`.
 
+pub mod checkpoint;
+mod clock;
 pub mod error;
 pub mod message;
 mod order;

@@ -66,10 +66,14 @@ pub fn split(bodies: &Bodies, pinned: &[usize], options: &Value<'_>) -> Result<C
 pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryRequest> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
+        let tokens = messages.iter().map(|message| options.estimator.message(message)).sum();
+        let (focus, target_tokens) = options.focus(tokens);
         options.preset.prompt.build(
             messages,
             &PromptOptions {
-                target_tokens: options.target_tokens,
+                focus,
+                goal: options.goal.as_ref(),
+                target_tokens,
                 max_input_tokens: options.max_input_tokens,
                 instructions: options.instructions.as_deref(),
                 previous_summary: options.previous_summary.as_deref(),

@@ -205,7 +205,7 @@ fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
         assert_eq!(read(options).unwrap_err().field.as_deref(), Some(field));
     }
     let settings = read(json!({ "preset": "factor3" })).unwrap();
-    assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 2));
+    assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 3));
     let mut desk = Desk::new(
         json!({ "contextWindow": 200_000, "factor3": { "processTools": { "files": ["read_file"] } } }),
     );

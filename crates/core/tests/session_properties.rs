@@ -81,14 +81,15 @@ proptest! {
     #[test]
     fn s5_16_a_compaction_that_succeeds_makes_the_context_smaller_and_keeps_it_valid(
         format in format(), turns in turns(10), keep in 1..12_usize, words in 1..120_usize, fallback in 0..2_usize, counts in any::<bool>(),
+        preset in prop::sample::select(vec!["offload", "checkpoint"]), rounds in 2..5_usize,
     ) {
-        let options = json!({
+        let options = json!({ "preset": preset,
             "keep": { "messages": keep }, "retryCount": 1, "fallback": (["none", "extractive"][fallback]), "hasTokenCounter": counts,
         });
         let mut desk = Desk::new(options);
         desk.host.count = Box::new(|_, body| context_compactor_core::step::Event::Number(body.len() as f64 / 9.0));
         desk.host.summarise = Box::new(move |_, _| summary(&"Something was done about it. ".repeat(words)));
-        for round in 0..2 {
+        for round in 0..rounds {
             desk.append(&messages(format, &turns, round * turns.len()).concat());
             let (before, tokens) = (desk.context(), desk.session.usage().unwrap().used_tokens);
             let result = desk.compact();

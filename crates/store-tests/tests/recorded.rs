@@ -4,11 +4,14 @@
 //! `CC_DATA` says where it is, `CC_DATA_SET=full` asks for all of it, `CC_CUTS=all` for every cut point.
 
 use context_compactor_core::message::{Exchanges, Message, Part};
-use context_compactor_core::plan::{PRESETS, Preset, Trigger};
+use context_compactor_core::plan::{PRESETS, Preset, Rung, Trigger};
+use context_compactor_core::step::Event;
+use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Repaired};
 use context_compactor_store_tests::checked::{Checked, compact_once};
 use context_compactor_store_tests::counts::Counts;
+use context_compactor_store_tests::host::{summary, thrown};
 use context_compactor_store_tests::recorded::{FOLDERS, Recorded, Recording, record, recordings};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -259,4 +262,37 @@ fn lesson_recorded_sessions_fit_and_lose_nothing() {
         Ok(())
     };
     at_each_cut(session, "recorded, as a session");
+}
+
+#[test]
+fn s5_15_recorded_sessions_roll_over_and_lose_nothing_whatever_the_summariser_does() {
+    let summarisers: [fn(&SummaryRequest) -> Event; 4] = [
+        |_| thrown("down", None),
+        |_| summary(""),
+        |request| summary(&request.messages[0].content),
+        |request| summary(&"It goes on and on. ".repeat(request.max_tokens)),
+    ];
+    let session = |recorded: &Recorded, cut: usize, options: &Value, counts: &mut Counts| {
+        let rolls = PRESETS.iter().any(|preset| {
+            preset.name == options["preset"].as_str().unwrap_or_default()
+                && preset.rungs.contains(&Rung::Rollover)
+        });
+        if !rolls {
+            return Ok(());
+        }
+        let mut options = options.clone();
+        options["fallback"] = json!("none");
+        let mut session = Checked::open(recorded.format, &options)?;
+        let summarise = summarisers[cut % summarisers.len()];
+        session.host.summarise = Box::new(move |request, _| summarise(request));
+        let half = (cut / 2).max(1);
+        for part in [&recorded.bodies[..half], &recorded.bodies[half..cut]] {
+            session.append(part)?;
+            session.prepare(Trigger::Auto)?;
+        }
+        session.stored()?;
+        counts.merge(&session.counts);
+        Ok(())
+    };
+    at_each_cut(session, "recorded, rolling over");
 }

@@ -7,6 +7,15 @@ use crate::summary::SummaryRequest;
 use crate::wire::provider;
 use std::rc::Rc;
 
+/// What calls for summaries cost.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Cost {
+    /// Calls.
+    pub(super) calls: u32,
+    /// What the summariser reported.
+    pub(super) usage: Option<Usage>,
+}
+
 /// An attempt that failed.
 pub(super) struct Attempt {
     pub(super) error: Error,
@@ -41,7 +50,7 @@ pub(super) async fn call(
     attempt: u32,
     purpose: Purpose,
 ) -> Result<(String, Option<Usage>), Attempt> {
-    let shortens = settings.app_shortens && purpose != Purpose::History;
+    let shortens = settings.app_shortens && purpose.is_of_result();
     let Some(provider) = settings.provider().filter(|_| !shortens) else {
         return io
             .summarize(Rc::clone(request), attempt, purpose, settings.timeout_ms)

@@ -1,12 +1,50 @@
 //! What a summary would replace in the active context.
 
+use super::options::{Keep, Settings};
+use crate::checkpoint::Level;
 use crate::error::Result;
 use crate::message::Role;
+use crate::order;
 use crate::reduce::reasoning;
 use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
 use crate::split;
 use crate::step::Io;
 use crate::wire;
+
+/// What a summary is to leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Aim {
+    /// What stays at the end.
+    pub(crate) keep: Keep,
+    /// Messages by which the cut may move to an earlier answer of the model.
+    moves: usize,
+    /// Earlier summaries stay as they are.
+    stacks: bool,
+    /// The user's newest messages that stay word for word.
+    users: usize,
+    /// A summary alone is summarised again.
+    lone: bool,
+}
+
+impl Aim {
+    /// What the options say.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Aim {
+            keep: settings.keep,
+            moves: settings.numbers.preserve_count,
+            stacks: settings.preset.checkpoints,
+            users: settings.numbers.checkpoint.keep_user_messages,
+            lone: false,
+        }
+    }
+
+    /// Recent messages too (`S5.15`).
+    pub(crate) const AGGRESSIVE: Aim =
+        Aim { keep: Keep::Messages(1), moves: 0, stacks: false, users: 0, lone: false };
+
+    /// A fresh context: what the user said last, word for word, and a summary of everything else (`S5.15`).
+    pub(crate) const ROLLOVER: Aim = Aim { users: 1, lone: true, ..Aim::AGGRESSIVE };
+}
 
 /// The part of a context that a summary replaces: items `head .. boundary`.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,13 +57,21 @@ pub(crate) struct Proposal {
     pub(crate) compress: Vec<Item>,
     /// Messages of it that the summary's message holds word for word.
     pub(crate) quotes: Vec<Place>,
-    /// Messages inside it that stay, in front of the summary: those of the system, and the provider's own compaction.
+    /// Messages inside it that stay, in front of the summary: those of the system, the provider's own compaction, and
+    /// earlier checkpoints.
     pub(crate) stay: Vec<Item>,
+    /// Earlier checkpoints go on quoting the messages from this index on, and pinned ones.
+    pub(crate) quotes_from: usize,
+    /// How detailed the summary is to be, when that is asked for.
+    pub(crate) level: Option<Level>,
+    /// Target length of the summary, in tokens.
+    pub(crate) target_tokens: usize,
     /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
     pub(crate) replaced_tokens: usize,
-    /// Tokens that stay whatever the summary says, with the reasoning of [`Proposal::unbound_tokens`].
+    /// Tokens that stay whatever the summary says: quotes, and the rest with the reasoning of
+    /// [`Proposal::unbound_tokens`].
     pub(crate) mandatory_tokens: usize,
     /// Messages behind the boundary.
     pub(crate) preserved: usize,
@@ -87,7 +133,7 @@ fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usiz
 }
 
 /// What a summary would replace now, or why there is nothing to.
-pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
+pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String>> {
     let State { context, settings, .. } = state;
     let format = state.format();
     if !format.wire().takes_summary() {
@@ -105,16 +151,20 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
     let tokens: Vec<usize> = history.iter().map(|item| item.size.tokens).collect();
     let role = |at: usize| history.get(at).map(|item| item.size.role);
     let is_system = |at: usize| role(at) == Some(Role::System);
-    let cut = split::cut(&messages, &tokens, settings.keep, is_system);
+    let cut = split::cut(&messages, &tokens, aim.keep, is_system);
     // The summary is a user message. Where a user message would follow it the cut moves on to an earlier answer of
     // the model, so that the roles go on alternating; not far, not to where nothing is left to compress, and not
     // where it would keep more than fits.
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
-    let stays = |at: usize| cut.pinned.binary_search(&at).is_ok();
+    let is_earlier = |at: usize| {
+        let item = history.get(at);
+        item.is_some_and(|item| matches!(item.origin, Origin::Summary { .. } | Origin::Acknowledgement))
+    };
+    let stays = |at: usize| cut.pinned.binary_search(&at).is_ok() || (aim.stacks && is_earlier(at));
     let compressible = |(at, item): (usize, &Item)| !stays(at) && item.origin.place().is_some();
     let first = history.iter().enumerate().position(compressible).unwrap_or(history.len());
-    let least = cut.boundary.saturating_sub(settings.numbers.preserve_count).max(first + 1);
+    let least = cut.boundary.saturating_sub(aim.moves).max(first + 1);
     let replaces = |at: usize| {
         let replaced = history.iter().take(at).enumerate().filter(|(at, _)| !stays(*at));
         replaced.map(|(_, item)| item.size.tokens).sum::<usize>()
@@ -137,28 +187,63 @@ pub(crate) fn propose(state: &State) -> Result<Result<Proposal, String>> {
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
     let (stay, compress) = (of(stay), of(compress));
+    let quotes_from = newest_of_user(state, aim.users);
     let pinned = |place: &Place| state.is_pinned(place.index);
+    let is_quoted = |item: &Item| {
+        let place = item.origin.place();
+        place.is_some_and(|place| {
+            pinned(&place) || (item.size.role == Role::User && place.index >= quotes_from)
+        })
+    };
     let quotes: Vec<Place> = compress
         .iter()
-        .flat_map(|item| item.origin.quotes().iter().copied().chain(item.origin.place().filter(pinned)))
+        .flat_map(|item| {
+            let earlier = item.origin.quotes().iter().copied();
+            let earlier = earlier.filter(|place| pinned(place) || place.index >= quotes_from);
+            earlier.chain(item.origin.place().filter(|_| is_quoted(item)))
+        })
         .collect();
     // A lone summary is not worth summarising again: it would only lose more. Nor are quotes.
-    let is_new = |item: &Item| item.origin.place().is_some_and(|place| !pinned(&place));
-    if !compress.iter().any(is_new) {
+    let is_new = |item: &Item| item.origin.place().is_some() && !is_quoted(item);
+    let is_worth = if aim.lone { !compress.is_empty() } else { compress.iter().any(is_new) };
+    if !is_worth {
         let kept = history.len().saturating_sub(boundary);
         return Ok(Err(format!("Nothing to compress: {kept} messages stay and no others are left")));
     }
     let replaced_tokens = replaces(boundary);
+    let quoted: usize = compress.iter().filter(|item| is_quoted(item)).map(|item| item.size.tokens).sum();
+    let (level, target_tokens) = settings.target(replaced_tokens.saturating_sub(quoted));
     let total = context.totals().tokens;
     Ok(Ok(Proposal {
         head,
         boundary: head + boundary,
         replaced_tokens,
-        mandatory_tokens: total.saturating_sub(replaced_tokens),
+        mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
         compress,
         quotes,
+        quotes_from,
+        level,
+        target_tokens,
         stay,
         acknowledge,
     }))
+}
+
+/// Index of the oldest of the newest `count` messages of the user that still stand in the context word for word.
+fn newest_of_user(state: &State, count: usize) -> usize {
+    let mut indices = Vec::new();
+    for item in state.context.items() {
+        let said = item.origin.place().filter(|_| item.size.role == Role::User);
+        indices.extend(said.map(|place| place.index));
+        // What is quoted and not pinned was said by the user.
+        let quoted = item.origin.quotes().iter().map(|place| place.index);
+        indices.extend(quoted.filter(|index| !state.is_pinned(*index)));
+    }
+    let indices = order::by_key(indices, |index| *index as u64);
+    match (count, indices.len().checked_sub(count)) {
+        (0, _) => usize::MAX,
+        (_, Some(first)) => indices.get(first).copied().unwrap_or(usize::MAX),
+        (_, None) => 0,
+    }
 }

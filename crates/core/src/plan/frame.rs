@@ -1,9 +1,10 @@
 //! What takes the place of summarised messages: the message of the summary, and what must stand around it.
 
 use super::cut::Proposal;
+use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
-use crate::session::{Held, Item, Origin, ids, logged, measure};
+use crate::session::{Cover, Held, Item, Made, Origin, Place, ids, logged, measure};
 use crate::step::{Io, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -11,41 +12,59 @@ use std::rc::Rc;
 
 /// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
 /// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
+/// `started` is when the summary was begun.
 pub(super) async fn candidate(
     io: &Io,
     held: &Held,
     proposal: &Proposal,
     text: &str,
     files: &str,
+    started: u64,
 ) -> Result<Vec<Item>> {
     let settings = held.settings();
-    let marked = format!("{}{text}", settings.preset.summary_marker);
-    let checkpoint = {
+    let checkpoint: Rc<str> = {
         let state = held.state();
         let generation = state.row.generation.to_le_bytes();
-        ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()])
+        let id = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()]);
+        Rc::from(format!("cp_{id}"))
     };
-    let checkpoint: Rc<str> = Rc::from(format!("cp_{checkpoint}"));
-    let prose = marked.len();
-    let marked = marked + &quotes(io, held, proposal).await? + files;
-    let summary = Origin::Summary {
+    let made = Made {
+        level: proposal.level,
+        number: held.state().row.compressions,
+        created_at: started,
+        original_tokens: proposal.replaced_tokens,
+        model: settings.summariser_model().map(str::to_string),
+        ..Made::default()
+    };
+    let frame = Frame {
         checkpoint: Rc::clone(&checkpoint),
+        text,
         covers: proposal.covers(),
         quotes: proposal.quotes.clone(),
-        prose,
+        files,
+        made,
     };
-    let mut items = vec![message(io, held, Author::User, &marked, &checkpoint, summary).await?];
+    let mut written = vec![frame.item(io, held).await?];
     if proposal.acknowledge {
-        let text = settings.preset.acknowledgement;
-        let id = format!("{checkpoint}_ack");
-        items.push(message(io, held, Author::Assistant, text, &id, Origin::Acknowledgement).await?);
+        written.push(acknowledgement(io, held, &format!("{checkpoint}_ack")).await?);
     }
-    let mut items = joined(held.format(), &proposal.stay, &items);
+    let keeps = |place: &Place| place.index >= proposal.quotes_from || held.state().is_pinned(place.index);
+    let mut stay = Vec::with_capacity(proposal.stay.len() + 1);
+    for item in &proposal.stay {
+        stay.push(requoted(io, held, item, keeps).await?);
+    }
+    let stayed = tokens_of(&stay);
+    // An earlier checkpoint, which is the user's message too, may stand right before.
+    let before = stay.iter().rfind(|item| item.size.role != Role::System);
+    if before.is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
+        stay.push(acknowledgement(io, held, &format!("{checkpoint}_before")).await?);
+    }
+    let mut items = joined(held.format(), &stay, &written);
     if let Some(body) = opening(held, proposal, &items)? {
         let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
         items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
     }
-    let tokens = added_tokens(proposal, &items);
+    let tokens = tokens_of(&items).saturating_sub(stayed);
     if tokens >= proposal.replaced_tokens {
         return Err(Error::new(
             Code::SummaryRejected,
@@ -56,21 +75,6 @@ pub(super) async fn candidate(
         ));
     }
     Ok(items)
-}
-
-/// The quotes of a summary, from the messages as the app handed them over.
-async fn quotes(io: &Io, held: &Held, proposal: &Proposal) -> Result<String> {
-    let mut bodies = Vec::with_capacity(proposal.quotes.len());
-    for place in &proposal.quotes {
-        bodies.push((place.index, logged(io, held, *place).await?));
-    }
-    let mut values = Vec::with_capacity(bodies.len());
-    for (index, body) in &bodies {
-        values.push((*index, wire::parse(*index, body)?));
-    }
-    let format = held.format();
-    let messages = values.iter().map(|(index, value)| Ok((*index, format.wire().read(*index, value)?)));
-    Ok(summary::quotes(&messages.collect::<Result<Vec<_>>>()?))
 }
 
 /// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
@@ -100,10 +104,96 @@ fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc
     })
 }
 
-/// Tokens of what was not there before.
-pub(super) fn added_tokens(proposal: &Proposal, items: &[Item]) -> usize {
-    let tokens = |items: &[Item]| items.iter().map(|item| item.size.tokens).sum::<usize>();
-    tokens(items).saturating_sub(tokens(&proposal.stay))
+/// What the message of a summary is made of.
+pub(super) struct Frame<'a> {
+    /// Its id.
+    pub(super) checkpoint: Rc<str>,
+    /// The summary.
+    pub(super) text: &'a str,
+    /// What it stands for.
+    pub(super) covers: Vec<Cover>,
+    /// Those of them that stand in it word for word.
+    pub(super) quotes: Vec<Place>,
+    /// What stands behind them.
+    pub(super) files: &'a str,
+    /// How it was made; what the message itself decides is filled in.
+    pub(super) made: Made,
+}
+
+impl Frame<'_> {
+    /// The message.
+    pub(super) async fn item(self, io: &Io, held: &Held) -> Result<Item> {
+        let time = iso8601(self.made.created_at);
+        let places = [("id", self.checkpoint.as_ref()), ("time", time.as_str())];
+        let header = summary::fill(held.settings().preset.summary_marker, &places);
+        let mut text = format!("{header}{}", self.text);
+        let prose = text.len();
+        text += &quoted(io, held, &self.quotes).await?;
+        text += self.files;
+        let mut item =
+            message(io, held, Author::User, &text, &self.checkpoint, Origin::Acknowledgement).await?;
+        let made = Made { tokens: item.size.tokens, header: header.len(), ..self.made };
+        item.origin = Origin::Summary {
+            checkpoint: self.checkpoint,
+            covers: self.covers,
+            quotes: self.quotes,
+            prose,
+            made: Some(Rc::new(made)),
+        };
+        Ok(item)
+    }
+}
+
+/// The text of a summary in the message that holds it, without the quotes and the files; `bare` is without its mark.
+pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
+    let value = wire::parse(0, &item.body)?;
+    let text = held.format().wire().read(0, &value)?.text();
+    let Origin::Summary { prose, made, .. } = &item.origin else { return Ok(text) };
+    let header = made.as_ref().filter(|_| bare).map_or(0, |made| made.header);
+    let end = if *prose > 0 { *prose } else { text.len() };
+    Ok(text.get(header..end).unwrap_or(&text).to_string())
+}
+
+/// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`).
+async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
+    let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
+        return Ok(item.clone());
+    };
+    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
+    if kept.len() == quotes.len() {
+        return Ok(item.clone());
+    }
+    let value: Rc<str> = Rc::clone(&item.body);
+    let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
+    let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
+    let files = tail.strip_prefix(&quoted(io, held, quotes).await?).unwrap_or_default();
+    let body = format!("{head}{}{files}", quoted(io, held, &kept).await?);
+    let mut new = message(io, held, Author::User, &body, checkpoint, Origin::Acknowledgement).await?;
+    let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
+    let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
+    new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
+    Ok(new)
+}
+
+/// The message that keeps the roles alternating.
+async fn acknowledgement(io: &Io, held: &Held, id: &str) -> Result<Item> {
+    let text = held.settings().preset.acknowledgement;
+    message(io, held, Author::Assistant, text, id, Origin::Acknowledgement).await
+}
+
+/// Messages word for word, as the app handed them over.
+async fn quoted(io: &Io, held: &Held, places: &[Place]) -> Result<String> {
+    let mut bodies = Vec::with_capacity(places.len());
+    for place in places {
+        bodies.push((place.index, logged(io, held, *place).await?));
+    }
+    let mut values = Vec::with_capacity(bodies.len());
+    for (index, body) in &bodies {
+        values.push((*index, wire::parse(*index, body)?));
+    }
+    let format = held.format();
+    let messages = values.iter().map(|(index, value)| Ok((*index, format.wire().read(*index, value)?)));
+    Ok(summary::quotes(&messages.collect::<Result<Vec<_>>>()?))
 }
 
 async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
@@ -114,4 +204,9 @@ async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, ori
     };
     let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
     Ok(Item { body, size, origin })
+}
+
+/// Tokens of messages.
+pub(super) fn tokens_of(items: &[Item]) -> usize {
+    items.iter().map(|item| item.size.tokens).sum()
 }

@@ -1,11 +1,14 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
+use super::ageing;
 use super::ask::Spent;
+use super::call::Cost;
 use super::compress;
-use super::cut;
+use super::cut::{self, Aim};
+use super::emergency;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
-use super::summarise;
+use super::summarise::{self, Order};
 use crate::error::{Code, Error, Result};
 use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
@@ -38,6 +41,38 @@ pub(crate) struct Climbed {
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
     pub(crate) idle: Vec<String>,
+}
+
+impl Climbed {
+    /// Adds what a rung behind the summary did; the result of the summary tells it too.
+    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) {
+        if let Some(result) = &mut self.result {
+            result.add(held, &edits, spent);
+        }
+        self.rungs.extend(edits.iter().map(RungPlan::of));
+        self.edits.extend(edits);
+    }
+
+    /// Adds what the emergency did: the last summary that was made is the one that counts.
+    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) {
+        for result in results {
+            self.edits.extend(result.applied_edits.iter().cloned());
+            let spent = Cost { calls: result.llm_calls, usage: result.usage };
+            match &mut self.result {
+                Some(before) if before.success || !result.success => {
+                    before.add(held, &result.applied_edits, spent);
+                    before.summary = result.summary.or(before.summary.take());
+                }
+                _ => {
+                    let before = self.result.replace(result);
+                    if let (Some(before), Some(now)) = (before, &mut self.result) {
+                        let spent = Cost { calls: before.llm_calls, usage: before.usage };
+                        now.add(held, &[], spent);
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.
@@ -81,6 +116,34 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 summarise(io, held, climb, &mut done).await?;
             }
             Rung::Summarise => {}
+            Rung::Age | Rung::Merge => {
+                let summarises = done.rungs.iter().any(|plan| plan.rung == Rung::Summarise.as_str());
+                let summarised = done.result.as_ref().is_some_and(|result| result.summary.is_some());
+                if climb.rehearse {
+                    if summarises {
+                        done.rungs.extend(ageing::rehearse(&held.state(), *rung, true));
+                    }
+                } else if summarised || held.tokens() > settings.hard_limit {
+                    let mut spent = Cost::default();
+                    let edits = match rung {
+                        Rung::Age => ageing::age(io, held, climb, &mut spent).await,
+                        _ => ageing::merge(io, held, climb, &mut spent)
+                            .await
+                            .map(|edit| edit.into_iter().collect()),
+                    };
+                    done.add(held, edits?, spent);
+                }
+            }
+            Rung::Rollover if climb.rehearse => {
+                let freed: usize = done.rungs.iter().map(|plan| plan.tokens_freed).sum();
+                let after = held.tokens().saturating_sub(freed);
+                done.rungs.extend(emergency::rehearse(&held.state(), climb.trigger, after)?);
+            }
+            Rung::Rollover => {
+                let failed = done.result.as_ref().and_then(|result| result.error.clone());
+                let results = emergency::run(io, held, climb, failed.as_ref()).await?;
+                done.rescue(held, results);
+            }
         }
     }
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
@@ -95,7 +158,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
 async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
-        let proposal = cut::propose(&held.state())?;
+        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
         let floor = floor(io, held).await?;
         if climb.trigger != Trigger::Manual && floor.total > limit {
             // No summary makes it fit: the model would be asked in vain, step after step.
@@ -109,7 +172,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
             }
             return Ok(());
         }
-        let result = summarise::run(io, held, climb.trigger, climb.instructions, proposal).await?;
+        let result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
         let freed = result.freed_tokens;
         done.edits.extend(result.applied_edits.iter().cloned());
         done.result = Some(result);
@@ -130,7 +193,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
             Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
             Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
             Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
-            Rung::Compress | Rung::Summarise => None,
+            Rung::Compress | Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => None,
         };
         let Some(moves) = proposed else { return Ok(None) };
         match replace::run(io, held, rung, moves, climb.trigger, climb.rehearse).await {
@@ -189,13 +252,15 @@ impl std::fmt::Display for Floor {
 
 /// The floor of a session: what is fixed, and what stays verbatim after a summary.
 async fn floor(io: &Io, held: &Held) -> Result<Floor> {
+    let settings = held.settings();
     let fixed = held.state().fixed_tokens;
-    if !held.settings().rungs.contains(&Rung::Summarise) {
+    if !settings.rungs.contains(&Rung::Summarise) {
         // Nothing is ever removed: what is left is what compressing every result leaves.
         let mandatory = compress::least_tokens(&held.state())?;
         return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
     }
-    let proposal = cut::propose(&held.state())?;
+    let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
+    let proposal = cut::propose(&held.state(), aim)?;
     let mandatory = match proposal {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
@@ -210,10 +275,16 @@ async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Re
         None => floor(io, held).await?.to_string(),
     };
     let cause = result.and_then(|result| result.error.as_ref()).and_then(|error| error.cause);
+    // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
+    let refused = if held.settings().preset.checkpoints {
+        format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
+    } else {
+        String::new()
+    };
     let mut error = Error::new(
         Code::ContextOverflow,
         format!(
-            "{tokens} tokens do not fit {limit} (the context window less the answer): {why}; keep fewer messages, \
+            "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}; keep fewer messages, \
              offload results or use a larger window"
         ),
     );

@@ -1,10 +1,12 @@
 //! What is done about a context that grows: options, presets and the ladder that both the dry run and the real run
 //! climb.
 
+mod ageing;
 mod ask;
 mod call;
 mod compress;
 mod cut;
+mod emergency;
 mod env;
 mod files;
 mod frame;
@@ -22,14 +24,15 @@ pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
 pub use options::{Keep, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
 pub use presets::{
-    API_TOOLS, COMPACTABLE_TOOLS, FACTOR3, Fallback, LAYERED, LayeredNumbers, Numbers, OFFLOAD,
-    OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS, ReactNumbers,
-    RestoreNumbers, Rung, SEARCH_TOOLS, When,
+    API_TOOLS, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers,
+    Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS,
+    ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
 
 pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
 
+pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use ladder::{Climb, climb, plan};

@@ -1,9 +1,11 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
 use super::presets::{
-    LayeredNumbers, Numbers, OffloadNumbers, Preset, ProcessNumbers, ReactNumbers, RestoreNumbers, When,
+    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
+    ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
+use crate::checkpoint::{Range, Tier, compress_above};
 use crate::error::{Error, Result};
 use crate::tokens::budget;
 
@@ -44,7 +46,12 @@ impl Threshold {
     }
 }
 
-pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Result<Threshold> {
+pub(super) fn threshold(
+    options: &Reader<'_>,
+    when: When,
+    numbers: &Numbers,
+    window: Window,
+) -> Result<Threshold> {
     let trigger = options.child("trigger")?;
     let offload = options.child("offload")?;
     let given = match (
@@ -76,7 +83,18 @@ pub(super) fn threshold(options: &Reader<'_>, when: When, window: Window) -> Res
             let left = window.tokens.saturating_sub(window.output.min(output)).saturating_sub(fixed);
             Threshold { tokens: left.min(window.hard_limit).max(1), strict: true, allowance: fixed }
         }
+        When::Room => {
+            let CheckpointNumbers { prompt_budget, safety_margin, trigger_share, .. } = numbers.checkpoint;
+            let above = compress_above(window.tokens, prompt_budget, safety_margin, trigger_share);
+            Threshold { tokens: above.min(window.hard_limit).max(1), strict: true, allowance: 0 }
+        }
     })
+}
+
+/// What is kept free for the answer (`S5.1`): never more than a quarter of the window.
+pub(super) fn safety_margin(options: &Reader<'_>, window: usize) -> Result<usize> {
+    let given = options.child("checkpoint")?.integer("safetyMargin", 0, MAX_TOKENS)?;
+    Ok(given.unwrap_or_else(|| NUMBERS.checkpoint.safety_margin.min(window / 4)))
 }
 
 pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
@@ -110,6 +128,11 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
         },
         react: react(options, base.react, window)?,
         restore: restore(options, base.restore, window)?,
+        checkpoint: checkpoint(options, base.checkpoint, window)?,
+        emergency_share: options
+            .child("factor3")?
+            .number("emergencyShare", 0.001, 1.0)?
+            .unwrap_or(base.emergency_share),
         process: process(options, base.process)?,
         layered: LayeredNumbers {
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
@@ -123,6 +146,42 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
                 .integer("previewChars", 0, MAX_TOKENS)?
                 .unwrap_or(base.layered.preview_chars),
         },
+    })
+}
+
+fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> Result<CheckpointNumbers> {
+    let group = options.child("checkpoint")?;
+    let count = |key: &str, min: usize| group.integer(key, min, MAX_TOKENS);
+    let mut levels = base.levels;
+    levels.moderate_above = count("moderateAbove", 1)?.unwrap_or(levels.moderate_above);
+    levels.compact_above =
+        count("compactAbove", 1)?.unwrap_or(levels.compact_above.max(levels.moderate_above));
+    if levels.compact_above < levels.moderate_above {
+        return Err(Error::option("checkpoint.compactAbove", "must not be less than moderateAbove"));
+    }
+    // The lower end keeps the document's proportion to the upper.
+    let range = |key: &str, base: Range| {
+        let high = count(key, 1)?.unwrap_or(base.high);
+        Ok::<Range, Error>(Range { low: high * base.low / base.high, high })
+    };
+    levels.compact = range("compactTokens", levels.compact)?;
+    levels.moderate = range("moderateTokens", levels.moderate)?;
+    levels.detailed = range("detailedTokens", levels.detailed)?;
+    let age_moderate = count("ageModerate", 1)?.map_or(base.age_moderate, |age| age as u64);
+    let age_compact = count("ageCompact", 1)?.map_or(base.age_compact.max(age_moderate), |age| age as u64);
+    if age_compact < age_moderate {
+        return Err(Error::option("checkpoint.ageCompact", "must not be less than ageModerate"));
+    }
+    let tier = group.choice("tier", &Tier::ALL)?.unwrap_or_else(|| Tier::of(window.tokens));
+    Ok(CheckpointNumbers {
+        levels,
+        keep_user_messages: count("keepUserMessages", 0)?.unwrap_or(base.keep_user_messages),
+        age_moderate,
+        age_compact,
+        merge_count: count("mergeCount", 2)?.unwrap_or(base.merge_count),
+        safety_margin: safety_margin(options, window.tokens)?,
+        prompt_budget: count("promptBudget", 0)?.unwrap_or(tier.prompt_budget()),
+        trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
     })
 }
 

@@ -1,13 +1,15 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, threshold};
+use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
     SEARCH_TOOLS,
 };
 use super::reader::Reader;
+use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
 use crate::error::{Error, Result};
 use crate::reduce::shape::Digest;
+use crate::summary::Focus;
 use crate::tokens::Estimator;
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
@@ -138,9 +140,37 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
     pub instructions: Option<String>,
+    /// What the app is used for (`S5.10`).
+    pub mode: Mode,
+    /// The level of new checkpoints; by their tokens when it is not given (`S5.7`).
+    pub level: Option<Level>,
+    /// What the session is for, when it begins (`S5.13`).
+    pub goal: Option<Goal>,
 }
 
 impl Settings {
+    /// How detailed a summary of `tokens` tokens is to be, where the preset or the app says that, and how long.
+    pub(crate) fn target(&self, tokens: usize) -> (Option<Level>, usize) {
+        let levels = self.numbers.checkpoint.levels;
+        let of_tokens = self.preset.checkpoints.then(|| levels.of(tokens));
+        match self.level.or(of_tokens) {
+            Some(level) => (Some(level), levels.target(level, self.window).high),
+            None => (None, self.numbers.target_tokens),
+        }
+    }
+
+    /// What a summary of this level is to stress.
+    pub(crate) fn focus(&self, level: Option<Level>) -> Option<Focus> {
+        let level = level?;
+        let range = self.numbers.checkpoint.levels.target(level, self.window);
+        Some(Focus { level, range, mode: self.mode })
+    }
+
+    /// Name of the model that writes summaries, when it is known.
+    pub(crate) fn summariser_model(&self) -> Option<&str> {
+        self.provider().map(|provider| provider.model.as_str()).or(self.summary_model.as_deref())
+    }
+
     /// The endpoint that writes summaries, when one does.
     pub(crate) fn provider(&self) -> Option<&Provider> {
         match &self.summariser {
@@ -156,10 +186,12 @@ impl Settings {
     pub fn read(options: &Value<'_>) -> Result<Settings> {
         let options = Reader::new(options)?;
         let preset = preset(&options)?;
-        let window = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW);
-        let output = options
-            .integer("maxOutputTokens", 0, MAX_TOKENS)?
-            .unwrap_or_else(|| DEFAULT_OUTPUT.min(window / 4));
+        let window = window(&options)?;
+        let output = match options.integer("maxOutputTokens", 0, MAX_TOKENS)? {
+            Some(output) => output,
+            None if preset.checkpoints => safety_margin(&options, window)?,
+            None => DEFAULT_OUTPUT.min(window / 4),
+        };
         let reserve = options.integer("reserveTokens", 0, MAX_TOKENS)?.unwrap_or(0);
         let hard_limit = window
             .checked_sub(output.saturating_add(reserve))
@@ -179,7 +211,7 @@ impl Settings {
         Ok(Settings {
             preset,
             rungs: rungs(&options, preset)?,
-            threshold: threshold(&options, preset.when, size)?,
+            threshold: threshold(&options, preset.when, &numbers, size)?,
             numbers,
             compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
             read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,
@@ -208,8 +240,50 @@ impl Settings {
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
             instructions: options.text("instructions")?.map(str::to_string),
+            mode: options.text("mode")?.map_or(Mode::default(), Mode::of),
+            level: level(&options)?,
+            goal: goal(&options)?,
         })
     }
+}
+
+/// The window, or what the provider takes of it where profiles say so (`S5.12`).
+fn window(options: &Reader<'_>) -> Result<usize> {
+    let size = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW);
+    let Some(given) = options.child("checkpoint")?.children("profiles")? else { return Ok(size) };
+    let read = |entry: &Reader<'_>| {
+        let required = |key: &str| entry.error(key, "is required");
+        Ok(Profile {
+            model: entry.text("model")?.ok_or_else(|| required("model"))?.to_string(),
+            size: entry.integer("size", MIN_WINDOW, MAX_TOKENS)?.ok_or_else(|| required("size"))?,
+            context_size: entry.integer("contextSize", MIN_WINDOW, MAX_TOKENS)?,
+            share: entry.number("share", 0.001, 1.0)?.unwrap_or(1.0),
+        })
+    };
+    let profiles = given.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let model = options.text("model")?.ok_or_else(|| Error::option("model", "is required with profiles"))?;
+    limit_of(&profiles, model, size)
+}
+
+fn level(options: &Reader<'_>) -> Result<Option<Level>> {
+    let number = options.integer("level", 1, 3)?;
+    Ok(number.and_then(|number| Level::try_from(number as u8).ok()))
+}
+
+/// The goal in options, where it is checked in full: what follows takes it as it is.
+fn goal(options: &Reader<'_>) -> Result<Option<Goal>> {
+    options.json("goal")?.map(|json| read_goal(&json)).transpose()
+}
+
+/// A goal from JSON text.
+///
+/// Errors: [`crate::Code::InvalidOption`] that says what is wrong with it.
+pub(crate) fn read_goal(json: &str) -> Result<Goal> {
+    let goal: Goal = serde_json::from_str(json).map_err(|error| Error::option("goal", error.to_string()))?;
+    if goal.id.is_empty() || goal.description.trim().is_empty() {
+        return Err(Error::option("goal", "id and description must be texts that are not empty"));
+    }
+    Ok(goal)
 }
 
 /// Names of tools, in lower case.
@@ -309,6 +383,16 @@ pub struct StandaloneOptions {
     pub previous_summary: Option<String>,
     /// Rules that only some servers enforce are checked too.
     pub strict: bool,
+    /// What the app is used for, when it says (`S5.10`).
+    pub mode: Option<Mode>,
+    /// How detailed a summary is to be, when the app says.
+    pub level: Option<Level>,
+    /// What a summary is to tell the progress of (`S5.13`).
+    pub goal: Option<Goal>,
+    /// The window, which the lengths of levels follow.
+    pub window: usize,
+    /// The app said how long a summary is to be.
+    pub is_target_given: bool,
 }
 
 impl StandaloneOptions {
@@ -319,16 +403,37 @@ impl StandaloneOptions {
         let options = Reader::new(options)?;
         let preset = preset(&options)?;
         let numbers = preset.numbers;
+        let target = options.integer("targetTokens", 1, MAX_TOKENS)?;
         Ok(StandaloneOptions {
+            mode: options.text("mode")?.map(Mode::of),
+            level: level(&options)?,
+            goal: goal(&options)?,
+            window: options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW),
+            is_target_given: target.is_some(),
             preset,
             format: format(&options)?,
             estimator: estimator(&options)?,
-            target_tokens: options.integer("targetTokens", 1, MAX_TOKENS)?.unwrap_or(numbers.target_tokens),
+            target_tokens: target.unwrap_or(numbers.target_tokens),
             max_input_tokens: options.integer("maxInputTokens", 1, MAX_TOKENS)?,
             instructions: options.text("instructions")?.map(str::to_string),
             previous_summary: options.text("previousSummary")?.map(str::to_string),
             strict: options.flag("strict")?,
         })
+    }
+}
+
+impl StandaloneOptions {
+    /// What a summary of `tokens` tokens is to stress, and how long it is to be.
+    pub(crate) fn focus(&self, tokens: usize) -> (Option<Focus>, usize) {
+        if !self.preset.checkpoints && self.mode.is_none() && self.level.is_none() {
+            return (None, self.target_tokens);
+        }
+        let level = self.level.unwrap_or_else(|| LEVELS.of(tokens));
+        let mut range = LEVELS.target(level, self.window);
+        if self.is_target_given {
+            range = Range { low: self.target_tokens / 2, high: self.target_tokens };
+        }
+        (Some(Focus { level, range, mode: self.mode.unwrap_or_default() }), range.high)
     }
 }
 

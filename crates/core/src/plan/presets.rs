@@ -1,6 +1,7 @@
 //! The presets, as data: which rungs, in which order, with which numbers. The numbers are the documents' and stand
 //! for a window of 200,000 tokens.
 
+use crate::checkpoint::{LEVELS, Levels};
 use crate::summary::{self, Prompt};
 
 /// A rung of the ladder.
@@ -18,6 +19,12 @@ pub enum Rung {
     Compress,
     /// History to a summary (`S1.5` to `S1.9`, `S3.4`, `S4.2`).
     Summarise,
+    /// Old checkpoints to shorter ones (`S5.8`).
+    Age,
+    /// Several old, short checkpoints to one (`S5.8`).
+    Merge,
+    /// When nothing else fits: a harder summary, then a fresh context (`S5.15`, `S4.7`).
+    Rollover,
 }
 
 impl Rung {
@@ -29,6 +36,9 @@ impl Rung {
             Rung::Offload => "offload",
             Rung::Compress => "compress",
             Rung::Summarise => "summarise",
+            Rung::Age => "age",
+            Rung::Merge => "merge",
+            Rung::Rollover => "rollover",
         }
     }
 }
@@ -57,6 +67,8 @@ pub enum When {
         /// What the system prompt and the tools may take before they count.
         fixed: usize,
     },
+    /// Above a share of what is left of the window after the prompt's budget and the margin (`S5.9`).
+    Room,
 }
 
 /// A preset.
@@ -79,6 +91,9 @@ pub struct Preset {
     /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
     /// moves to an earlier answer of the model first, if there is one near.
     pub acknowledges: bool,
+    /// Summaries are checkpoints: earlier ones stay as messages of their own, each of a level that the tokens decide,
+    /// made in six stages (`S5.5` to `S5.8`).
+    pub checkpoints: bool,
     /// Its numbers.
     pub numbers: Numbers,
 }
@@ -108,6 +123,10 @@ pub struct Numbers {
     pub restore: Option<RestoreNumbers>,
     /// Clearing and large outputs (`S3.1`, `S3.8`).
     pub layered: LayeredNumbers,
+    /// Checkpoints (`S5`).
+    pub checkpoint: CheckpointNumbers,
+    /// Share of the window at which the emergency begins, when that is less than the hard limit (`S4.7`).
+    pub emergency_share: f64,
     /// Processing by the type of the tool (`S4.5`, `S4.6`).
     pub process: ProcessNumbers,
 }
@@ -179,6 +198,27 @@ pub struct LayeredNumbers {
     pub preview_chars: usize,
 }
 
+/// The numbers of checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CheckpointNumbers {
+    /// Levels and their lengths (`S5.7`).
+    pub levels: Levels,
+    /// The newest messages of the user that stay word for word (`S5.6`).
+    pub keep_user_messages: usize,
+    /// From this many compressions on a checkpoint is at most of level 2 (`S5.8`).
+    pub age_moderate: u64,
+    /// From this many on, of level 1.
+    pub age_compact: u64,
+    /// So many of those become one.
+    pub merge_count: usize,
+    /// Kept free for the answer (`S5.1`).
+    pub safety_margin: usize,
+    /// What the system prompt may take (`S5.9`).
+    pub prompt_budget: usize,
+    /// A session acts above this share of what these two leave of the window.
+    pub trigger_share: f64,
+}
+
 /// The numbers of processing results by the type of their tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessNumbers {
@@ -214,7 +254,7 @@ pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "ed
 pub const READ_TOOLS: [&str; 1] = ["read_file"];
 
 /// Every preset.
-pub static PRESETS: [&Preset; 4] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3];
+pub static PRESETS: [&Preset; 5] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3, &CHECKPOINT];
 
 const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
@@ -228,6 +268,7 @@ pub static OFFLOAD: Preset = Preset {
     summary_marker: "[Compressed History]\n\n",
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
+    checkpoints: false,
     numbers: NUMBERS,
 };
 
@@ -241,6 +282,7 @@ pub static REACT: Preset = Preset {
     summary_marker: "[Compressed History]\n\n",
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
+    checkpoints: false,
     numbers: NUMBERS,
 };
 
@@ -254,6 +296,7 @@ pub static LAYERED: Preset = Preset {
     summary_marker: "[Conversation compressed]\n",
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
+    checkpoints: false,
     numbers: Numbers {
         min_savings: 20_000,
         compact_cooldown_steps: 0,
@@ -265,18 +308,43 @@ pub static LAYERED: Preset = Preset {
 /// Summarise early, protect what matters (`S4`).
 pub static FACTOR3: Preset = Preset {
     name: "factor3",
-    rungs: &[Rung::Process, Rung::Summarise],
+    rungs: &[Rung::Process, Rung::Summarise, Rung::Rollover],
     when: When::Fraction(0.5),
     fallback: Fallback::None,
     prompt: &summary::FACTOR3,
     summary_marker: "[SUMMARY]: ",
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
-    numbers: Numbers { preserve_count: 3, target_tokens: 4_000, compact_cooldown_steps: 0, ..NUMBERS },
+    checkpoints: false,
+    numbers: Numbers {
+        preserve_count: 3,
+        target_tokens: 4_000,
+        compact_cooldown_steps: 0,
+        emergency_share: 0.8,
+        ..NUMBERS
+    },
+};
+
+/// Three stores, six stages, ageing (`S5`).
+pub static CHECKPOINT: Preset = Preset {
+    name: "checkpoint",
+    rungs: &[Rung::Summarise, Rung::Age, Rung::Merge, Rung::Rollover],
+    when: When::Room,
+    fallback: Fallback::None,
+    prompt: &summary::CHECKPOINT,
+    summary_marker: "[Checkpoint {id} @ {time}]\n\n",
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    checkpoints: true,
+    numbers: Numbers {
+        compact_cooldown_steps: 0,
+        checkpoint: CheckpointNumbers { keep_user_messages: 10, ..NUMBERS.checkpoint },
+        ..NUMBERS
+    },
 };
 
 /// The numbers of `offload`; a preset that says nothing else has them too.
-const NUMBERS: Numbers = Numbers {
+pub(super) const NUMBERS: Numbers = Numbers {
     preserve_count: 5,
     target_tokens: 8_000,
     min_savings: 0,
@@ -308,6 +376,17 @@ const NUMBERS: Numbers = Numbers {
         large_output_tokens: 40_000,
         preview_chars: 2_000,
     },
+    checkpoint: CheckpointNumbers {
+        levels: LEVELS,
+        keep_user_messages: 0,
+        age_moderate: 5,
+        age_compact: 10,
+        merge_count: 3,
+        safety_margin: 1_000,
+        prompt_budget: 1_500,
+        trigger_share: 0.75,
+    },
+    emergency_share: 1.0,
     process: ProcessNumbers {
         min_tokens: 200,
         structured_min_tokens: 500,

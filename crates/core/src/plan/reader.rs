@@ -105,6 +105,27 @@ impl<'v> Reader<'v> {
         }
     }
 
+    /// A list of groups, or nothing.
+    pub(crate) fn children(&self, key: &str) -> Result<Option<Vec<Reader<'v>>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let Value::Array(items) = value else { return Err(self.error(key, "must be a list of objects")) };
+        let each = items.iter().enumerate().map(|(at, item)| {
+            Reader { value: None, path: format!("{}[{at}]", self.name(key)) }.group(Some(item))
+        });
+        each.collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    /// An object as JSON text.
+    pub(crate) fn json(&self, key: &str) -> Result<Option<String>> {
+        let group = self.child(key)?;
+        Ok(group.value.map(crate::wire::json))
+    }
+
+    /// The error of an option of this group.
+    pub(crate) fn error(&self, key: &str, what: &str) -> Error {
+        Error::option(self.name(key), what)
+    }
+
     /// A list of texts that are not empty.
     pub(crate) fn names(&self, key: &str) -> Result<Option<Vec<&'v str>>> {
         let Some(value) = self.get(key) else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
+use super::call::Cost;
 use super::presets::Rung;
 use crate::error::{Error, Result};
 use crate::session::{Held, LedgerEntry, ledger};
@@ -156,6 +157,20 @@ impl CompactionResult {
         self.ledger = ledger(held.context().items());
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
+    }
+}
+
+impl CompactionResult {
+    /// Adds what later rungs did.
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
+        self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
+        self.current_tokens = held.tokens();
+        self.applied_edits.extend_from_slice(edits);
+        self.ledger = ledger(held.context().items());
+        self.llm_calls += spent.calls;
+        if let Some(usage) = spent.usage {
+            *self.usage.get_or_insert_default() += usage;
+        }
     }
 }
 

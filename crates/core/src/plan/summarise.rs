@@ -1,23 +1,28 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
-use super::call::call;
+use super::call::{Cost, call};
 use super::cut::Proposal;
 use super::files;
-use super::frame::{added_tokens, candidate};
+use super::frame::{candidate, text_of, tokens_of};
+use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
+use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
 use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
-use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage, Usage};
+use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
 use crate::wire::{self, Author};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
 const INPUT_PERCENT: usize = 90;
+
+/// Why preset `checkpoint` does nothing (`S5.5`).
+const NOTHING: &str = "No messages to compress";
 
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
@@ -47,14 +52,14 @@ fn gain(state: &State) -> usize {
 pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Result<RungPlan> {
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
-    let target = settings.numbers.target_tokens;
+    let target = proposal.target_tokens;
     let calls = usize::from(settings.summariser != Summariser::Extractive);
     Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
         tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
         llm_calls: calls,
-        input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings)),
+        input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings, target)),
         output_tokens: calls * max_tokens(target),
     })
 }
@@ -64,8 +69,44 @@ fn max_tokens(target: usize) -> usize {
     (target * 6).div_ceil(5)
 }
 
-fn input_limit(settings: &Settings) -> usize {
-    settings.window.saturating_sub(max_tokens(settings.numbers.target_tokens)) / 100 * INPUT_PERCENT
+pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
+    settings.window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order<'r> {
+    /// What set it off.
+    pub(crate) trigger: Trigger,
+    /// More guidance for the summary.
+    pub(crate) instructions: Option<&'r str>,
+    /// On whose behalf: [`Rung::Rollover`] is written by the built-in summariser, which cannot fail.
+    pub(crate) rung: Rung,
+}
+
+impl<'r> Order<'r> {
+    /// What a climb asks a rung for.
+    pub(crate) fn new(climb: Climb<'r>, rung: Rung) -> Self {
+        Order { trigger: climb.trigger, instructions: climb.instructions, rung }
+    }
+}
+
+/// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
+fn tell(io: &Io, held: &Held, stage: Stage, total: usize, freed: usize) {
+    let tokens = held.tokens();
+    let stage = match (held.settings().preset.checkpoints, stage) {
+        (true, Stage::Read) => Stage::Prepare,
+        (true, Stage::Commit) => return,
+        (false, Stage::Identify | Stage::Checkpoint | Stage::Update | Stage::Validate) => return,
+        _ => stage,
+    };
+    io.tell(Effect::Progress(Progress {
+        stage,
+        done: 0,
+        total,
+        tokens_before: tokens,
+        tokens_now: tokens.saturating_sub(freed),
+    }));
 }
 
 /// A summary that passed its checks.
@@ -78,13 +119,6 @@ struct Written {
     model: Option<String>,
 }
 
-/// What the attempts cost.
-#[derive(Default)]
-struct Spent {
-    calls: u32,
-    usage: Option<Usage>,
-}
-
 /// Replaces the older part of the history by a summary.
 ///
 /// A failed summary is a result with `success: false` and an unchanged history; a failed commit is an error, and the
@@ -92,29 +126,39 @@ struct Spent {
 pub(crate) async fn run(
     io: &Io,
     held: &mut Held,
-    trigger: Trigger,
-    instructions: Option<&str>,
+    order: Order<'_>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
-    let mut result = CompactionResult::begin(held, trigger);
+    let mut result = CompactionResult::begin(held, order.trigger);
+    tell(io, held, Stage::Identify, 1, 0);
     match proposal {
+        Err(_) if held.settings().preset.checkpoints => {
+            result.success = false;
+            result.reason = Some(NOTHING.into());
+        }
         Err(reason) => result.reason = Some(reason),
         Ok(proposal) => {
             {
                 let mut state = held.state_mut();
                 state.row.attempted_at = Some(state.row.steps);
             }
-            let mut spent = Spent::default();
-            match write(io, held, &proposal, instructions, &mut spent).await {
-                Ok(written) => {
+            let mut spent = Cost::default();
+            let written = write(io, held, &proposal, order, started, &mut spent).await;
+            let update = match &written {
+                Ok(written) => Update::of(io, held, &proposal, order, written).await,
+                Err(error) => Err(error.clone()),
+            };
+            match update {
+                Ok(update) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
-                    result.reason = written.reason.clone();
-                    let edit = commit(io, held, &proposal, trigger, &written).await?;
+                    let edit = update.commit(io, held, &proposal, order).await?;
+                    result.reason = edit.detail.clone();
                     result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
-                    result.summary = Some(written.text);
+                    result.summary = written.ok().map(|written| written.text);
+                    warn(io, held);
                 }
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
                 Err(error) => {
@@ -139,39 +183,47 @@ pub(crate) async fn run(
     Ok(result)
 }
 
+/// Says so once a model of this size has summarised as often as it takes (`S5.11`).
+fn warn(io: &Io, held: &Held) {
+    let settings = held.settings();
+    let Some(model) = settings.summariser_model().filter(|_| settings.preset.checkpoints) else { return };
+    let compressions = held.state().row.compressions;
+    if compressions == warn_after(checkpoint::model_size(model)) {
+        let score = held.state().reliability().score;
+        io.log(
+            Level::Warn,
+            format!(
+                "{compressions} compressions by {model}: reliability {score:.2}; consider a fresh session"
+            ),
+        );
+    }
+}
+
 /// Gets a summary that passes its checks and makes the message that holds it. The session is free for appends while
 /// the summariser works.
 async fn write(
     io: &Io,
     held: &mut Held,
     proposal: &Proposal,
-    instructions: Option<&str>,
-    spent: &mut Spent,
+    order: Order<'_>,
+    started: u64,
+    spent: &mut Cost,
 ) -> Result<Written> {
     let settings = held.settings();
-    let tokens = held.tokens();
-    io.tell(Effect::Progress(Progress {
-        stage: Stage::Read,
-        done: 0,
-        total: proposal.compress.len(),
-        tokens_before: tokens,
-        tokens_now: tokens,
-    }));
+    tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
     let mut failed = None;
-    if settings.summariser != Summariser::Extractive {
+    if by_model(&settings, order) {
         let job = job(&held.state());
         held.begin_job(io, &job, settings.timeout_ms).await?;
-        match ask(io, held, &messages, proposal, &files, instructions, spent).await {
+        let inputs = Inputs { messages: &messages, proposal, files: &files, started };
+        match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
-                let model = match &settings.summariser {
-                    Summariser::Provider(provider) => Some(provider.model.clone()),
-                    _ => settings.summary_model.clone(),
-                };
+                let model = settings.summariser_model().map(str::to_string);
                 return Ok(Written { text, items, reason: None, model });
             }
             // The context is another one now, or gone: no summary of the old one has a place in it.
@@ -188,10 +240,17 @@ async fn write(
     } else {
         proposal.replaced_tokens
     };
-    let target = settings.numbers.target_tokens.min(replaced / 2);
+    let mut target = proposal.target_tokens.min(replaced / 2);
+    let mut files = files;
+    if order.rung == Rung::Rollover {
+        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
+        files = String::new();
+    }
     let text = summary::extractive(&messages, target, settings.estimator);
     let text = redact(io, &settings, text).await?;
-    let items = candidate(io, held, proposal, &text, &files).await?;
+    tell(io, held, Stage::Checkpoint, 1, 0);
+    let items = candidate(io, held, proposal, &text, &files, started).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
     if let Some(reason) = &reason {
         io.log(Level::Warn, reason.clone());
@@ -214,11 +273,9 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             && *prose > 0
         {
             // The new summary quotes those messages itself, and puts files back.
-            let value = wire::parse(0, &item.body)?;
-            let text = held.format().wire().read(0, &value)?.text();
-            let text = text.get(..*prose).unwrap_or(&text);
-            let wire = held.format().wire();
-            bodies.push(Rc::from(wire.text_message(Author::User, text, checkpoint, Some(&value))));
+            let text = text_of(held, item, false)?;
+            let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
+            bodies.push(Rc::from(wire.text_message(Author::User, &text, checkpoint, Some(&value))));
             continue;
         }
         let mut texts = Vec::new();
@@ -240,25 +297,38 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     Ok(bodies)
 }
 
-async fn redact(io: &Io, settings: &Settings, text: String) -> Result<String> {
+pub(super) async fn redact(io: &Io, settings: &Settings, text: String) -> Result<String> {
     if settings.app_redacts { io.redact(text).await } else { Ok(text) }
+}
+
+/// What a summary is made from.
+struct Inputs<'a> {
+    messages: &'a [Message<'a>],
+    proposal: &'a Proposal,
+    files: &'a str,
+    started: u64,
+}
+
+/// A model writes it.
+fn by_model(settings: &Settings, order: Order<'_>) -> bool {
+    settings.summariser != Summariser::Extractive && order.rung != Rung::Rollover
 }
 
 /// Asks the summariser until an answer passes its checks or the attempts are used up (`S1.7`).
 async fn ask(
     io: &Io,
     held: &mut Held,
-    messages: &[Message<'_>],
-    proposal: &Proposal,
-    files: &str,
+    inputs: &Inputs<'_>,
     instructions: Option<&str>,
-    spent: &mut Spent,
+    spent: &mut Cost,
 ) -> Result<(String, Vec<Item>)> {
+    let Inputs { messages, proposal, files, started } = *inputs;
     let settings = held.settings();
+    let goal = held.state().row.goal.clone();
     // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
     let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
     let (numbers, tokens) = (settings.numbers, held.tokens());
-    let mut limit = input_limit(&settings);
+    let mut limit = input_limit(&settings, proposal.target_tokens);
     let mut rejected: Option<String> = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
     let instructions = [settings.instructions.as_deref(), instructions];
@@ -277,7 +347,9 @@ async fn ask(
         let mut request = settings.preset.prompt.build(
             messages,
             &PromptOptions {
-                target_tokens: numbers.target_tokens,
+                target_tokens: proposal.target_tokens,
+                focus: settings.focus(proposal.level),
+                goal: goal.as_ref(),
                 max_input_tokens: Some(limit),
                 instructions: instructions.as_deref(),
                 previous_summary: None,
@@ -305,11 +377,14 @@ async fn ask(
                     *spent.usage.get_or_insert_default() += usage;
                 }
                 let reason = match summary::check(&text, &request, most, settings.estimator) {
-                    Ok(text) => match candidate(io, held, proposal, &text, files).await {
-                        Ok(items) => return Ok((text, items)),
-                        Err(error) if error.code == Code::SummaryRejected => error.message,
-                        Err(error) => return Err(error),
-                    },
+                    Ok(text) => {
+                        tell(io, held, Stage::Checkpoint, 1, 0);
+                        match candidate(io, held, proposal, &text, files, started).await {
+                            Ok(items) => return Ok((text, items)),
+                            Err(error) if error.code == Code::SummaryRejected => error.message,
+                            Err(error) => return Err(error),
+                        }
+                    }
                     Err(rejection) => rejection.reason,
                 };
                 let what = format!("the summary was not acceptable: {reason}");
@@ -341,41 +416,58 @@ async fn ask(
     Err(last)
 }
 
-/// Puts the summary into the context, in one transaction.
-async fn commit(
-    io: &Io,
-    held: &mut Held,
-    proposal: &Proposal,
-    trigger: Trigger,
-    written: &Written,
-) -> Result<Edit> {
-    let tokens = added_tokens(proposal, &written.items);
-    let before = held.tokens();
-    let splice = proposal.splice(written.items.clone());
-    let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
-    let freed = proposal.replaced_tokens.saturating_sub(tokens) + of_reasoning;
-    io.tell(Effect::Progress(Progress {
-        stage: Stage::Commit,
-        done: 0,
-        total: 1,
-        tokens_before: before,
-        tokens_now: before.saturating_sub(freed),
-    }));
-    let cause = Cause {
-        rung: Rung::Summarise.as_str().into(),
-        trigger: trigger.as_str().into(),
-        tokens_before: before,
-        tokens_after: before.saturating_sub(freed),
-        preset: held.settings().preset.name.into(),
-        prompt_version: Some(PROMPT_VERSION),
-        model: written.model.clone(),
-        input: String::new(),
-    };
-    let by_model = held.settings().summariser != Summariser::Extractive;
-    let job = by_model.then(|| job(&held.state()));
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job }).await?;
-    let indices = proposal.indices();
-    let count = indices.len();
-    io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-    Ok(Edit { indices, tokens_freed: freed, detail: written.reason.clone(), ..Edit::of(Rung::Summarise) })
+/// The change that a summary makes, complete and checked, on its way into the store.
+struct Update {
+    change: Change,
+    freed: usize,
+    detail: Option<String>,
+}
+
+impl Update {
+    /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
+    async fn of(
+        io: &Io,
+        held: &Held,
+        proposal: &Proposal,
+        order: Order<'_>,
+        written: &Written,
+    ) -> Result<Update> {
+        tell(io, held, Stage::Update, 1, 0);
+        let settings = held.settings();
+        let before = held.tokens();
+        let splice = proposal.splice(written.items.clone());
+        let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
+        let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
+        let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
+        let after = before.saturating_sub(freed);
+        tell(io, held, Stage::Validate, 1, freed);
+        let fits = checkpoint::validate(after, settings.hard_limit);
+        if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
+            let what = format!("Compression failed validation: {message}");
+            return Err(Error::new(Code::ContextOverflow, what));
+        }
+        let cause = Cause {
+            rung: order.rung.as_str().into(),
+            trigger: order.trigger.as_str().into(),
+            tokens_before: before,
+            tokens_after: after,
+            preset: settings.preset.name.into(),
+            prompt_version: Some(PROMPT_VERSION),
+            model: written.model.clone(),
+            input: String::new(),
+        };
+        let job = by_model(&settings, order).then(|| job(&held.state()));
+        let change = Change { splices, blobs: Vec::new(), cause, job, summary: Some(written.text.clone()) };
+        Ok(Update { change, freed, detail: written.reason.clone() })
+    }
+
+    /// Puts it into the context, in one transaction.
+    async fn commit(self, io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Edit> {
+        tell(io, held, Stage::Commit, 1, self.freed);
+        held.change(io, self.change).await?;
+        let indices = proposal.indices();
+        let (count, freed) = (indices.len(), self.freed);
+        io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+        Ok(Edit { indices, tokens_freed: freed, detail: self.detail, ..Edit::of(order.rung) })
+    }
 }

@@ -1,5 +1,6 @@
 //! The active context: what the model sees, item by item, with running totals.
 
+use crate::checkpoint::Level;
 use crate::message::Role;
 use crate::step::Whose;
 use std::rc::Rc;
@@ -50,9 +51,41 @@ pub enum Origin {
         quotes: Vec<Place>,
         /// Bytes of its text before the quotes.
         prose: usize,
+        /// How it was made; not known of one that an earlier release wrote.
+        made: Option<Rc<Made>>,
     },
     /// A message of ours that keeps the roles alternating; it stands for nothing.
     Acknowledgement,
+}
+
+/// How a summary was made (`S5.3`, `S5.8`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Made {
+    /// How detailed it is, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// Compressions of the session before it.
+    #[serde(default)]
+    pub number: u64,
+    /// ms since 1970.
+    #[serde(default)]
+    pub created_at: u64,
+    /// When it was made shorter, in ms since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed_at: Option<u64>,
+    /// Tokens of what it stands for.
+    #[serde(default)]
+    pub original_tokens: usize,
+    /// Tokens of its message.
+    #[serde(default)]
+    pub tokens: usize,
+    /// Bytes of the mark before its text.
+    #[serde(default)]
+    pub header: usize,
+    /// Who wrote it, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A message of the app: its position in the log and among the app's messages.

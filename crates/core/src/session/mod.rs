@@ -3,6 +3,7 @@
 mod append;
 pub mod audit;
 pub mod batch;
+mod checkpoints;
 mod context;
 mod held;
 pub(crate) mod ids;
@@ -15,7 +16,8 @@ mod state;
 pub(crate) mod stored;
 mod usage;
 
-pub use context::{Context, Cover, How, Item, Offload, Origin, Place, Size, Splice, Totals};
+pub use checkpoints::CheckpointRecord;
+pub use context::{Context, Cover, How, Item, Made, Offload, Origin, Place, Size, Splice, Totals};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use record::SCHEMA;

@@ -2,6 +2,7 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 use super::append::{Given, append};
+use super::checkpoints::CheckpointRecord;
 use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
@@ -10,7 +11,8 @@ use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, offloads, sound};
-use crate::error::{Error, Result};
+use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
+use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::step::{Io, Level, Machine, Whose};
@@ -92,6 +94,9 @@ pub struct Prepared {
     /// What the summary rung did, when it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
+    /// What belongs to the end of the system prompt: the goal, as long as it is worked on (`S5.13`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
 }
 
 /// What a compaction led to.
@@ -127,9 +132,18 @@ impl Session {
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
             state.open(&io).await?;
+            // A goal that the session does not work on yet.
+            let given = state.settings.goal.clone();
+            let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+            let session = Session { slot: Slot::new(state) };
+            if let Some(goal) = new {
+                session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
+            }
+            let state = session.slot.take()?;
+            let state = state.state();
             let opened =
                 Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
-            Ok((Session { slot: Slot::new(state) }, opened))
+            Ok((session.clone(), opened))
         })
     }
 
@@ -210,12 +224,14 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
+            let goal = held.state().goal_text();
+            let fixed: Vec<String> = fixed.into_iter().chain(goal.clone()).collect();
             let fixed_tokens = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
             begin_step(&mut held.state_mut(), fixed_tokens);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             let (items, usage) = sound::send(&io, &held).await?;
-            Ok(Prepared { items, usage, edits: done.edits, result: done.result })
+            Ok(Prepared { items, usage, edits: done.edits, result: done.result, goal })
         })
     }
 
@@ -224,7 +240,9 @@ impl Session {
     pub fn count_fixed(&self, fixed: Vec<String>) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let (settings, format) = slot.look(|state| (Rc::clone(&state.settings), state.format()))?;
+            let (settings, format, goal) =
+                slot.look(|state| (Rc::clone(&state.settings), state.format(), state.goal_text()))?;
+            let fixed: Vec<String> = fixed.into_iter().chain(goal).collect();
             let tokens = count_fixed(&io, &settings, format, &fixed).await?;
             slot.set_fixed(tokens);
             Ok(())
@@ -264,6 +282,55 @@ impl Session {
             }
             Ok(offloads::range(&text, offset, limit))
         })
+    }
+
+    /// Sets what the session is for; `json` is a [`Goal`]. Durable when it ends.
+    ///
+    /// Errors: [`Code::InvalidOption`].
+    pub fn set_goal(&self, json: String) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let goal = plan::read_goal(&json)?;
+            slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
+            Ok(())
+        })
+    }
+
+    /// Takes over what the markers in a model's output say about the goal (`S5.13`). Durable when it ends.
+    ///
+    /// Errors: [`Code::NotFound`] when there is no goal.
+    pub fn apply_markers(&self, output: String) -> Machine<Goal> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let updates = markers(&output);
+            let update = |goal: Option<Goal>, now| {
+                let none = || Error::new(Code::NotFound, "this session has no goal: set one first");
+                let mut goal = goal.ok_or_else(none)?;
+                goal.update(&updates, Source::Output, now);
+                Ok(goal)
+            };
+            slot.take()?.update_goal(&io, update).await
+        })
+    }
+
+    /// What the session is for.
+    pub fn goal(&self) -> Result<Option<Goal>> {
+        self.slot.look(|state| state.row.goal.clone())
+    }
+
+    /// How far the context can be trusted (`S5.11`).
+    pub fn reliability(&self) -> Result<Reliability> {
+        self.slot.look(State::reliability)
+    }
+
+    /// Whether the context fits as it is (`S5.1`, `S5.12`).
+    pub fn validate(&self) -> Result<Validation> {
+        self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))
+    }
+
+    /// The checkpoints of the context, oldest first (`S5.3`).
+    pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
+        self.slot.look(|state| state.context.items().iter().filter_map(CheckpointRecord::of).collect())
     }
 
     /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.

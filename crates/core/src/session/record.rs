@@ -1,7 +1,8 @@
 //! Stored records: one JSON object each, with a version, chained by hashes. A log row is also a line of the transcript.
 
-use super::context::{Context, Cover, Item, Offload, Origin, Place, Splice};
+use super::context::{Context, Cover, Item, Made, Offload, Origin, Place, Splice};
 use super::ids;
+use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,12 @@ pub(crate) struct SessionRow {
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
+    /// Summaries of the history so far (`S5.8`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compressions: u64,
+    /// What the session is for (`S5.13`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Goal>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -229,8 +236,11 @@ pub(crate) enum StoredItem {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotes: Vec<Place>,
         /// Bytes of its text before that.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         prose: usize,
+        /// How it was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made: Option<Made>,
     },
     /// A message that keeps the roles alternating.
     Acknowledgement {
@@ -239,8 +249,8 @@ pub(crate) enum StoredItem {
     },
 }
 
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The stored form of items; neighbouring messages become runs.
@@ -270,12 +280,13 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 offloads: offloads.clone(),
                 reasoning_removed: *reasoning_removed,
             },
-            Origin::Summary { checkpoint, covers, quotes, prose } => StoredItem::Summary {
+            Origin::Summary { checkpoint, covers, quotes, prose, made } => StoredItem::Summary {
                 checkpoint: checkpoint.to_string(),
                 body: raw(&item.body)?,
                 covers: covers.clone(),
                 quotes: quotes.clone(),
                 prose: *prose,
+                made: made.as_deref().cloned(),
             },
             Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
         };
@@ -302,8 +313,9 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 let place = Place { seq, index };
                 items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
             }
-            StoredItem::Summary { checkpoint, body, covers, quotes, prose } => {
-                let origin = Origin::Summary { checkpoint: checkpoint.into(), covers, quotes, prose };
+            StoredItem::Summary { checkpoint, body, covers, quotes, prose, made } => {
+                let (checkpoint, made) = (checkpoint.into(), made.map(Rc::new));
+                let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 items.push((origin, Some(text(&body))));
             }
             StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(text(&body)))),
@@ -396,5 +408,15 @@ mod tests {
         let place = Place { seq: 3, index: 2 };
         let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
         assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
+    }
+
+    #[test]
+    fn s5_18_a_summary_stored_before_its_making_was_noted_reads_and_is_written_as_it_was() {
+        let stored =
+            r#"{"summary":{"checkpoint":"cp_1","body":{"role":"user"},"covers":[{"from":0,"to":2}]}}"#;
+        let item: StoredItem = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let loaded = load_items(vec![item]);
+        assert!(matches!(&loaded[0].0, Origin::Summary { made: None, prose: 0, .. }));
     }
 }

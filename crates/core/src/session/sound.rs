@@ -1,7 +1,7 @@
 //! What of the context can be sent: exchanges that the provider would refuse are left out of the prompt (`S1.15`). The
 //! log keeps them: a result that is still to come makes its call whole again.
 
-use super::context::{Context, Item, Origin};
+use super::context::{Context, Item, Origin, Place};
 use super::held::Held;
 use super::ledger::{self, Fate, LedgerEntry};
 use super::operations::{OutItem, out};
@@ -99,15 +99,19 @@ fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<Unse
     }
     let changed = items.iter().zip(sent).enumerate();
     changed
-        .filter_map(|(at, (item, fate))| {
-            let (fate, place) = (fate?, item.origin.place()?);
+        .flat_map(|(at, (item, fate))| {
+            // What a summary holds word for word is left out with it.
+            let quoted = item.origin.quotes().iter().filter(|_| fate == Some(Fate::Dropped));
+            let places = item.origin.place().into_iter().chain(quoted.copied());
             let why = changes.iter().find(|change| change.index == at);
             let why = why.map_or("its exchange is not whole".into(), |change| {
                 format!("{}: {}", change.rule, change.message)
             });
-            let how = if fate == Fate::Dropped { "not sent" } else { "not sent as it is" };
+            let how = if fate == Some(Fate::Dropped) { "not sent" } else { "not sent as it is" };
             let reason = format!("{how} ({why}); the log keeps it, and it is sent once it can be");
-            Some(Unsent { index: place.index, fate, reason })
+            let unsent =
+                |place: Place| Some(Unsent { index: place.index, fate: fate?, reason: reason.clone() });
+            places.filter_map(unsent).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::sound::Unsent;
+use crate::checkpoint::{Goal, Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -73,6 +74,19 @@ pub(crate) struct Change {
     pub(crate) cause: Cause,
     /// The job that led to it, to be closed.
     pub(crate) job: Option<String>,
+    /// It is a summary of the history: its text, which may say something about the goal.
+    pub(crate) summary: Option<String>,
+}
+
+impl Change {
+    /// What it leaves in the session's row.
+    pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
+        let Some(summary) = &self.summary else { return };
+        row.compressions += 1;
+        if let Some(goal) = &mut row.goal {
+            goal.update(&markers(summary), Source::Summary, now);
+        }
+    }
 }
 
 /// A note about a compaction under way (T2).
@@ -110,6 +124,8 @@ impl State {
             attempted_at: None,
             pending_step: false,
             pins: Vec::new(),
+            compressions: 0,
+            goal: settings.goal.clone(),
             created_at: now,
             updated_at: now,
         };
@@ -251,6 +267,7 @@ impl State {
     ) -> Result<(Batch, SessionRow)> {
         let mut row = self.next_row(now);
         row.generation += 1;
+        change.note(&mut row, now);
         let generation = row.generation;
         let note = ViewNote { view: generation, rung: &change.cause.rung };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
@@ -278,6 +295,23 @@ impl State {
         }
         let batch = self.batch(&row, puts)?;
         Ok((batch, row))
+    }
+
+    /// The batch that sets the goal, and the row after it.
+    pub(crate) fn goal_batch(&self, goal: Goal, now: u64) -> Result<(Batch, SessionRow)> {
+        let row = SessionRow { goal: Some(goal), ..self.next_row(now) };
+        let batch = self.batch(&row, Vec::new())?;
+        Ok((batch, row))
+    }
+
+    /// What the system prompt says about the goal, as long as it is worked on (`S5.13`).
+    pub(crate) fn goal_text(&self) -> Option<String> {
+        self.row.goal.as_ref()?.prompt()
+    }
+
+    /// How far the context can be trusted (`S5.11`).
+    pub(crate) fn reliability(&self) -> Reliability {
+        reliability(model_size(self.settings.summariser_model().unwrap_or_default()), self.row.compressions)
     }
 
     /// Runs of messages behind the current view: first position, first index, count.

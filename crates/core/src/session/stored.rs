@@ -6,6 +6,7 @@ use super::held::Held;
 use super::ledger;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Measured, Settled, State, measure, record_id};
+use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
 use crate::wire::{self, Evidence, Format};
@@ -65,7 +66,10 @@ impl State {
 
     /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
     fn adopt(&mut self, row: SessionRow) {
+        // What was set before anything was stored holds where the store has none.
+        let goal = self.row.goal.take();
         self.row = row;
+        self.row.goal = self.row.goal.take().or(goal);
         self.row.format = self.row.format.or(self.settings.format);
     }
 
@@ -191,6 +195,8 @@ impl Held {
                 let mut state = self.state_mut();
                 state.context = after;
                 state.row.generation += 1;
+                let now = state.row.updated_at;
+                change.note(&mut state.row, now);
                 return Ok(());
             }
             let now = io.now().await?;
@@ -211,6 +217,32 @@ impl Held {
                     };
                     let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
                     return if ours { Ok(()) } else { Err(conflict()) };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_goal(
+        &self,
+        io: &Io,
+        update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
+    ) -> Result<Goal> {
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let goal = update(self.state().row.goal.clone(), now)?;
+            let (batch, row) = self.state().goal_batch(goal.clone(), now)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().row = row;
+                    return Ok(goal);
+                }
+                // One that was written after all is taken over again, which changes nothing.
+                Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
+                    self.refresh(io).await.map_err(|second| first_unless_conflict(error, second))?;
                 }
                 Err(error) => return Err(error),
             }

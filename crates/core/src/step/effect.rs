@@ -121,6 +121,18 @@ pub enum Purpose {
     Chunk,
     /// The shortened parts of a tool result, together (`S2.2`).
     Merge,
+    /// An old checkpoint, to be made shorter (`S5.8`).
+    Age,
+    /// Several old checkpoints, to become one (`S5.8`).
+    #[serde(rename = "merge")]
+    Checkpoints,
+}
+
+impl Purpose {
+    /// True for single tool results, which a cheaper model may shorten (`S2.8`).
+    pub fn is_of_result(self) -> bool {
+        matches!(self, Purpose::Result | Purpose::Chunk | Purpose::Merge)
+    }
 }
 
 /// Severity of a log line.
@@ -157,6 +169,10 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
+    /// Finding what to summarise.
+    Identify,
+    /// Reading what is summarised, for the summariser.
+    Prepare,
     /// Reading from the store.
     Read,
     /// Moving results to the store.
@@ -165,6 +181,10 @@ pub enum Stage {
     Compress,
     /// Waiting for a summary.
     Summarise,
+    /// Making the message that holds the summary.
+    Checkpoint,
+    /// Putting it in the place of what it stands for.
+    Update,
     /// Checking the new context.
     Validate,
     /// Writing.

@@ -7,10 +7,12 @@
 //!
 //! Everything in a message is untrusted: it is described, escaped and cut, never obeyed.
 
+mod again;
 mod budget;
 mod check;
 mod extractive;
 mod facts;
+mod focus;
 mod prompt;
 mod quote;
 mod render;
@@ -19,14 +21,18 @@ mod scan;
 mod sentence;
 pub(crate) mod text;
 
+pub(crate) use again::again;
 pub use check::{Rejection, check};
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
+pub use focus::Focus;
+pub(crate) use prompt::fill;
 pub(crate) use quote::{quoted_file, quotes};
 pub(crate) use scan::names;
 
 pub use prompt::{
-    FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS, SummaryRequest,
+    CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS,
+    SummaryRequest,
 };
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use super::budget;
 use super::facts::{Fact, facts};
+use super::focus::{self, Focus};
 use super::render::escape;
 use super::text::head;
+use crate::checkpoint::Goal;
 use crate::error::Result;
 use crate::message::Message;
 use crate::tokens::Estimator;
@@ -54,6 +56,10 @@ pub static FACTOR3: Prompt = Prompt {
     sections: &["Key Decisions", "Unresolved Issues", "Current Task State"],
 };
 
+/// The prompt of preset `checkpoint` (`S5.10`).
+pub static CHECKPOINT: Prompt =
+    Prompt { name: "checkpoint", form: include_str!("prompts/checkpoint.md"), sections: &[] };
+
 /// The system prompt around a form; places `{form}`, `{targetTokens}`.
 const FRAME: &str = include_str!("prompts/frame.md");
 
@@ -80,6 +86,10 @@ pub struct PromptOptions<'a> {
     /// Index of each message among the app's own, `None` for one that is not the app's; without them they are
     /// counted from 0.
     pub indices: Option<&'a [Option<usize>]>,
+    /// How detailed the summary is to be and what it must preserve (`S5.7`, `S5.10`).
+    pub focus: Option<Focus>,
+    /// The goal that it is to tell the progress of (`S5.13`).
+    pub goal: Option<&'a Goal>,
 }
 
 impl PromptOptions<'_> {
@@ -102,6 +112,8 @@ impl Default for PromptOptions<'_> {
             estimator: Estimator::default(),
             rejected: None,
             indices: None,
+            focus: None,
+            goal: None,
         }
     }
 }
@@ -147,6 +159,12 @@ impl Prompt {
         let target = options.target_tokens;
         let form = ("form", self.form.trim_end());
         let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target.to_string())]);
+        if let Some(what) = options.focus {
+            system.push_str(&focus::focus(what));
+        }
+        if let Some(goal) = options.goal {
+            system.push_str(&focus::goal(goal));
+        }
         if let Some(instructions) = present(options.instructions) {
             system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
         }
@@ -176,7 +194,7 @@ fn present(text: Option<&str>) -> Option<&str> {
 }
 
 /// `template` with each `{name}` replaced. Values are inserted as they are: a place inside a value stays text.
-pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {

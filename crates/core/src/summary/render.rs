@@ -35,7 +35,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The names of our tags.
-pub(super) const TAGS: [&str; 8] = [
+pub(super) const TAGS: [&str; 9] = [
     "conversation",
     "message",
     "tool_call",
@@ -44,6 +44,7 @@ pub(super) const TAGS: [&str; 8] = [
     "omitted",
     "previous_summary",
     "file",
+    "goal",
 ];
 
 /// From this many characters on, a run of base64 characters is taken for encoded bytes.

@@ -231,7 +231,7 @@ pub(crate) fn as_sent(index: usize, json: &str) -> Result<String> {
 }
 
 /// JSON text of a tree, its fields in their order.
-fn json(value: &Value<'_>) -> String {
+pub(crate) fn json(value: &Value<'_>) -> String {
     // Writing a tree of strings, finite numbers and string keys into memory has no way to fail.
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -20,6 +20,9 @@ use std::rc::Rc;
 /// The summary that the scripted summariser writes when it is not told otherwise.
 pub const SUMMARY: &str = "## Current Status\nThe user asked about the parser and the tools answered.";
 
+/// Tokens that the shortest summary may take with its frame.
+const LEAST_SUMMARY: usize = 200;
+
 /// The app's name for the session.
 const ID: &str = "checked";
 
@@ -179,6 +182,8 @@ impl Checked {
         let plan = self.host.run(self.session.plan()).map_err(text)?;
         let what = if plan.proof.is_some() {
             "overflows that were proven"
+        } else if plan.floor + LEAST_SUMMARY > self.settings.hard_limit {
+            "overflows by what the shortest summary takes"
         } else if error.message.contains("the summary failed") {
             "overflows after a failed summary"
         } else if !self.settings.rungs.contains(&Rung::Summarise) {
@@ -232,8 +237,13 @@ impl Checked {
         }
         let sent: BTreeSet<usize> = items.iter().filter_map(|item| item.index).collect();
         let ours: Vec<&str> = items.iter().filter_map(|item| item.body.as_deref()).collect();
-        for LedgerEntry { index, fate, reference, checkpoint, .. } in fates {
+        for LedgerEntry { index, fate, reference, checkpoint, quoted, .. } in fates {
             let agrees = match fate {
+                Fate::Verbatim if *quoted => {
+                    // JSON inside of JSON text.
+                    let fence = format!("<message index=\\\"{index}\\\" role=");
+                    !sent.contains(index) && ours.iter().any(|body| body.contains(&fence))
+                }
                 Fate::Verbatim => sent.contains(index),
                 Fate::Offloaded => {
                     let reference = reference.as_deref().unwrap_or("none");

@@ -2,9 +2,11 @@
 //! prompt also raises `PROMPT_VERSION`.
 
 use super::super::{
-    FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, PromptOptions, SECTIONS, SummaryRequest, extractive,
+    CHECKPOINT, FACTOR3, Focus, LAYERED, OFFLOAD, PROMPT_VERSION, PromptOptions, SECTIONS, SummaryRequest,
+    extractive,
 };
 use super::{build, sample};
+use crate::checkpoint::{Goal, LEVELS, Level, Mode};
 use crate::tokens::Estimator;
 use std::path::Path;
 
@@ -38,6 +40,8 @@ const OPTIONS: PromptOptions<'static> = PromptOptions {
     estimator: Estimator::Chars4,
     rejected: None,
     indices: None,
+    focus: None,
+    goal: None,
 };
 
 #[test]
@@ -53,6 +57,28 @@ fn s3_4_s4_2_the_prompts_of_other_presets() {
         let headings: Vec<&str> =
             request.system.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         assert_eq!(headings, prompt.sections);
+    }
+}
+
+#[test]
+fn s5_10_s5_13_the_prompts_of_checkpoints() {
+    let goal = r#"{ "id": "g", "description": "Ship the exporter </goal>", "priority": "high",
+        "checkpoints": [{ "description": "Test it", "status": "in-progress" }],
+        "decisions": [{ "id": "d", "description": "UTF-8 only", "locked": true }] }"#;
+    let goal: Goal = serde_json::from_str(goal).unwrap();
+    for (name, mode) in Mode::ALL {
+        for level in [Level::Compact, Level::Moderate, Level::Detailed] {
+            let focus = Some(Focus { level, range: LEVELS.target(level, 8_000), mode });
+            let options = PromptOptions { focus, goal: Some(&goal), target_tokens: 500, ..OPTIONS };
+            let request = CHECKPOINT.build(&sample(), &options).unwrap();
+            let name = format!("checkpoint_{}_{}.txt", name.to_lowercase(), u8::from(level));
+            golden(&name, &request.system);
+        }
+    }
+    let texts = ["First </previous_summary> part.".to_string(), "Second part.".to_string()];
+    for (name, texts) in [("age", &texts[..1]), ("merge", &texts[..])] {
+        let request = super::super::again(texts, Level::Compact, LEVELS.target(Level::Compact, 8_000), None);
+        golden(&format!("checkpoint_{name}.txt"), &page(&request));
     }
 }
 

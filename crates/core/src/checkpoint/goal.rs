@@ -1,0 +1,230 @@
+//! The goal of a session (`S5.13`): never compressed, shown to the model and to the summariser.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// What a session is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// The app's own id.
+    pub id: String,
+    /// What is to be reached.
+    pub description: String,
+    /// How much it matters.
+    #[serde(default)]
+    pub priority: Priority,
+    /// Whether it is worked on.
+    #[serde(default)]
+    pub status: GoalStatus,
+    /// The steps to it.
+    #[serde(default)]
+    pub checkpoints: Vec<GoalCheckpoint>,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<Decision>,
+    /// What was made on the way.
+    #[serde(default)]
+    pub artifacts: Vec<Artifact>,
+}
+
+/// How much a goal matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// A little.
+    Low,
+    /// As most do.
+    #[default]
+    Medium,
+    /// Much.
+    High,
+}
+
+/// Whether a goal is worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GoalStatus {
+    /// It is.
+    #[default]
+    Active,
+    /// Not now.
+    Paused,
+    /// It was reached.
+    Completed,
+}
+
+/// A step to a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GoalCheckpoint {
+    /// What it is; markers name it by this.
+    pub description: String,
+    /// How far it is.
+    #[serde(default)]
+    pub status: Progress,
+    /// When it was completed, in ms since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ms")]
+    pub completed_at: Option<u64>,
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Progress {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Unique in its goal.
+    pub id: String,
+    /// What.
+    pub description: String,
+    /// Why; empty when nobody said.
+    #[serde(default)]
+    pub rationale: String,
+    /// It is not to be changed any more.
+    #[serde(default)]
+    pub locked: bool,
+}
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "file")]
+pub struct Artifact {
+    /// Where.
+    pub path: String,
+    /// What was done to it.
+    pub action: ArtifactAction,
+}
+
+/// What was done to an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArtifactAction {
+    /// Created.
+    Created,
+    /// Modified.
+    Modified,
+    /// Deleted.
+    Deleted,
+}
+
+/// What the system prompt says about a goal.
+const PROMPT: &str = include_str!("goal.md");
+
+impl Goal {
+    /// What the system prompt says about it, as long as it is worked on.
+    pub fn prompt(&self) -> Option<String> {
+        (self.status == GoalStatus::Active).then(|| format!("{}\n\n{}", self.block(), PROMPT.trim_end()))
+    }
+
+    /// The block of the prompt that says what the goal is, and how far it is.
+    pub fn block(&self) -> String {
+        let mut out = format!("ACTIVE GOAL: {}", self.description);
+        // Writing to a string has no way to fail.
+        let _ = write!(out, "\nPriority: {}\nStatus: {}", name(&self.priority), name(&self.status));
+        if !self.checkpoints.is_empty() {
+            out.push_str("\n\nCheckpoints:");
+            for checkpoint in &self.checkpoints {
+                let mark = match checkpoint.status {
+                    Progress::Completed => "✅",
+                    Progress::InProgress => "🔄",
+                    Progress::Pending => "⏳",
+                };
+                let _ = write!(out, "\n{mark} {}", checkpoint.description);
+            }
+        }
+        if !self.decisions.is_empty() {
+            out.push_str("\n\nKey Decisions:");
+            for decision in &self.decisions {
+                let _ =
+                    write!(out, "\n{} {}", if decision.locked { "🔒" } else { "-" }, decision.description);
+            }
+        }
+        out
+    }
+}
+
+/// A time that JavaScript may have written with a fraction.
+fn ms<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.map(|ms| ms as u64))
+}
+
+/// The name under which a value is stored.
+fn name(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+pub(super) fn sample() -> Goal {
+    let checkpoint = |description: &str, status| GoalCheckpoint {
+        description: description.into(),
+        status,
+        completed_at: None,
+    };
+    Goal {
+        id: "g1".into(),
+        description: "Ship the exporter".into(),
+        priority: Priority::High,
+        status: GoalStatus::Active,
+        checkpoints: vec![
+            checkpoint("Write it", Progress::Completed),
+            checkpoint("Test it", Progress::InProgress),
+            checkpoint("Release it", Progress::Pending),
+        ],
+        decisions: vec![
+            Decision {
+                id: "d1".into(),
+                description: "UTF-8 only".into(),
+                rationale: String::new(),
+                locked: true,
+            },
+            Decision {
+                id: "d2".into(),
+                description: "No async".into(),
+                rationale: "simple".into(),
+                locked: false,
+            },
+        ],
+        artifacts: vec![Artifact { path: "src/export.rs".into(), action: ArtifactAction::Created }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s5_13_the_block_of_the_prompt() {
+        assert_eq!(
+            sample().block(),
+            "ACTIVE GOAL: Ship the exporter\nPriority: high\nStatus: active\n\nCheckpoints:\n✅ Write it\n\
+             🔄 Test it\n⏳ Release it\n\nKey Decisions:\n🔒 UTF-8 only\n- No async"
+        );
+    }
+
+    #[test]
+    fn s5_13_the_shape_of_a_goal() {
+        let json = serde_json::to_value(sample()).unwrap();
+        assert_eq!(
+            json["checkpoints"][1],
+            serde_json::json!({ "description": "Test it", "status": "in-progress" })
+        );
+        assert_eq!(
+            json["artifacts"][0],
+            serde_json::json!({ "type": "file", "path": "src/export.rs", "action": "created" })
+        );
+        assert_eq!(serde_json::from_value::<Goal>(json).unwrap(), sample());
+        let bare: Goal = serde_json::from_str(r#"{"id":"g","description":"x"}"#).unwrap();
+        assert_eq!((bare.priority, bare.status), (Priority::Medium, GoalStatus::Active));
+    }
+}
