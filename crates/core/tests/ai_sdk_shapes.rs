@@ -54,6 +54,24 @@ fn media_stay_where_they_are() {
 }
 
 #[test]
+fn media_stay_where_a_text_is_json_of_the_values_own_shape() {
+    let image = json!({ "type": "image", "data": "A".repeat(400), "mimeType": "image/png" });
+    let value =
+        json!({ "content": [{ "text": "x".repeat(90) }, image], "raw": { "$cc": "bytes", "v": "AAAA" } });
+    let part = |value: &Value| json!({ "type": "tool-result", "toolCallId": "a", "toolName": "f", "output": { "type": "json", "value": value } });
+    let written = |text: &str| {
+        let message = json!({ "role": "tool", "content": [part(&value)] });
+        with_text(&message, 0, text).unwrap()["content"][0]["output"]["value"].clone()
+    };
+    let short = json!({ "content": [{ "text": "x…" }, { "type": "image", "data": "", "mimeType": "image/png" }], "raw": "" });
+    let expected = json!({ "content": [{ "text": "x…" }, image], "raw": { "$cc": "bytes", "v": "AAAA" } });
+    assert_eq!(written(&short.to_string()), expected);
+    // Where a medium has lost its place the text is a text.
+    let lost = json!({ "content": [{ "text": "x…" }] }).to_string();
+    assert_eq!(written(&lost)["content"], json!([{ "text": lost }, image]));
+}
+
+#[test]
 fn what_is_left_does_not_grow_with_what_there_was() {
     let entries: serde_json::Map<String, Value> =
         (0..5_000).map(|n| (format!("file{n}.rs"), json!("fn main() {}"))).collect();

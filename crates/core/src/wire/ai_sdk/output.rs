@@ -162,10 +162,45 @@ pub(super) fn replaced<'v>(value: &'v Value<'v>, text: &'v str) -> Value<'v> {
     if tagged::object(value).is_none() && !value.is_array() {
         return edit::text(text);
     }
-    match serde_json::from_str::<Value<'v>>(text) {
-        Ok(json) if json.is_array() == value.is_array() && json.is_object() == value.is_object() => json,
-        _ => reshaped(value, text),
+    let json = serde_json::from_str::<Value<'v>>(text).ok();
+    let of_its_kind = json.filter(|json| json.is_array() == value.is_array());
+    let whole = of_its_kind.filter(|json| json.is_object() == value.is_object()).and_then(|mut json| {
+        let (there, put_back) = (media_count(value), put_media(value, &mut json));
+        (there == put_back).then_some(json)
+    });
+    whole.unwrap_or_else(|| reshaped(value, text))
+}
+
+/// Puts the media of a value back to where they stood in what was written as JSON without them; how many found their
+/// place.
+fn put_media<'v>(value: &'v Value<'v>, json: &mut Value<'v>) -> usize {
+    if string_media(value).is_some() {
+        *json = value.clone();
+        return 1;
     }
+    match (value, json) {
+        (Value::Array(items), Value::Array(written)) if items.len() == written.len() => {
+            items.iter().zip(written).map(|(item, written)| put_media(item, written)).sum()
+        }
+        (Value::Object(fields), Value::Object(written)) if tagged::object(value).is_some() => {
+            let put = |(key, field): (&'v str, &'v Value<'v>)| match written.get_mut(key) {
+                Some(place) if field_media(value, key, field).is_some() => {
+                    *place = field.clone();
+                    1
+                }
+                Some(place) => put_media(field, place),
+                None => 0,
+            };
+            fields.iter().map(put).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn media_count(value: &Value<'_>) -> usize {
+    let mut media = Vec::new();
+    without_media(value, &mut media);
+    media.len()
 }
 
 fn reshaped<'v>(value: &'v Value<'v>, text: &str) -> Value<'v> {
