@@ -150,8 +150,14 @@ fn say<'v>(part: &'v Value<'v>, slot: &mut Value<'v>, text: &'v str) {
     match State::of(part) {
         State::Failed => edit::set(slot, "errorText", edit::text(text)),
         State::Denied => {
-            if let Some(approval) = edit::field_mut(slot, "approval") {
-                edit::set(approval, "reason", edit::text(text));
+            // A denial without an approval to say it in gets one: the text must stand somewhere.
+            let has_place = edit::field_mut(slot, "approval").and_then(edit::fields_mut).is_some();
+            match edit::field_mut(slot, "approval").filter(|_| has_place) {
+                Some(approval) => edit::set(approval, "reason", edit::text(text)),
+                None => {
+                    let reason = [("reason", edit::text(text))];
+                    edit::set(slot, "approval", Value::Object(reason.into_iter().collect()));
+                }
             }
         }
         State::Answered | State::Incomplete => {
