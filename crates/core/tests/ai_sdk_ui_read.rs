@@ -214,6 +214,10 @@ fn ai6_a_text_takes_the_place_of_an_output_in_its_shape() {
             tool("a", "output-denied", json!({ "approval": "no" })),
             tool("a", "output-denied", json!({ "approval": { "reason": "T" } })),
         ),
+        (
+            tool("a", "output-denied", json!({ "approval": { "$cc": "undefined" } })),
+            tool("a", "output-denied", json!({ "approval": { "reason": "T" } })),
+        ),
     ] {
         let around = |part: &Value| {
             message(&[

@@ -151,8 +151,8 @@ fn say<'v>(part: &'v Value<'v>, slot: &mut Value<'v>, text: &'v str) {
         State::Failed => edit::set(slot, "errorText", edit::text(text)),
         State::Denied => {
             // A denial without an approval to say it in gets one: the text must stand somewhere.
-            let has_place = edit::field_mut(slot, "approval").and_then(edit::fields_mut).is_some();
-            match edit::field_mut(slot, "approval").filter(|_| has_place) {
+            let given = tagged::given(part, "approval").and_then(tagged::object);
+            match edit::field_mut(slot, "approval").filter(|_| given.is_some()) {
                 Some(approval) => edit::set(approval, "reason", edit::text(text)),
                 None => {
                     let reason = [("reason", edit::text(text))];
