@@ -375,8 +375,9 @@ export interface CompactOptions {
   summaryModel?: string;
   /** Tokens; default that of `model`, and 200,000 without one. */
   contextWindow?: number;
-  /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384, a quarter of a
-   *  smaller window; else the most that the model answers, half of its window at most. */
+  /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384; else the most
+   *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
+   *  own. */
   maxOutputTokens?: number;
   /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. */
   trigger?: { tokens?: number; fraction?: number };

@@ -98,13 +98,16 @@ fn facts_of_a_model_stand_where_the_app_says_nothing() {
         let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
         (settings.window, settings.hard_limit)
     };
+    // Never more than the document's 20,000 (`S3.2`), and a margin in `checkpoint` (`S5.1`).
+    assert_eq!(read("offload", json!({})), (100_000, 80_000));
+    assert_eq!(read("checkpoint", json!({})), (100_000, 99_000));
     for preset in ["offload", "checkpoint"] {
-        assert_eq!(read(preset, json!({})), (100_000, 70_000));
-        assert_eq!(read(preset, json!({ "maxOutputTokens": 1_000 })), (100_000, 99_000));
-        // A model that may answer with all of its window can still be asked something.
-        let endless = json!({ "facts": { "contextWindow": 100_000, "maxOutputTokens": 100_000 } });
-        assert_eq!(read(preset, endless), (100_000, 50_000));
+        assert_eq!(read(preset, json!({ "maxOutputTokens": 30_000 })), (100_000, 70_000));
     }
+    let brief = json!({ "facts": { "contextWindow": 100_000, "maxOutputTokens": 4_096 } });
+    assert_eq!(read("offload", brief), (100_000, 95_904));
+    let small = json!({ "facts": { "contextWindow": 8_000, "maxOutputTokens": 8_000 } });
+    assert_eq!(read("offload", small), (8_000, 6_000));
     let only_window = json!({ "facts": { "contextWindow": 40_000 } });
     assert_eq!(read("offload", only_window.clone()), (40_000, 30_000));
     assert_eq!(read("checkpoint", only_window), (40_000, 39_000));

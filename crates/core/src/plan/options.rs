@@ -19,6 +19,8 @@ use serde_json_borrow::Value;
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
 const DEFAULT_OUTPUT: usize = 16_384;
+/// And at most, whatever a model may answer.
+const MOST_OUTPUT: usize = 20_000;
 /// Calls of a model at once by default (`S2.12`).
 const DEFAULT_CONCURRENCY: usize = 4;
 /// How long one attempt at a summary may take by default.
@@ -247,14 +249,14 @@ impl Settings {
     }
 }
 
-/// The most that the model can answer, where that is known; else the preset's reserve. Some models may answer with as
-/// much as their whole window: half of it is left for what they are asked.
+/// The preset's reserve; else the most that the model can answer, where that is known. Few answers are as long as what
+/// models may answer today, which can be the whole window: no more than the document's is kept free (`S3.2`).
 fn room_for_answer(options: &Reader<'_>, preset: &Preset, window: usize) -> Result<usize> {
-    match options.child("facts")?.integer("maxOutputTokens", 0, MAX_TOKENS)? {
-        Some(most) => Ok(most.min(window / 2)),
-        None if preset.checkpoints => safety_margin(options, window),
-        None => Ok(DEFAULT_OUTPUT.min(window / 4)),
+    if preset.checkpoints {
+        return safety_margin(options, window);
     }
+    let known = options.child("facts")?.integer("maxOutputTokens", 0, MAX_TOKENS)?;
+    Ok(known.map_or(DEFAULT_OUTPUT, |most| most.min(MOST_OUTPUT)).min(window / 4))
 }
 
 /// The window: the app's, the model's, or the presets'; or what the provider takes of it where profiles say so
