@@ -12,7 +12,7 @@ use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
+use crate::session::{Cause, Change, Held, Item, LogEntry, Origin, State, Summarised, ids, offloads};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
 use crate::wire::{self, Author};
@@ -117,6 +117,8 @@ struct Written {
     /// Says that a fallback wrote it.
     reason: Option<String>,
     model: Option<String>,
+    /// When it was begun.
+    started: u64,
 }
 
 /// Replaces the older part of the history by a summary.
@@ -153,7 +155,10 @@ pub(crate) async fn run(
                 Ok(update) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
+                    let entry = update.entry;
                     let edit = update.commit(io, held, &proposal, order).await?;
+                    result.saved_tokens = Some(entry.saved);
+                    result.log_entry = Some(entry.text());
                     result.reason = edit.detail.clone();
                     result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
@@ -224,7 +229,7 @@ async fn write(
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
-                return Ok(Written { text, items, reason: None, model });
+                return Ok(Written { text, items, reason: None, model, started });
             }
             // The context is another one now, or gone: no summary of the old one has a place in it.
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
@@ -256,7 +261,7 @@ async fn write(
         io.log(Level::Warn, reason.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
     }
-    Ok(Written { text, items, reason, model: None })
+    Ok(Written { text, items, reason, model: None, started })
 }
 
 /// The id of a compaction under way: the same until the next commit of a view.
@@ -420,6 +425,7 @@ async fn ask(
 struct Update {
     change: Change,
     freed: usize,
+    entry: LogEntry,
     detail: Option<String>,
 }
 
@@ -457,8 +463,18 @@ impl Update {
             input: String::new(),
         };
         let job = by_model(&settings, order).then(|| job(&held.state()));
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary: Some(written.text.clone()) };
-        Ok(Update { change, freed, detail: written.reason.clone() })
+        let entry = LogEntry {
+            at: written.started,
+            messages: proposal.compress.len(),
+            saved: replaced.saturating_sub(tokens_of(&written.items)),
+            summaries: 1,
+            before,
+            after,
+            budget: settings.window,
+        };
+        let summary = Some(Summarised { text: written.text.clone(), entry });
+        let change = Change { splices, blobs: Vec::new(), cause, job, summary };
+        Ok(Update { change, freed, entry, detail: written.reason.clone() })
     }
 
     /// Puts it into the context, in one transaction.

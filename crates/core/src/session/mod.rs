@@ -11,6 +11,7 @@ mod ledger;
 pub(crate) mod offloads;
 mod operations;
 pub(crate) mod record;
+mod session_log;
 mod sound;
 mod state;
 pub(crate) mod stored;
@@ -21,11 +22,12 @@ pub use context::{Context, Cover, How, Item, Made, Offload, Origin, Place, Size,
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use record::SCHEMA;
+pub use session_log::{LogEntry, SessionLog};
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
 pub(crate) use ledger::conserve_origins;
 pub(crate) use offloads::{NewBlob, range as text_range};
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, State, measure};
+pub(crate) use state::{Change, State, Summarised, measure};
 pub(crate) use stored::logged;

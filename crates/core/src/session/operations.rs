@@ -323,6 +323,11 @@ impl Session {
         self.slot.look(State::reliability)
     }
 
+    /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
+    pub fn session_log(&self) -> Result<String> {
+        self.slot.look(|state| state.row.log.text())
+    }
+
     /// Whether the context fits as it is (`S5.1`, `S5.12`).
     pub fn validate(&self) -> Result<Validation> {
         self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))

@@ -2,6 +2,7 @@
 
 use super::context::{Context, Cover, Item, Made, Offload, Origin, Place, Splice};
 use super::ids;
+use super::session_log::SessionLog;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::wire::Format;
@@ -50,6 +51,9 @@ pub(crate) struct SessionRow {
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
+    /// What they saved (`S4.4`).
+    #[serde(default, skip_serializing_if = "SessionLog::is_empty")]
+    pub log: SessionLog,
     /// What the session is for (`S5.13`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,

@@ -6,6 +6,7 @@ use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::session_log::{LogEntry, SessionLog};
 use super::sound::Unsent;
 use crate::checkpoint::{Goal, Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
@@ -74,8 +75,16 @@ pub(crate) struct Change {
     pub(crate) cause: Cause,
     /// The job that led to it, to be closed.
     pub(crate) job: Option<String>,
-    /// It is a summary of the history: its text, which may say something about the goal.
-    pub(crate) summary: Option<String>,
+    /// It is a summary of the history.
+    pub(crate) summary: Option<Summarised>,
+}
+
+/// A summary of the history that a change of the context is.
+pub(crate) struct Summarised {
+    /// Its text, which may say something about the goal.
+    pub(crate) text: String,
+    /// What it saved.
+    pub(crate) entry: LogEntry,
 }
 
 impl Change {
@@ -83,8 +92,9 @@ impl Change {
     pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;
+        row.log.push(summary.entry);
         if let Some(goal) = &mut row.goal {
-            goal.update(&markers(summary), Source::Summary, now);
+            goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
 }
@@ -125,6 +135,7 @@ impl State {
             pending_step: false,
             pins: Vec::new(),
             compressions: 0,
+            log: SessionLog::default(),
             goal: settings.goal.clone(),
             created_at: now,
             updated_at: now,
