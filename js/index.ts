@@ -11,6 +11,7 @@ export {
   extractiveSummary,
   optionsFromEnv,
   planCompaction,
+  proposePins,
   repairHistory,
   splitMessages,
   validateHistory,

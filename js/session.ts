@@ -21,6 +21,7 @@ import type {
   Trajectory,
   Message,
   NewMessageAmong,
+  PinProposal,
   Plan,
   Prepared,
   RecallTools,
@@ -35,7 +36,7 @@ import type {
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "pin", "warning"];
 
 interface Opened {
   id: string;
@@ -267,6 +268,23 @@ class LiveSession<M extends Message> implements Session<M> {
   reliability(): { score: number; warn: boolean } {
     this.#checkOpen();
     return run(() => this.#handle.reliability()) as { score: number; warn: boolean };
+  }
+
+  pin(index: number): Promise<void> {
+    return this.#exclusive({}, [], async (host) => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.pin(index), host);
+    });
+  }
+
+  pinProposals(): PinProposal[] {
+    this.#checkOpen();
+    return run(() => this.#handle.pinProposals()) as PinProposal[];
+  }
+
+  sessionLog(): string {
+    this.#checkOpen();
+    return run(() => this.#handle.sessionLog());
   }
 
   validate(): Validation {

@@ -66,6 +66,7 @@ impl Climbed {
                     before.add(held, &result.applied_edits, spent);
                     before.summary = result.summary.or(before.summary.take());
                     (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
+                    before.pin_proposals = result.pin_proposals;
                 }
                 _ => {
                     let before = self.result.replace(result);

@@ -140,7 +140,8 @@ pub(crate) async fn run(
             result.reason = Some(NOTHING.into());
         }
         Err(reason) => result.reason = Some(reason),
-        Ok(proposal) => {
+        Ok(mut proposal) => {
+            proposal.unanswered = held.state().unanswered(&proposal.compress)?;
             {
                 let mut state = held.state_mut();
                 state.row.attempted_at = Some(state.row.steps);
@@ -157,6 +158,7 @@ pub(crate) async fn run(
                     result.deleted_files = proposal.retired();
                     let entry = update.entry;
                     let edit = update.commit(io, held, &proposal, order).await?;
+                    result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
                     result.reason = edit.detail.clone();
@@ -341,6 +343,9 @@ async fn ask(
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     let places = proposal.compress.iter().map(|item| item.origin.place());
     let indices: Vec<Option<usize>> = places.map(|place| Some(place?.index)).collect();
+    let open = proposal.unanswered.iter();
+    let keep: Vec<(usize, &str)> =
+        open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.as_str()))).collect();
     for attempt in 1..=numbers.retry_count {
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
@@ -360,6 +365,7 @@ async fn ask(
                 previous_summary: None,
                 rejected: rejected.as_deref(),
                 indices: Some(&indices),
+                keep: &keep,
                 estimator: settings.estimator,
             },
         )?;
@@ -473,7 +479,7 @@ impl Update {
             budget: settings.window,
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary };
+        let change = Change { splices, blobs: Vec::new(), cause, job, summary, pin: None };
         Ok(Update { change, freed, entry, detail: written.reason.clone() })
     }
 

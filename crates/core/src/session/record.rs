@@ -48,6 +48,9 @@ pub(crate) struct SessionRow {
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
+    /// Tokens of those, as they were when they were pinned.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pinned_tokens: usize,
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
