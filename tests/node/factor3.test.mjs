@@ -33,7 +33,8 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
   const session = await openSession(options);
   assert.equal(session.sessionLog(), "");
   const tokens = [300, 200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700];
-  await session.append(...tokens.map((count, nth) => ({ role: nth % 2 ? "assistant" : "user", content: `t=${count}` })));
+  // Two messages of the user come first, so that the tail begins with an answer.
+  await session.append(...tokens.map((count, nth) => ({ role: nth > 0 && nth % 2 === 0 ? "assistant" : "user", content: `t=${count}` })));
   const { result, messages } = await session.prepare();
   const entry = [
     "## Token Usage @ 2025-11-09T10:35:22",

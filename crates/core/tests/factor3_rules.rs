@@ -5,9 +5,11 @@
 mod support;
 
 use context_compactor_core::plan::{PRESETS, Trigger};
+use context_compactor_core::session::Session;
 use context_compactor_core::step::{Event, Notice};
 use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
 use context_compactor_store_tests::host::{summary, thrown};
+use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 use support::*;
@@ -19,15 +21,17 @@ fn counted(body: &str, summary: u32) -> Event {
     Event::Number(f64::from(said.unwrap_or(summary)))
 }
 
-fn over(memory: Rc<context_compactor_store_tests::MemoryStore>, summary_tokens: u32, more: Value) -> Desk {
+fn over(memory: Rc<MemoryStore>, summary_tokens: u32, more: Value) -> Desk {
     let mut options =
         json!({ "preset": "factor3", "hasTokenCounter": true, "maxOutputTokens": 0, "retryCount": 1 });
     for (key, value) in more.as_object().unwrap() {
         options[key] = value.clone();
     }
-    let mut desk = Desk::over(memory, "a", options);
-    desk.host.count = Box::new(move |_, body| counted(body, summary_tokens));
-    desk
+    let mut host = Host::new(Rc::clone(&memory) as _, "a");
+    host.summarise = Box::new(|_, _| summary(SUMMARY));
+    host.count = Box::new(move |_, body| counted(body, summary_tokens));
+    let (session, _) = host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
+    Desk { memory, host, session }
 }
 
 fn desk(summary_tokens: u32, more: Value) -> Desk {
@@ -100,7 +104,7 @@ fn s4_7_the_emergency_begins_at_four_fifths_and_not_below() {
         let prepared = desk.prepare();
         assert_eq!(desk.host.seen.notices.iter().any(is_emergency), warns, "{last}");
         assert_eq!(prepared.edits.iter().any(|edit| edit.rung == "rollover"), warns, "{last}");
-        assert_eq!(prepared.usage.used_tokens < 6_400, true);
+        assert!(prepared.usage.used_tokens < 6_400);
     }
 }
 
@@ -125,7 +129,7 @@ fn s4_4_the_documents_before_and_after_with_its_figures() {
     messages.extend([assistant("Q3 shows... t=100"), user("Compare to Q2? t=20")]);
     messages.push(assistant("I'll fetch Q2 data... t=80"));
     desk.append(&messages);
-    desk.host.now = 1_762_684_521_990;
+    desk.host.now = 1_762_684_522_000;
     let result = desk.prepare().result.unwrap();
     assert_eq!((result.previous_tokens, result.current_tokens, result.freed_tokens), (1_200, 400, 800));
     assert_eq!(result.saved_tokens, Some(800));
@@ -145,8 +149,11 @@ fn s4_4_the_documents_before_and_after_with_its_figures() {
 #[test]
 fn s4_4_the_documents_monitoring_block_from_a_session() {
     let mut desk = desk(700, json!({}));
-    desk.append(&costing(&[300, 200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700]));
-    desk.host.now = 1_762_684_521_990;
+    // A second message of the user before the first answer: so the tail begins with an answer.
+    let more = costing(&[200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700]);
+    desk.append(&[user("t=300")]);
+    desk.append(&more);
+    desk.host.now = 1_762_684_522_000;
     assert!(desk.prepare().result.is_some_and(|result| result.success));
     assert_eq!(
         log(&desk),

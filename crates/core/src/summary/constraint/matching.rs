@@ -1,10 +1,8 @@
 //! The patterns of the word tables, matched against the words of a sentence.
 //!
 //! A pattern is words with blanks between them. A word is one of `a|b|c`; `*ing` ends so and `ab*` begins so; `!a|b` is
-//! any word but these; `*` is any word; `VERB` is a verb of the language or a piece of code; `..` is up to eight words;
-//! `$` is the end.
-
-use super::CODE;
+//! any word but these; `*` is any word; `_` is a piece of code; `VERB` is a verb of the language; `..` is up to eight
+//! words; `$` is the end.
 
 /// Words that `..` may stand for.
 const GAP: usize = 8;
@@ -38,7 +36,7 @@ fn is_one_of(word: &str, choices: &str, verbs: &[&str]) -> bool {
         return !is_one_of(word, others, verbs);
     }
     choices.split('|').any(|choice| match choice {
-        "VERB" => word == CODE || verbs.contains(&word),
+        "VERB" => verbs.contains(&word),
         "*" => true,
         _ => match (choice.strip_prefix('*'), choice.strip_suffix('*')) {
             (Some(ending), _) => word.len() > ending.len() && word.ends_with(ending),

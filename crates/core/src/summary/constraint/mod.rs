@@ -20,8 +20,6 @@ use words::{HEADINGS, LANGUAGES, UNSPACED, Unspaced};
 const LONGEST: usize = 400;
 /// Tokens of a text are compared in clauses of at most so many, which bounds what a pattern can cost.
 const LONGEST_CLAUSE: usize = 80;
-/// What stands for a piece of code in a sentence; no word of any table.
-const CODE: &str = "_";
 
 /// The constraints that a message states: sentences to the letter, in order. Only the user's own words count, never
 /// tool results or what the model wrote.
@@ -134,7 +132,7 @@ fn is_clause_end(letter: char) -> bool {
     matches!(letter, ',' | ';' | ':' | '(' | ')' | '—' | '–' | '،' | '؛' | '…')
 }
 
-/// A sentence without what the user quotes; code is a word of its own.
+/// A sentence without what the user quotes; a piece of code is the word `_`.
 fn own_words(sentence: &str) -> String {
     const QUOTES: [(char, char); 8] = [
         ('"', '"'),

@@ -87,6 +87,7 @@ fn s4_3_what_is_no_constraint_in_english_is_left_alone() {
         "You never told me about that.",
         "The build is green.",
         "Let's look at the parser next.",
+        "It prints one line with only `systemMessage` — no `additionalContext`, so nothing is lost.",
         "Thanks, that is always helpful!",
         "No problem.",
         "No idea what happened.",
