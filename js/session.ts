@@ -36,7 +36,7 @@ import type {
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "pin", "warning"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
 
 interface Opened {
   id: string;

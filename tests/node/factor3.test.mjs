@@ -150,7 +150,7 @@ test("S4.6: verbosity debug keeps results whole and still summarises; originals 
       assert.match(messages[2].content, /^\[outline of the file; the whole result is at: off_/);
       assert.equal(await session.read(entry.ref), lines);
     }
-    await session.append(...talk(300, 80));
+    await session.append(...talk(500, 80));
     const { result } = await session.prepare();
     assert.equal(result.success, true, "S4.1 goes on");
     await session.close();
