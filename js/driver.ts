@@ -33,7 +33,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";

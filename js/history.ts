@@ -18,6 +18,7 @@ import type {
   Message,
   Mode,
   NewMessageAmong,
+  PinProposal,
   Plan,
   Preset,
   Problem,
@@ -110,6 +111,15 @@ export function buildSummaryPrompt(
   ]);
   const given = plainOptions(options);
   return run((engine) => engine.buildSummaryPrompt(bytes, ends, given)) as SummaryRequest;
+}
+
+/** The messages of the user that state constraints, for which a pin is proposed (`S4.3`): what an app may answer with the
+ *  option `pinned`. Precise rather than complete; quotes, code and questions are not looked at. */
+export function proposePins(messages: readonly Message[], options: { format?: Format } = {}): PinProposal[] {
+  const { bytes, ends } = packed(messages);
+  checkOptions(options, ["format"]);
+  const given = plainOptions(options);
+  return run((engine) => engine.proposePins(bytes, ends, given)) as PinProposal[];
 }
 
 /** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */

@@ -12,6 +12,7 @@ export {
   extractiveSummary,
   optionsFromEnv,
   planCompaction,
+  proposePins,
   repairHistory,
   splitMessages,
   validateHistory,

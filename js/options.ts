@@ -21,6 +21,7 @@ const VALUES = [
   "retryCount",
   "timeoutMs",
   "instructions",
+  "pinProposals",
   "prefixMismatchBehavior",
   "offload",
   "concurrency",

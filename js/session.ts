@@ -22,6 +22,7 @@ import type {
   Trajectory,
   Message,
   NewMessageAmong,
+  PinProposal,
   Plan,
   Prepared,
   RecallTools,
@@ -36,7 +37,7 @@ import type {
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
 
 interface Opened {
   id: string;
@@ -269,6 +270,23 @@ class LiveSession<M extends Message> implements Session<M> {
   reliability(): { score: number; warn: boolean } {
     this.#checkOpen();
     return run(() => this.#handle.reliability()) as { score: number; warn: boolean };
+  }
+
+  pin(index: number): Promise<void> {
+    return this.#exclusive({}, [], async (host) => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.pin(index), host);
+    });
+  }
+
+  pinProposals(): PinProposal[] {
+    this.#checkOpen();
+    return run(() => this.#handle.pinProposals()) as PinProposal[];
+  }
+
+  sessionLog(): string {
+    this.#checkOpen();
+    return run(() => this.#handle.sessionLog());
   }
 
   validate(): Validation {

@@ -407,6 +407,11 @@ export interface CompactOptions {
   /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
    *  summarised is quoted in full, fenced, behind the summary. */
   pinned?: (message: Message, index: number) => boolean;
+  /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). `ask`, the
+   *  default, pins nothing: event `pin` and `pinProposals()` tell them, `pin(index)` accepts one, and as long as nobody
+   *  does, every summary is asked to repeat the constraints word for word. `accept` pins them at once, as long as pins
+   *  take no more than a tenth of the window. `off` looks for none. */
+  pinProposals?: "ask" | "accept" | "off";
   /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
    *  is put back. */
   readFile?: (path: string) => Promise<string>;
@@ -467,6 +472,16 @@ export interface LedgerEntry {
   reason?: string;
 }
 
+/** A message of the user that states constraints (`S4.3`). */
+export interface PinProposal {
+  /** Its index among the app's messages. */
+  index: number;
+  /** The sentences that require, limit or forbid something, to the letter. */
+  constraints: string[];
+  /** What the whole message costs: that much stays in the context with the pin. */
+  tokens: number;
+}
+
 export interface CompactionResult<M = Message> {
   messages: M[];
   success: boolean;
@@ -479,6 +494,13 @@ export interface CompactionResult<M = Message> {
   /** References of offloads that nothing in the context refers to any more. */
   deletedFiles: string[];
   summary?: string;
+  /** Tokens of what was summarised less those of the summary (`S4.4`). */
+  savedTokens?: number;
+  /** What `sessionLog()` says about it (`S4.4`). */
+  logEntry?: string;
+  /** Pins that were proposed for what was summarised and that nobody answered (`S4.3`). Their constraints were quoted to
+   *  the summariser as what it must keep; `pin(index)` still brings the message back word for word. */
+  pinProposals?: PinProposal[];
   appliedEdits: Edit[];
   ledger: LedgerEntry[];
   usage?: Usage;
@@ -640,6 +662,8 @@ export interface SessionEvents {
   /** `S1.14`. */
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
   progress: Progress;
+  /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
+  pin: PinProposal & { accepted: boolean };
   warning: { code: string; message: string };
 }
 
@@ -734,6 +758,14 @@ export interface Session<M = Message> extends AsyncDisposable {
   applyMarkers(modelOutput: string): Promise<Goal>;
   /** How far the context can be trusted after its compressions by a model of this size (`S5.11`). */
   reliability(): { score: number; warn: boolean };
+  /** Pins the message with this index: word for word for ever (`S4.3`), also one that was summarised already. Durable
+   *  when it resolves. */
+  pin(index: number): Promise<void>;
+  /** The pins that are proposed and not answered, in the order of their messages (`S4.3`). */
+  pinProposals(): PinProposal[];
+  /** What every summary saved, with the use of the window before and after, as Markdown (`S4.4`); times are UTC. Empty
+   *  when there is none yet. Never sent to a model. */
+  sessionLog(): string;
   /** Whether the context fits as it is (`S5.12`). */
   validate(): Validation;
   /** The summaries that stand in the context, oldest first (`S5.3`). */

@@ -52,6 +52,12 @@ pub fn build_summary_prompt(bytes: &[u8], ends: &[u32], given: JsValue) -> Throw
     to_js(&standalone::summary_prompt(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
 }
 
+/// Messages for which a pin is proposed: `[{ index, constraints, tokens }]`.
+#[wasm_bindgen(js_name = proposePins)]
+pub fn propose_pins(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::propose_pins(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+}
+
 /// A summary that no model is needed for.
 #[wasm_bindgen(js_name = extractiveSummary)]
 pub fn extractive_summary(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<String> {

@@ -90,6 +90,23 @@ impl Session {
         to_js(&self.core.reliability().map_err(thrown)?)
     }
 
+    /// Nothing: pins a message by its index.
+    pub fn pin(&self, index: usize) -> Operation {
+        Operation::new(self.core.pin(index), |()| Ok(JsValue::NULL))
+    }
+
+    /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`.
+    #[wasm_bindgen(js_name = pinProposals)]
+    pub fn pin_proposals(&self) -> Thrown<JsValue> {
+        to_js(&self.core.pin_proposals().map_err(thrown)?)
+    }
+
+    /// What every summary saved, as Markdown.
+    #[wasm_bindgen(js_name = sessionLog)]
+    pub fn session_log(&self) -> Thrown<String> {
+        self.core.session_log().map_err(thrown)
+    }
+
     /// `{ valid, tokens, limit, overage?, message?, suggestions? }`.
     pub fn validate(&self) -> Thrown<JsValue> {
         to_js(&self.core.validate().map_err(thrown)?)

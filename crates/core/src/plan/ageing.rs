@@ -199,7 +199,8 @@ async fn shorten(
         model: settings.summariser_model().map(str::to_string),
         input: String::new(),
     };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None }).await?;
+    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None, pin: None })
+        .await?;
     if !is_shorter {
         return Ok(None);
     }
@@ -233,7 +234,9 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         all.extend_from_slice(covers(item));
         let this = made_of(item).unwrap_or_default();
         // It is as old as the newest of them.
-        made = Made { original_tokens: made.original_tokens + this.original_tokens, ..this };
+        let proposed = [made.proposed, this.proposed.clone()].concat();
+        let original_tokens = made.original_tokens + this.original_tokens;
+        made = Made { original_tokens, proposed, ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {

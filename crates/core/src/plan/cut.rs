@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::message::Role;
 use crate::order;
 use crate::reduce::reasoning;
-use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
+use crate::session::{Cover, Held, Item, Offload, Origin, PinProposal, Place, Splice, State};
 use crate::split;
 use crate::step::Io;
 use crate::wire;
@@ -75,6 +75,8 @@ pub(crate) struct Proposal {
     pub(crate) mandatory_tokens: usize,
     /// Messages behind the boundary.
     pub(crate) preserved: usize,
+    /// Pins that were proposed for what is summarised and that nobody answered (`S4.3`); looked for when it is.
+    pub(crate) unanswered: Vec<PinProposal>,
 }
 
 impl Proposal {
@@ -220,6 +222,7 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         replaced_tokens,
         mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
+        unanswered: Vec::new(),
         compress,
         quotes,
         quotes_from,

@@ -4,7 +4,7 @@ use super::cut::Proposal;
 use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
-use crate::session::{Cover, Held, Item, Made, Origin, Place, ids, logged, measure};
+use crate::session::{Cover, Held, Item, Made, Origin, Place, carried, ids, logged, measure};
 use crate::step::{Io, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -34,6 +34,7 @@ pub(super) async fn candidate(
         created_at: started,
         original_tokens: proposal.replaced_tokens,
         model: settings.summariser_model().map(str::to_string),
+        proposed: carried(&proposal.unanswered),
         ..Made::default()
     };
     let frame = Frame {
@@ -156,13 +157,23 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
 
 /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`).
 async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
+    let quotes = item.origin.quotes();
+    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
+    if kept.len() == quotes.len() { Ok(item.clone()) } else { with_quotes(io, held, item, kept).await }
+}
+
+/// A summary that quotes one more of the messages that it stands for.
+pub(crate) async fn quoting(io: &Io, held: &Held, item: &Item, place: Place) -> Result<Item> {
+    let mut all = item.origin.quotes().to_vec();
+    all.insert(all.partition_point(|other| other.index < place.index), place);
+    with_quotes(io, held, item, all).await
+}
+
+/// The message of a summary with other quotes.
+async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Result<Item> {
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
         return Ok(item.clone());
     };
-    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
-    if kept.len() == quotes.len() {
-        return Ok(item.clone());
-    }
     let value: Rc<str> = Rc::clone(&item.body);
     let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
     let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));

@@ -55,13 +55,18 @@ impl Climbed {
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
     fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) {
-        for result in results {
+        for mut result in results {
+            if let Some(before) = &self.result {
+                result.follow(before);
+            }
             self.edits.extend(result.applied_edits.iter().cloned());
             let spent = Cost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
                     before.add(held, &result.applied_edits, spent);
                     before.summary = result.summary.or(before.summary.take());
+                    (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
+                    before.pin_proposals = result.pin_proposals;
                 }
                 _ => {
                     let before = self.result.replace(result);
@@ -172,7 +177,10 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
             }
             return Ok(());
         }
-        let result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
+        let mut result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
+        if let Some(before) = &done.result {
+            result.follow(before);
+        }
         let freed = result.freed_tokens;
         done.edits.extend(result.applied_edits.iter().cloned());
         done.result = Some(result);

@@ -32,6 +32,10 @@ const MIN_WINDOW: usize = 1_000;
 const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
     [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
 
+/// Values of `pinProposals`.
+const PIN_PROPOSALS: [(&str, PinProposals); 3] =
+    [("ask", PinProposals::Ask), ("accept", PinProposals::Accept), ("off", PinProposals::Off)];
+
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Summariser {
@@ -62,6 +66,17 @@ pub enum PrefixMismatch {
     Error,
     /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
     DropBlock,
+}
+
+/// What becomes of a message that states constraints (`S4.3`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinProposals {
+    /// A pin is proposed, and summaries are asked to keep the constraints.
+    Ask,
+    /// It is pinned, as long as pins leave room.
+    Accept,
+    /// Nothing is looked for.
+    Off,
 }
 
 /// Which tools are of which type (`S4.6`), in lower case.
@@ -118,6 +133,8 @@ pub struct Settings {
     pub app_counts: bool,
     /// The app's `pinned` is asked about every message.
     pub app_pins: bool,
+    /// What becomes of other messages that state constraints.
+    pub pin_proposals: PinProposals,
     /// The app's `redact` is applied to what a summariser sees.
     pub app_redacts: bool,
     /// Context window.
@@ -223,6 +240,7 @@ impl Settings {
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
+            pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
             app_redacts: options.flag("hasRedact")?,
             window,
             hard_limit,

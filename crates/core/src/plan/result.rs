@@ -3,7 +3,7 @@
 use super::call::Cost;
 use super::presets::Rung;
 use crate::error::{Error, Result};
-use crate::session::{Held, LedgerEntry, ledger};
+use crate::session::{Held, LedgerEntry, PinProposal, ledger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
 
@@ -141,6 +141,9 @@ impl CompactionResult {
             preserved_count: held.context().items().len().saturating_sub(held.context().head()),
             deleted_files: Vec::new(),
             summary: None,
+            saved_tokens: None,
+            log_entry: None,
+            pin_proposals: Vec::new(),
             applied_edits: Vec::new(),
             ledger: Vec::new(),
             usage: None,
@@ -161,6 +164,17 @@ impl CompactionResult {
 }
 
 impl CompactionResult {
+    /// Takes over what an earlier summary of the same compaction saved.
+    pub(super) fn follow(&mut self, earlier: &CompactionResult) {
+        let saved = [earlier.saved_tokens, self.saved_tokens].into_iter().flatten();
+        self.saved_tokens = saved.reduce(|sum, saved| sum + saved);
+        if self.pin_proposals.is_empty() {
+            self.pin_proposals.clone_from(&earlier.pin_proposals);
+        }
+        let entries = [earlier.log_entry.as_deref(), self.log_entry.as_deref()].into_iter().flatten();
+        self.log_entry = entries.map(str::to_string).reduce(|before, entry| format!("{before}\n\n{entry}"));
+    }
+
     /// Adds what later rungs did.
     pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
@@ -198,6 +212,15 @@ pub struct CompactionResult {
     /// The summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Tokens of what was summarised less those of the summary (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_tokens: Option<usize>,
+    /// What the session log says about it (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_entry: Option<String>,
+    /// Pins that were proposed for what was summarised and that nobody answered (`S4.3`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin_proposals: Vec<PinProposal>,
     /// What was done.
     pub applied_edits: Vec<Edit>,
     /// The fate of every message.

@@ -1,5 +1,6 @@
 //! The active context: what the model sees, item by item, with running totals.
 
+use super::pins::PinProposal;
 use crate::checkpoint::Level;
 use crate::message::Role;
 use crate::step::Whose;
@@ -86,6 +87,9 @@ pub struct Made {
     /// Who wrote it, when that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<PinProposal>,
 }
 
 /// A message of the app: its position in the log and among the app's messages.

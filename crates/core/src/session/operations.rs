@@ -10,7 +10,7 @@ use super::ledger::LedgerEntry;
 use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
-use super::{Held, offloads, sound};
+use super::{Held, PinProposal, offloads, pins, sound};
 use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
@@ -309,7 +309,8 @@ impl Session {
                 goal.update(&updates, Source::Output, now);
                 Ok(goal)
             };
-            slot.take()?.update_goal(&io, update).await
+            let goal = slot.take()?.update_goal(&io, update).await?;
+            goal.ok_or_else(|| Error::new(Code::NotFound, "this session has no goal: set one first"))
         })
     }
 
@@ -321,6 +322,28 @@ impl Session {
     /// How far the context can be trusted (`S5.11`).
     pub fn reliability(&self) -> Result<Reliability> {
         self.slot.look(State::reliability)
+    }
+
+    /// Pins the app's message `index` (`S4.3`): word for word for ever, also when it was summarised already. Durable when
+    /// it ends.
+    ///
+    /// Errors: [`Code::InvalidOption`] when there is no such message.
+    pub fn pin(&self, index: usize) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            pins::pin(&io, &held, index).await
+        })
+    }
+
+    /// The pins that are proposed and not answered, in the order of their messages.
+    pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
+        self.slot.look(|state| state.unanswered(state.context.items()))?
+    }
+
+    /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
+    pub fn session_log(&self) -> Result<String> {
+        self.slot.look(|state| state.row.log.text())
     }
 
     /// Whether the context fits as it is (`S5.1`, `S5.12`).

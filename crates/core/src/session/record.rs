@@ -2,6 +2,7 @@
 
 use super::context::{Context, Cover, Item, Made, Offload, Origin, Place, Splice};
 use super::ids;
+use super::session_log::SessionLog;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::wire::Format;
@@ -47,9 +48,15 @@ pub(crate) struct SessionRow {
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
+    /// Tokens of those, as they were when they were pinned.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pinned_tokens: usize,
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
+    /// What they saved (`S4.4`).
+    #[serde(default, skip_serializing_if = "SessionLog::is_empty")]
+    pub log: SessionLog,
     /// What the session is for (`S5.13`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,

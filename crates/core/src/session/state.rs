@@ -6,8 +6,9 @@ use super::context::{Context, Item, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::session_log::{LogEntry, SessionLog};
 use super::sound::Unsent;
-use crate::checkpoint::{Goal, Reliability, Source, markers, model_size, reliability};
+use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -50,6 +51,8 @@ pub(crate) struct Measured {
     pub(crate) size: Size,
     /// The app wants it verbatim for ever (`S4.3`).
     pub(crate) pinned: bool,
+    /// Constraints in it, for which a pin is proposed.
+    pub(crate) constraints: Vec<String>,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -74,17 +77,31 @@ pub(crate) struct Change {
     pub(crate) cause: Cause,
     /// The job that led to it, to be closed.
     pub(crate) job: Option<String>,
-    /// It is a summary of the history: its text, which may say something about the goal.
-    pub(crate) summary: Option<String>,
+    /// It is a summary of the history.
+    pub(crate) summary: Option<Summarised>,
+    /// It pins a message: its index, and the tokens that this takes.
+    pub(crate) pin: Option<(usize, usize)>,
+}
+
+/// A summary of the history that a change of the context is.
+pub(crate) struct Summarised {
+    /// Its text, which may say something about the goal.
+    pub(crate) text: String,
+    /// What it saved.
+    pub(crate) entry: LogEntry,
 }
 
 impl Change {
     /// What it leaves in the session's row.
     pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some((index, tokens)) = self.pin {
+            row.pin(index, tokens);
+        }
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;
+        row.log.push(summary.entry);
         if let Some(goal) = &mut row.goal {
-            goal.update(&markers(summary), Source::Summary, now);
+            goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
 }
@@ -124,7 +141,9 @@ impl State {
             attempted_at: None,
             pending_step: false,
             pins: Vec::new(),
+            pinned_tokens: 0,
             compressions: 0,
+            log: SessionLog::default(),
             goal: settings.goal.clone(),
             created_at: now,
             updated_at: now,
@@ -211,9 +230,9 @@ impl State {
         row.pending_step = true;
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());
-        for (nth, Measured { body, size, pinned }) in bodies.iter().enumerate() {
+        for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {
-                row.pins.push(row.messages);
+                row.pin(row.messages, size.tokens);
             }
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
@@ -297,9 +316,14 @@ impl State {
         Ok((batch, row))
     }
 
-    /// The batch that sets the goal, and the row after it.
-    pub(crate) fn goal_batch(&self, goal: Goal, now: u64) -> Result<(Batch, SessionRow)> {
-        let row = SessionRow { goal: Some(goal), ..self.next_row(now) };
+    /// The batch that changes nothing but the session's row, and the row after it.
+    pub(crate) fn row_batch(
+        &self,
+        now: u64,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        update(&mut row, now)?;
         let batch = self.batch(&row, Vec::new())?;
         Ok((batch, row))
     }

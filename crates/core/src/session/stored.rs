@@ -10,6 +10,7 @@ use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
 use crate::wire::{self, Evidence, Format};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -229,15 +230,28 @@ impl Held {
         &self,
         io: &Io,
         update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
-    ) -> Result<Goal> {
+    ) -> Result<Option<Goal>> {
+        let update = |row: &mut SessionRow, now| {
+            row.goal = Some(update(row.goal.take(), now)?);
+            Ok(())
+        };
+        self.update_row(io, update).await?;
+        Ok(self.state().row.goal.clone())
+    }
+
+    /// Changes the session's row alone to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_row(
+        &self,
+        io: &Io,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<()> {
         for race in 0..=RACES {
             let now = io.now().await?;
-            let goal = update(self.state().row.goal.clone(), now)?;
-            let (batch, row) = self.state().goal_batch(goal.clone(), now)?;
+            let (batch, row) = self.state().row_batch(now, &update)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().row = row;
-                    return Ok(goal);
+                    return Ok(());
                 }
                 // One that was written after all is taken over again, which changes nothing.
                 Err(error) if retryable(&error) && race < RACES => {
@@ -357,6 +371,25 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
     let row = io.read(vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
     let row = row.ok_or_else(|| missing_row(place.seq))?;
     Ok(Rc::from(record::read_row(&row)?.0.body.get()))
+}
+
+/// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
+pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place> {
+    let (sid, mut last) = (held.state().sid.clone(), held.state().row.next_seq);
+    let mut first = 0;
+    while first < last {
+        let seq = first + (last - first) / 2;
+        let row = io.read(vec![keys::log(&sid, seq)]).await?.into_iter().next().flatten();
+        let row = row.ok_or_else(|| missing_row(seq))?;
+        let row = row_at(&row, seq)?;
+        match (row.n.cmp(&index), row.kind) {
+            (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
+            // A change of the context counts the same messages as the message behind it.
+            (Ordering::Less, _) | (Ordering::Equal, Kind::View) => first = seq + 1,
+            (Ordering::Greater, _) => last = seq,
+        }
+    }
+    Err(Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log")))
 }
 
 async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
