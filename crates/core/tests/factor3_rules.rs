@@ -218,3 +218,40 @@ fn s4_3_system_prompts_tools_goals_and_recent_messages_are_never_summarised() {
         assert!(!asked.contains(never), "{never}: {asked}");
     }
 }
+
+#[test]
+fn s4_2_the_summary_is_the_models_where_the_users_message_follows_it_and_the_format_lets_it() {
+    for (format, lets) in
+        [("openai-chat", true), ("openai-responses", true), ("anthropic", false), ("ai-sdk", false)]
+    {
+        for count in [8, 9] {
+            let mut desk = Desk::new(json!({ "preset": "factor3", "format": format }));
+            desk.append(&talk(5, 100)[..count]);
+            let kept = desk.context()[count - 3..].to_vec();
+            assert!(desk.compact().success, "{format}");
+            let sent = desk.context();
+            let summary =
+                sent.iter().position(|message| message.to_string().contains("[SUMMARY]: ")).unwrap();
+            let roles: Vec<&str> = sent.iter().map(|message| message["role"].as_str().unwrap()).collect();
+            assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "they alternate: {roles:?}");
+            assert_eq!(summary, 0, "{format} {count}");
+            assert_eq!(sent[sent.len() - 3..], kept, "{format} {count}");
+            let models = lets && roles[1] == "user";
+            assert_eq!(roles[0], if models { "assistant" } else { "user" }, "{format} {count}");
+        }
+    }
+}
+
+#[test]
+fn s4_2_s4_3_a_summary_of_the_model_is_summarised_again_and_quotes_pins() {
+    let mut desk = Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "hasPinned": true }));
+    desk.host.pinned = Box::new(|index| index == 0);
+    for round in 1..=4 {
+        desk.append(&talk(8, 100));
+        assert!(desk.compact().success, "{round}");
+        let sent = desk.context();
+        let summaries = sent.iter().filter(|message| message.to_string().contains("[SUMMARY]: ")).count();
+        assert_eq!(summaries, 1, "{round}");
+        assert!(sent[0].to_string().contains("question 0"), "{round}: {}", sent[0]);
+    }
+}

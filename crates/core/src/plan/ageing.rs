@@ -15,6 +15,7 @@ use crate::reduce::reasoning;
 use crate::session::{Cause, Change, Cover, Held, Item, Made, Origin, Place, Splice, State, ids};
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
+use crate::wire::Author;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -248,7 +249,8 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
     }
     let made = Made { level: Some(level), compressed_at: Some(now), ..made };
     let checkpoint = id.unwrap_or_default();
-    Frame { checkpoint, text, covers: all, quotes, files: "", made }.item(io, held).await
+    let author = Author::User;
+    Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.

@@ -39,6 +39,7 @@ pub(super) async fn candidate(
     };
     let frame = Frame {
         checkpoint: Rc::clone(&checkpoint),
+        author: proposal.author,
         text,
         covers: proposal.covers(),
         quotes: proposal.quotes.clone(),
@@ -109,6 +110,8 @@ fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc
 pub(super) struct Frame<'a> {
     /// Its id.
     pub(super) checkpoint: Rc<str>,
+    /// Whose message it is.
+    pub(super) author: Author,
     /// The summary.
     pub(super) text: &'a str,
     /// What it stands for.
@@ -132,7 +135,7 @@ impl Frame<'_> {
         text += &quoted(io, held, &self.quotes).await?;
         text += self.files;
         let mut item =
-            message(io, held, Author::User, &text, &self.checkpoint, Origin::Acknowledgement).await?;
+            message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
         let made = Made { tokens: item.size.tokens, header: header.len(), ..self.made };
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
@@ -179,11 +182,16 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
     let files = tail.strip_prefix(&quoted(io, held, quotes).await?).unwrap_or_default();
     let body = format!("{head}{}{files}", quoted(io, held, &kept).await?);
-    let mut new = message(io, held, Author::User, &body, checkpoint, Origin::Acknowledgement).await?;
+    let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
     let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
+}
+
+/// Whose message a summary is.
+pub(super) fn author_of(item: &Item) -> Author {
+    if item.size.role == Role::Assistant { Author::Assistant } else { Author::User }
 }
 
 /// The message that keeps the roles alternating.

@@ -86,6 +86,9 @@ pub struct Preset {
     pub prompt: &'static Prompt,
     /// Text before a summary in the message that holds it.
     pub summary_marker: &'static str,
+    /// A summary is the model's message where the user's follows it and the format lets the model begin (`S4.2`); it is
+    /// the user's otherwise, so that roles alternate whatever follows.
+    pub assistant_summaries: bool,
     /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
     /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
@@ -266,6 +269,7 @@ pub static OFFLOAD: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -280,6 +284,7 @@ pub static REACT: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -294,6 +299,7 @@ pub static LAYERED: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::LAYERED,
     summary_marker: "[Conversation compressed]\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
     checkpoints: false,
@@ -313,6 +319,7 @@ pub static FACTOR3: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::FACTOR3,
     summary_marker: "[SUMMARY]: ",
+    assistant_summaries: true,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -333,6 +340,7 @@ pub static CHECKPOINT: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::CHECKPOINT,
     summary_marker: "[Checkpoint {id} @ {time}]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: true,

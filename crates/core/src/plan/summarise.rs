@@ -3,7 +3,7 @@
 use super::call::{Cost, call};
 use super::cut::Proposal;
 use super::files;
-use super::frame::{candidate, text_of, tokens_of};
+use super::frame::{author_of, candidate, text_of, tokens_of};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
@@ -15,7 +15,7 @@ use crate::reduce::{reasoning, replace};
 use crate::session::{Cause, Change, Held, Item, LogEntry, Origin, State, Summarised, ids, offloads};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
-use crate::wire::{self, Author};
+use crate::wire;
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -282,7 +282,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             // The new summary quotes those messages itself, and puts files back.
             let text = text_of(held, item, false)?;
             let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
-            bodies.push(Rc::from(wire.text_message(Author::User, &text, checkpoint, Some(&value))));
+            bodies.push(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value))));
             continue;
         }
         let mut texts = Vec::new();

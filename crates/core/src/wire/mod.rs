@@ -179,7 +179,7 @@ pub trait Wire: Tools + Sync {
     fn text_message(&self, author: Author, text: &str, id: &str, like: Option<&Value<'_>>) -> String;
 
     /// True when a summary can stand in a history of this format in place of earlier messages: as a message of the
-    /// user, behind leading system messages.
+    /// user (or of the model, [`Wire::assistant_may_begin`]), behind leading system messages.
     fn takes_summary(&self) -> bool {
         true
     }
@@ -203,6 +203,11 @@ pub trait Wire: Tools + Sync {
     /// they are stand behind it otherwise.
     fn system_may_begin(&self) -> bool {
         true
+    }
+
+    /// True when a message of the model may be the first one behind those of the system.
+    fn assistant_may_begin(&self) -> bool {
+        false
     }
 
     /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
