@@ -175,6 +175,6 @@ fn s5_17_s2_5_lesson_later_compactions_twelve_of_preset_react() {
         lines: 60,
         keeps: 0,
         summaries: 0,
-        leaves: 48_000,
+        leaves: 56_000,
     });
 }
