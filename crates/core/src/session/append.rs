@@ -49,6 +49,9 @@ pub(crate) async fn append(
             match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
                 Attempt::Written(more) => {
                     written += more.len();
+                    if let Some(first) = more.first() {
+                        held.state_mut().note_unseen(first.index);
+                    }
                     places.extend(more);
                     break;
                 }

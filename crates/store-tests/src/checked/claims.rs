@@ -58,7 +58,7 @@ impl Checked {
     /// was the one that was aborted. `asked` calls were made before it.
     pub(super) fn aborted(&mut self, before: &Context, asked: usize) -> Result<(), String> {
         self.counts.add("calls that were aborted", 1);
-        self.changed(before)?;
+        self.changed(before, false)?;
         if self.host.seen.requests.len() == asked + 1 && summaries(before) != summaries(&self.context()?) {
             return Err("a call was aborted, and left a summary".into());
         }

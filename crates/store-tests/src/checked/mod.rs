@@ -121,7 +121,7 @@ impl Checked {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) if error.code == Code::ContextOverflow => {
-                self.changed(&before)?;
+                self.changed(&before, false)?;
                 return self.overflow(&error, before.totals().tokens);
             }
             Err(error) if error.code == Code::Aborted => return self.aborted(&before, asked),
@@ -140,7 +140,7 @@ impl Checked {
             self.counts.add(outcome(result), 1);
             self.says(result)?;
         }
-        self.changed(&before)?;
+        self.changed(&before, true)?;
         let sent = self.bodies(&prepared.items)?;
         if !sent.is_empty() {
             valid(self.format, &sent, "what is sent")?;
@@ -171,7 +171,7 @@ impl Checked {
         if result.summary.is_some() && result.current_tokens >= result.previous_tokens {
             return Err("a compaction did not make the context smaller".into());
         }
-        self.changed(&before)?;
+        self.changed(&before, result.summary.is_some())?;
         let out = self.bodies(&compacted.items)?;
         if was_valid && !out.is_empty() {
             valid(self.format, &out, "the compacted context")?;
@@ -294,7 +294,7 @@ impl Checked {
     }
 
     /// What must hold of a context that was `before` until a call ended.
-    fn changed(&mut self, before: &Context) -> Result<(), String> {
+    fn changed(&mut self, before: &Context, handed_out: bool) -> Result<(), String> {
         let after = self.context()?;
         conserve(after.items(), self.given.len()).map_err(text)?;
         let mut summarised = BTreeSet::new();
@@ -314,7 +314,7 @@ impl Checked {
             }
         }
         self.opaque(&summarised)?;
-        self.bound(before, &after)
+        self.bound(before, &after, handed_out)
     }
 
     /// What nobody but the provider can read is in no summary: its own compaction.
@@ -329,16 +329,15 @@ impl Checked {
     }
 
     /// Behind the first change nothing is left of the reasoning that is bound to what stood before it (`AN8`).
-    fn bound(&self, before: &Context, after: &Context) -> Result<(), String> {
+    fn bound(&self, before: &Context, after: &Context, handed_out: bool) -> Result<(), String> {
         let same = |(old, new): &(&Item, &Item)| (&old.origin, &old.body) == (&new.origin, &new.body);
         let first = before.items().iter().zip(after.items()).take_while(same).count();
         if first == before.items().len() {
             return Ok(());
         }
         let old = before.items().get(first).and_then(|item| item.origin.place());
-        // What arrived meanwhile stands behind the change where that is a summary: it came while that was written.
-        let judged =
-            if summaries(before) == summaries(after) { messages_of(before) } else { self.given.len() };
+        // What arrived meanwhile is dealt with by the next prepare, when this call handed nothing out.
+        let judged = if handed_out { self.given.len() } else { messages_of(before) };
         for (at, item) in after.items().iter().enumerate().skip(first) {
             let Some(place) = item.origin.place().filter(|place| place.index < judged) else { continue };
             // Before the first edited message nothing changed.
