@@ -1,8 +1,7 @@
 /**
  * `npm run soak`: the properties of every wire format over many more histories than `npm test` takes, every cut point
  * of every recorded transcript, each of them through every preset with every summariser, and the simulator over more
- * seeds. Counts are shown as they come; the sum is
- * `bench/reports/soak-formats.json`, written when everything was run.
+ * seeds. Counts are shown as they come; the sum is `bench/reports/soak-formats.json`, written when everything was run.
  *
  * `--histories N` for each format, `--seeds N` of the simulator, `--cuts some`, `--data core|full|none`.
  * A run other than the whole one leaves the report as it is, unless `--report FILE` says where to write.

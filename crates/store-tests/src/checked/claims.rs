@@ -80,7 +80,7 @@ impl Checked {
         Err(format!("no message of the context says the summary as it was written: {summary}"))
     }
 
-    /// Nothing that was refused stands in the context, nor was ever stored in a view.
+    /// Nothing that was refused stands in the context.
     pub fn without(&self, refused: &Refused) -> Result<(), String> {
         let context = self.context()?;
         let bodies: Vec<&str> =
