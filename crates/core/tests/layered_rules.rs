@@ -7,9 +7,10 @@ use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::Fate;
 use context_compactor_core::step::Event;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, calls, exchange, results, user};
+use context_compactor_store_tests::conversation::{assistant, body, calls, exchange, results, user};
 use context_compactor_store_tests::host::thrown;
 use serde_json::{Value, json};
+use std::rc::Rc;
 use support::*;
 
 const CLEARED: &str = "[Output compacted - re-read if needed]";
@@ -270,4 +271,42 @@ fn s3_6_a_file_that_the_context_still_shows_is_not_put_back() {
     read(&mut desk, FORMATS[0], 2, "src/a.rs", "new");
     assert!(desk.compact().success);
     assert_eq!(files(&desk), [("src/b.rs".to_string(), "other".to_string())]);
+}
+
+#[test]
+fn s4_2_a_failed_call_changes_nothing() {
+    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    desk.host.summarise = Box::new(|_, _| thrown("down", None));
+    desk.append(&talk(9, 200));
+    let before = desk.context();
+    let result = desk.compact();
+    assert!(!result.success && result.error.is_some() && result.freed_tokens == 0);
+    assert_eq!(desk.context(), before);
+}
+
+#[test]
+fn s3_5_s5_14_the_summary_goes_into_the_conversation_and_the_system_prompt_stays() {
+    for preset in ["offload", "layered", "factor3", "checkpoint"] {
+        let mut desk = layered(json!({ "preset": preset, "layered": { "minSavings": 0 } }));
+        let system = body(&json!({ "role": "system", "content": "You are careful. 한국어", "x": 1 }));
+        desk.append(&[Rc::clone(&system)]);
+        let mut tokens = Vec::new();
+        for round in 0..3 {
+            desk.append(&talk(10, 200));
+            let result = desk.compact();
+            assert!(result.success && result.summary.is_some(), "{preset} {round}: {result:?}");
+            let fixed = vec!["The prompt of the app.".into(), long("tools", 100)];
+            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap();
+            let sent = bodies(&desk.session, &prepared);
+            assert_eq!(
+                sent[0].to_string(),
+                *system,
+                "{preset}: what a provider has cached before the summary"
+            );
+            assert!(sent[1..].iter().all(|message| message["role"] != "system"));
+            assert!(sent[1]["content"].as_str().unwrap().contains(SUMMARY), "{preset}: {}", sent[1]);
+            tokens.push(prepared.usage.categories[0].tokens);
+        }
+        assert!(tokens[0] > 100 && tokens.iter().all(|now| *now == tokens[0]), "{preset}: {tokens:?}");
+    }
 }

@@ -53,6 +53,9 @@ pub(crate) async fn append(
                 Attempt::Written(more) => {
                     written += more.len();
                     tell(io, &batch, &more);
+                    if let Some(first) = more.first() {
+                        held.state_mut().note_unseen(first.index);
+                    }
                     places.extend(more);
                     break;
                 }

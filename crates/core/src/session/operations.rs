@@ -15,6 +15,7 @@ use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::reduce::reasoning;
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -135,6 +136,7 @@ impl Session {
             // A goal that the session does not work on yet.
             let given = state.settings.goal.clone();
             let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+            state.hand_out();
             let session = Session { slot: Slot::new(state) };
             if let Some(goal) = new {
                 session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
@@ -230,7 +232,9 @@ impl Session {
             begin_step(&mut held.state_mut(), fixed_tokens);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
+            reasoning::settle(&io, &held, trigger).await?;
             let (items, usage) = sound::send(&io, &held).await?;
+            held.state_mut().hand_out();
             Ok(Prepared { items, usage, edits: done.edits, result: done.result, goal })
         })
     }
@@ -456,6 +460,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
             result.end(io, held, started).await?
         }
     };
+    held.state_mut().hand_out();
     Ok(Compacted { items: out(held.context().items()), result })
 }
 

@@ -40,6 +40,10 @@ pub(crate) struct State {
     pub(crate) max_batch_ops: usize,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
+    /// The view that the app was handed last.
+    pub(crate) handed: u64,
+    /// The first message that was appended since the context became another one than the app was handed.
+    pub(crate) unseen_from: Option<usize>,
 }
 
 /// A message on its way into the log.
@@ -158,6 +162,20 @@ impl State {
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             unsent: Vec::new(),
+            handed: 0,
+            unseen_from: None,
+        }
+    }
+
+    /// The app has the context as it is now: what it appends from now on was written with that before it.
+    pub(crate) fn hand_out(&mut self) {
+        self.handed = self.row.generation;
+    }
+
+    /// A message was appended. Whoever wrote it saw the context that was handed out last.
+    pub(super) fn note_unseen(&mut self, index: usize) {
+        if self.row.generation != self.handed {
+            self.unseen_from.get_or_insert(index);
         }
     }
 
