@@ -158,7 +158,10 @@ impl Held {
             Err(error) if retryable(&error) => {
                 pause(io, race).await?;
                 let before = self.state().row.next_seq;
-                let written = match self.refresh(io).await {
+                let refreshed = self.refresh(io).await;
+                // It was measured without what has been written since.
+                settled.context = None;
+                let written = match refreshed {
                     Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
                     Err(error) => Err(error),
                 };
