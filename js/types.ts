@@ -247,7 +247,9 @@ export interface Factor3Options {
 export interface CheckpointOptions {
   /** Size of the window, which decides the prompt's budget; default by `contextWindow` (`S5.9`). */
   tier?: "TIER_1_MINIMAL" | "TIER_2_BASIC" | "TIER_3_STANDARD" | "TIER_4_PREMIUM" | "TIER_5_ULTRA";
-  /** Tokens that the system prompt may take; default by `tier`: 200, 500, 1,000, 1,500, 1,500. */
+  /** Tokens that the system prompt may take; default by `tier`: 200, 500, 1,000, 1,500, 1,500. What it leaves is for the
+   *  checkpoints: above that they are made shorter and merged before their time. For them the default grows with
+   *  windows above 32K in proportion, as they do; a number that is given is taken as it is. */
   promptBudget?: number;
   /** Tokens kept free for the answer where `maxOutputTokens` does not say; default 1,000, a quarter of a small window
    *  at most. */

@@ -97,6 +97,22 @@ fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
 }
 
 #[test]
+fn s4_3_pins_go_by_the_index_that_a_message_has_in_the_end() {
+    let mut desk = desk(json!({}), |index| index == 1);
+    let mut other = Some(Desk::over(Rc::clone(&desk.memory), "b", json!({})));
+    desk.host.meanwhile = Box::new(move |effect| {
+        if let Some(mut other) = other.take_if(|_| is_commit(effect)) {
+            other.append(&[user("first")]);
+        }
+    });
+    desk.append(&[user(RULE)]);
+    desk.append(&talk(6, 100));
+    assert!(desk.compact().success);
+    let fates: Vec<bool> = desk.session.explain().unwrap().iter().map(|entry| entry.quoted).collect();
+    assert_eq!(fates[..3], [false, true, false]);
+}
+
+#[test]
 fn nothing_but_pins_is_nothing_to_compress() {
     let mut desk = desk(json!({}), |_| true);
     let messages: Vec<Body> = talk(8, 100);

@@ -68,11 +68,17 @@ fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
     (count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)
 }
 
+/// What is due at the next compaction: which checkpoints for which level, and which become one.
+pub(super) fn due_next(state: &State) -> (Vec<(usize, Level)>, Option<Range<usize>>) {
+    let compressions = state.row.compressions + 1;
+    (aged(state, compressions), run_of(state, compressions))
+}
+
 /// What the rungs would do at the next compaction.
 pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<RungPlan> {
     let compressions = state.row.compressions + u64::from(summarises);
     let tokens = |at: usize| state.context.items().get(at).map_or(0, |item| item.size.tokens);
-    let target = |level| state.settings.numbers.checkpoint.levels.target(level, state.settings.window).high;
+    let target = |level| state.settings.checkpoint_tokens(level);
     let (places, calls, after): (Vec<usize>, usize, usize) = match rung {
         Rung::Age => {
             let aged = aged(state, compressions);
@@ -84,7 +90,7 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     if places.is_empty() {
         return None;
     }
-    let calls = if state.settings.summariser == Summariser::Extractive { 0 } else { calls };
+    let calls = if state.settings.asks_a_model() { calls } else { 0 };
     let before: usize = places.iter().map(|at| tokens(*at)).sum();
     let items = places.iter().filter_map(|at| state.context.items().get(*at));
     Some(RungPlan {
@@ -104,7 +110,8 @@ fn covers(item: &Item) -> &[Cover] {
     }
 }
 
-fn indices(item: &Item) -> impl Iterator<Item = usize> {
+/// The app's messages that a checkpoint stands for.
+pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
     covers(item).iter().flat_map(|cover| cover.from..cover.to)
 }
 
@@ -137,7 +144,7 @@ pub(super) async fn merge(
 }
 
 /// Nothing when the context was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
-fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
+pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
     match done {
         Err(error) if error.code == Code::Conflict => {
             io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
@@ -148,7 +155,7 @@ fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>
 }
 
 /// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
-async fn shorten(
+pub(super) async fn shorten(
     io: &Io,
     held: &mut Held,
     range: Range<usize>,

@@ -136,7 +136,14 @@ impl Frame<'_> {
         text += self.files;
         let mut item =
             message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
-        let made = Made { tokens: item.size.tokens, header: header.len(), ..self.made };
+        let alone = match text.get(..prose).filter(|own| own.len() < text.len()) {
+            Some(own) => {
+                message(io, held, self.author, own, &self.checkpoint, Origin::Acknowledgement).await?
+            }
+            None => item.clone(),
+        };
+        let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
+        let made = Made { tokens, text_tokens, header: header.len(), ..self.made };
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
             covers: self.covers,

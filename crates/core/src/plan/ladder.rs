@@ -3,12 +3,14 @@
 use super::ageing;
 use super::ask::Spent;
 use super::call::Cost;
+use super::checkpoint_budget;
 use super::compress;
 use super::cut::{self, Aim};
 use super::emergency;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise::{self, Order};
+use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
@@ -41,6 +43,8 @@ pub(crate) struct Climbed {
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
     pub(crate) idle: Vec<String>,
+    /// How detailed the summary of a dry run would be.
+    level: Option<Level>,
 }
 
 impl Climbed {
@@ -128,15 +132,21 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     if summarises {
                         done.rungs.extend(ageing::rehearse(&held.state(), *rung, true));
                     }
+                    if *rung == Rung::Merge
+                        && let Some(level) = done.level
+                    {
+                        done.rungs.extend(checkpoint_budget::rehearse(&held.state(), level));
+                    }
                 } else if summarised || held.tokens() > settings.hard_limit {
                     let mut spent = Cost::default();
-                    let edits = match rung {
-                        Rung::Age => ageing::age(io, held, climb, &mut spent).await,
-                        _ => ageing::merge(io, held, climb, &mut spent)
-                            .await
-                            .map(|edit| edit.into_iter().collect()),
+                    let mut edits = match rung {
+                        Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
+                        _ => ageing::merge(io, held, climb, &mut spent).await?.into_iter().collect(),
                     };
-                    done.add(held, edits?, spent);
+                    if *rung == Rung::Merge {
+                        edits.extend(checkpoint_budget::enforce(io, held, climb, &mut spent).await?);
+                    }
+                    done.add(held, edits, spent);
                 }
             }
             Rung::Rollover if climb.rehearse => {
@@ -172,7 +182,10 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
         }
         if climb.rehearse {
             match proposal {
-                Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
+                Ok(proposal) => {
+                    done.rungs.push(summarise::rehearse(io, held, &proposal).await?);
+                    done.level = proposal.level;
+                }
                 Err(reason) => done.idle.push(reason),
             }
             return Ok(());

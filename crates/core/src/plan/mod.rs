@@ -4,6 +4,7 @@
 mod ageing;
 mod ask;
 mod call;
+mod checkpoint_budget;
 mod compress;
 mod cut;
 mod emergency;

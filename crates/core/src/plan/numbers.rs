@@ -5,7 +5,7 @@ use super::presets::{
     ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
-use crate::checkpoint::{Range, Tier, compress_above};
+use crate::checkpoint::{Range, Tier, compress_above, in_proportion};
 use crate::error::{Error, Result};
 use crate::tokens::budget;
 
@@ -173,6 +173,7 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         return Err(Error::option("checkpoint.ageCompact", "must not be less than ageModerate"));
     }
     let tier = group.choice("tier", &Tier::ALL)?.unwrap_or_else(|| Tier::of(window.tokens));
+    let prompt_budget = count("promptBudget", 0)?;
     Ok(CheckpointNumbers {
         levels,
         keep_user_messages: count("keepUserMessages", 0)?.unwrap_or(base.keep_user_messages),
@@ -180,7 +181,8 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         age_compact,
         merge_count: count("mergeCount", 2)?.unwrap_or(base.merge_count),
         safety_margin: safety_margin(options, window.tokens)?,
-        prompt_budget: count("promptBudget", 0)?.unwrap_or(tier.prompt_budget()),
+        prompt_budget: prompt_budget.unwrap_or(tier.prompt_budget()),
+        room: prompt_budget.unwrap_or_else(|| in_proportion(tier.prompt_budget(), window.tokens)),
         trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
     })
 }

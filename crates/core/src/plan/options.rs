@@ -178,6 +178,16 @@ impl Settings {
         }
     }
 
+    /// How long a checkpoint of this level is, at most about.
+    pub(crate) fn checkpoint_tokens(&self, level: Level) -> usize {
+        self.numbers.checkpoint.levels.target(level, self.window).high
+    }
+
+    /// A model writes the summaries, not the built-in summariser.
+    pub(crate) fn asks_a_model(&self) -> bool {
+        self.summariser != Summariser::Extractive
+    }
+
     /// What a summary of this level is to stress.
     pub(crate) fn focus(&self, level: Option<Level>) -> Option<Focus> {
         let level = level?;

@@ -218,6 +218,8 @@ pub struct CheckpointNumbers {
     pub safety_margin: usize,
     /// What the system prompt may take (`S5.9`).
     pub prompt_budget: usize,
+    /// What the system prompt and the checkpoints may take together: the same, and in a larger window more in proportion.
+    pub room: usize,
     /// A session acts above this share of what these two leave of the window.
     pub trigger_share: f64,
 }
@@ -392,6 +394,7 @@ pub(super) const NUMBERS: Numbers = Numbers {
         merge_count: 3,
         safety_margin: 1_000,
         prompt_budget: 1_500,
+        room: 1_500,
         trigger_share: 0.75,
     },
     emergency_share: 1.0,

@@ -175,10 +175,11 @@ impl CompactionResult {
         self.log_entry = entries.map(str::to_string).reduce(|before, entry| format!("{before}\n\n{entry}"));
     }
 
-    /// Adds what later rungs did.
+    /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
     pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.current_tokens = held.tokens();
+        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.applied_edits.extend_from_slice(edits);
         self.ledger = ledger(held.context().items());
         self.llm_calls += spent.calls;

@@ -65,7 +65,8 @@ pub(crate) async fn append(
             }
             let format = settled.format;
             settled = settle_format(io, held, bodies, given.first).await?;
-            if settled.format != format {
+            // A message that another tab overtook has another index, which the app's pins may go by.
+            if settled.format != format || held.settings().app_pins {
                 let first = held.messages().saturating_sub(written);
                 measured = measure_all(io, held, settled.format, bodies, given, first).await?;
             }

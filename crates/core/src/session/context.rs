@@ -81,6 +81,9 @@ pub struct Made {
     /// Tokens of its message.
     #[serde(default)]
     pub tokens: usize,
+    /// Tokens of its mark and text alone, without what it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub text_tokens: usize,
     /// Bytes of the mark before its text.
     #[serde(default)]
     pub header: usize,

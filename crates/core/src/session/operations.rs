@@ -7,7 +7,7 @@ use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
 use super::ledger::LedgerEntry;
-use super::state::State;
+use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
 use super::{Held, PinProposal, offloads, pins, sound};
@@ -221,15 +221,16 @@ impl Session {
     }
 
     /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
-    /// and the tools' definitions.
+    /// first, then the tools' definitions.
     pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
             let goal = held.state().goal_text();
-            let fixed: Vec<String> = fixed.into_iter().chain(goal.clone()).collect();
-            let fixed_tokens = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
-            begin_step(&mut held.state_mut(), fixed_tokens);
+            let goal_text = goal.as_deref();
+            let fixed = count_fixed(&io, &held.settings(), held.format(), &fixed, goal_text).await?;
+            held.state_mut().set_fixed(fixed);
+            begin_step(&mut held.state_mut());
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             reasoning::settle(&io, &held, trigger).await?;
@@ -246,9 +247,7 @@ impl Session {
         Machine::new(move |io| async move {
             let (settings, format, goal) =
                 slot.look(|state| (Rc::clone(&state.settings), state.format(), state.goal_text()))?;
-            let fixed: Vec<String> = fixed.into_iter().chain(goal).collect();
-            let tokens = count_fixed(&io, &settings, format, &fixed).await?;
-            slot.set_fixed(tokens);
+            slot.set_fixed(count_fixed(&io, &settings, format, &fixed, goal.as_deref()).await?);
             Ok(())
         })
     }
@@ -268,8 +267,7 @@ impl Session {
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
             // The prepare that it speaks of is a step of its own.
-            let fixed_tokens = copy.state().fixed_tokens;
-            begin_step(&mut copy.state_mut(), fixed_tokens);
+            begin_step(&mut copy.state_mut());
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -465,8 +463,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).
-fn begin_step(state: &mut State, fixed_tokens: usize) {
-    state.fixed_tokens = fixed_tokens;
+fn begin_step(state: &mut State) {
     if state.row.pending_step {
         state.row.pending_step = false;
         state.row.steps += 1;
@@ -488,17 +485,30 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[String]) -> Result<usize> {
-    let mut tokens = 0;
-    for text in fixed.iter().filter(|text| !text.is_empty()) {
-        tokens += if settings.app_counts {
+/// Counts texts of which the first is the system prompt, and the goal that is added to it.
+async fn count_fixed(
+    io: &Io,
+    settings: &Settings,
+    format: Format,
+    fixed: &[String],
+    goal: Option<&str>,
+) -> Result<Fixed> {
+    let mut counted = Fixed { tokens: 0, prompt: 0 };
+    let texts = fixed.iter().enumerate().map(|(nth, text)| (text.as_str(), nth == 0));
+    for (text, is_prompt) in texts.chain(goal.map(|goal| (goal, true))) {
+        if text.is_empty() {
+            continue;
+        }
+        let tokens = if settings.app_counts {
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
             settings.estimator.text(text)
         };
+        counted.tokens += tokens;
+        counted.prompt += if is_prompt { tokens } else { 0 };
     }
-    Ok(tokens)
+    Ok(counted)
 }
 
 pub(super) fn out(items: &[Item]) -> Vec<OutItem> {

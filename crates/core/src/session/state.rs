@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
+    /// Those of them that are the system prompt's, with the goal.
+    pub(crate) prompt_tokens: usize,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -44,6 +46,15 @@ pub(crate) struct State {
     pub(crate) handed: u64,
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
+}
+
+/// Tokens of what goes with the messages of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fixed {
+    /// All of them.
+    pub(crate) tokens: usize,
+    /// Of the system prompt and the goal.
+    pub(crate) prompt: usize,
 }
 
 /// A message on its way into the log.
@@ -159,6 +170,7 @@ impl State {
             settings,
             durable: true,
             fixed_tokens: 0,
+            prompt_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             unsent: Vec::new(),
@@ -187,6 +199,17 @@ impl State {
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
         self.context.totals().tokens.saturating_add(self.fixed_tokens)
+    }
+
+    /// Tokens of the system prompt, wherever it stands.
+    pub(crate) fn system_tokens(&self) -> usize {
+        self.prompt_tokens.saturating_add(self.context.totals().system)
+    }
+
+    /// Notes what goes with the messages of the next prompt.
+    pub(crate) fn set_fixed(&mut self, fixed: Fixed) {
+        self.fixed_tokens = fixed.tokens;
+        self.prompt_tokens = fixed.prompt;
     }
 
     /// True for a message that the app pinned.
