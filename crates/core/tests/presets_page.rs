@@ -306,6 +306,8 @@ fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str
         merge_count,
         safety_margin,
         prompt_budget,
+        // The prompt's budget again, in proportion to the window.
+        room: _,
         trigger_share,
     } = numbers;
     let on = |cell: String| if preset.checkpoints { cell } else { String::new() };

@@ -71,7 +71,8 @@ pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()>
         model: None,
         input: String::new(),
     };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None }).await?;
+    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None, pin: None })
+        .await?;
     held.state_mut().unseen_from = None;
     Ok(())
 }
