@@ -79,6 +79,22 @@ fn s1_4_the_counters_are_part_of_the_session() {
 }
 
 #[test]
+fn s1_13_by_hand_neither_threshold_nor_cooldown_nor_gain_count_and_the_last_five_stay() {
+    let mut desk =
+        Desk::new(json!({ "trigger": { "tokens": 5_000 }, "layered": { "minSavings": 100_000 } }));
+    for round in 0..2 {
+        desk.append(&talk(6, 40));
+        assert!(desk.prepare().result.is_none(), "{round}: it is not due");
+        let result = desk.compact();
+        assert!(result.success && result.summary.is_some(), "{round}");
+        assert_eq!((result.preserved_count, desk.context().len()), (5, 6), "{round}");
+    }
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_none() && result.reason.is_some());
+    assert_eq!((result.llm_calls, desk.context().len()), (0, 6));
+}
+
+#[test]
 fn s1_5_keeps_the_last_five_and_compresses_the_rest() {
     for format in FORMATS {
         let mut desk = Desk::new(eager());
@@ -440,18 +456,30 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
 
 #[test]
 fn s1_10_s1_14_the_result_and_the_event_agree() {
-    let mut desk = Desk::new(eager());
-    desk.append(&talk(6, 60));
-    let result = desk.compact();
-    let usage = desk.session.usage().unwrap();
-    assert_eq!(result.current_tokens, usage.used_tokens);
-    assert_eq!(result.previous_tokens - result.current_tokens, result.freed_tokens);
-    assert_eq!(result.trigger, Trigger::Manual);
-    let expected = Notice::Compact {
-        previous_tokens: result.previous_tokens,
-        current_tokens: result.current_tokens,
-        freed_tokens: result.freed_tokens,
-        deleted_file_count: 0,
-    };
-    assert_eq!(desk.host.seen.notices, [expected]);
+    for (results, deleted) in [(0, 0), (2, 2)] {
+        let options = json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } });
+        let mut desk = Desk::new(options);
+        for nth in 0..results {
+            desk.append(&turn(Format::OpenaiChat, nth, 200));
+        }
+        desk.append(&talk(6, 60));
+        if results > 0 {
+            desk.prepare();
+        }
+        desk.host.seen.notices.clear();
+        let before = desk.session.usage().unwrap().used_tokens;
+        let result = desk.compact();
+        let usage = desk.session.usage().unwrap();
+        assert_eq!((result.previous_tokens, result.current_tokens), (before, usage.used_tokens));
+        assert_eq!(before - usage.used_tokens, result.freed_tokens);
+        assert_eq!((result.success, result.preserved_count, result.trigger), (true, 5, Trigger::Manual));
+        assert_eq!((result.deleted_files.len(), desk.context().len()), (deleted, 6));
+        let expected = Notice::Compact {
+            previous_tokens: result.previous_tokens,
+            current_tokens: result.current_tokens,
+            freed_tokens: result.freed_tokens,
+            deleted_file_count: deleted,
+        };
+        assert_eq!(desk.host.seen.notices, [expected]);
+    }
 }

@@ -84,7 +84,10 @@ fn s1_1_takes_results_longer_than_50_characters_only() {
 fn s1_1_a_reference_is_known_by_the_table_not_by_its_text() {
     for format in FORMATS {
         let forged = format!("Tool result is at: off_{}{}", "a".repeat(26), " and then some more text of it");
-        let mut desk = Desk::new(only_offload());
+        // However short a result may be: a reference is no result.
+        let mut desk = Desk::new(
+            json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000, "minChars": 1 } }),
+        );
         let mut messages = vec![user(&long("question", 300))];
         messages.extend(calls(format, &[("a", "x")]));
         messages.extend(results(format, &[("a", &forged)]));
@@ -112,7 +115,10 @@ fn s1_1_the_reference_stands_in_the_results_place_and_its_text_in_the_store() {
         let sent = desk.sent();
         let entry = desk.session.explain().unwrap()[2].clone();
         let reference = entry.reference.unwrap();
-        assert_eq!((entry.fate, reference.len()), (Fate::Offloaded, "off_".len() + 26));
+        assert_eq!(entry.fate, Fate::Offloaded);
+        let id = reference.strip_prefix("off_").unwrap();
+        let is_base32 = |c: char| c.is_ascii_lowercase() || ('2'..='7').contains(&c);
+        assert!(id.len() == 26 && id.chars().all(is_base32), "{reference}");
         assert_eq!(result_text(format, &sent[2]), Some(format!("Tool result is at: {reference}")));
         assert_eq!(Some(desk.read(&reference)), result_text(format, &before));
         // Everything else of the message is as it was.
@@ -153,6 +159,28 @@ fn s1_2_reports_what_it_did() {
         assert_eq!(stages, [Stage::Offload, Stage::Offload]);
         let last = desk.host.seen.progress[1].clone();
         assert_eq!((last.done, last.total, last.tokens_now), (1, 1, prepared.usage.used_tokens));
+    }
+}
+
+#[test]
+fn s1_2_counts_results_and_equality_still_exceeds() {
+    for format in FORMATS {
+        let offloaded = |threshold: usize| {
+            let mut desk = Desk::new(
+                json!({ "trigger": { "tokens": threshold }, "offload": { "preserveCount": 1_000 } }),
+            );
+            desk.append(&[user("two")]);
+            desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
+            desk.append(&results(format, &[("a", &long("first", 100)), ("b", &long("second", 100))]));
+            desk.append(&talk(3, 10));
+            desk.prepare().edits[0].offload.clone().unwrap()
+        };
+        let left = offloaded(100).current_tokens;
+        for (threshold, exceeds) in [(left, true), (left + 1, false)] {
+            let report = offloaded(threshold);
+            assert_eq!((report.offloaded_count, report.current_tokens), (2, left), "{format:?}");
+            assert_eq!(report.still_exceeds_threshold, exceeds, "{format:?} {threshold}");
+        }
     }
 }
 

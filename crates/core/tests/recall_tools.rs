@@ -4,6 +4,7 @@
 
 mod support;
 
+use context_compactor_core::plan::Trigger;
 use context_compactor_core::recall::{TOOLS, definitions};
 use context_compactor_core::session::{Fate, Session};
 use context_compactor_core::wire::Format;
@@ -406,6 +407,14 @@ fn s1_6_references_of_another_session_are_of_no_use() {
         let error = host.run(session.read(reference.clone(), 0, None)).unwrap_err();
         assert_eq!(error.code, Code::NotFound, "{reference}");
     }
+    // Offloads of one store are of one session each.
+    host.run(one.append(turn(Format::OpenaiChat, 0, 200))).unwrap();
+    host.run(one.append(talk(4, 10))).unwrap();
+    host.run(one.prepare(Trigger::Auto, Vec::new())).unwrap();
+    let reference = one.explain().unwrap().into_iter().find_map(|entry| entry.reference).unwrap();
+    assert_eq!(host.run(one.read(reference.clone(), 0, None)).unwrap(), long("result 0", 200));
+    let error = host.run(other.read(reference, 0, None)).unwrap_err();
+    assert_eq!(error.code, Code::NotFound);
 }
 
 #[test]

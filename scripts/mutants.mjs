@@ -1,0 +1,216 @@
+/**
+ * `npm run mutants`: breaks the code in small ways (`tests/mutants/`), one at a time and in a copy of the tree, and expects
+ * the tests that carry the id of the behaviour to fail. A mutant that they let pass, or that does not compile, fails the
+ * run. What failed is written to `bench/reports/mutants.json`.
+ *
+ * `npm run mutants -- S1.4 S3` runs those of S1.4 and of the whole of S3; the others keep what the report says of them.
+ */
+
+import { spawn } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { carries, mutants } from "../tests/mutants/index.mjs";
+import { Problem, must, root, say, script } from "./process.mjs";
+
+const tree = join(root, "target/mutants/tree");
+const report = join(root, "bench/reports/mutants.json");
+
+/** Folders that a mutant may change, or whose tests must see the change. The others are links. */
+const COPIED = ["crates", "tests", "pkg"];
+const LINKED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "docs", "js", "bench"];
+
+/** A mutant must not go on for ever; a test of the package is told apart sooner. */
+const TIMEOUT_MS = 120_000;
+const NODE_TIMEOUT_MS = 20_000;
+
+const env = {
+  ...process.env,
+  CARGO_TARGET_DIR: join(root, "target/mutants/build"),
+  // Most of the time goes into compiling.
+  CARGO_PROFILE_TEST_OPT_LEVEL: "0",
+  CC_DATA: process.env.CC_DATA ?? join(root, "../shared/data"),
+  RUST_BACKTRACE: "0",
+};
+
+await script(async () => {
+  const asked = process.argv.slice(2);
+  const isAsked = ({ id }) => asked.length === 0 || asked.some((name) => id === name || id.startsWith(`${name}.`));
+  const chosen = mutants.filter(isAsked);
+  if (chosen.length === 0) throw new Problem(`mutants: none of ${asked.join(", ")}`);
+  const started = Date.now();
+  copy();
+  await green(chosen);
+  const killed = new Map(known().map((entry) => [key(entry), entry]));
+  const failures = [];
+  for (const [nth, mutant] of chosen.entries()) {
+    const { id, what } = mutant;
+    const { red, problem } = await broken(mutant);
+    killed.delete(key(mutant));
+    if (red.length > 0) killed.set(key(mutant), { id, what, file: mutant.file, red });
+    else failures.push(`${id} ${what}: ${problem}`);
+    const told = red.length > 0 ? `red: ${red.join(", ")}` : `NOT RED: ${problem}`;
+    say("mutants", `${nth + 1}/${chosen.length} ${id} ${what}: ${told}`);
+  }
+  write(killed);
+  const minutes = ((Date.now() - started) / 60_000).toFixed(1);
+  for (const failure of failures) console.log(failure);
+  say("mutants", `${chosen.length - failures.length} red, ${failures.length} not, ${minutes} min`);
+  if (failures.length > 0) process.exitCode = 1;
+});
+
+function key({ id, what }) {
+  return `${id} ${what}`;
+}
+
+/** Brings the copy up to date. Only what differs is written: what was compiled stays as long as it can. */
+function copy() {
+  if (!existsSync(join(root, "pkg/core.wasm"))) throw new Problem("mutants: `npm run build` first");
+  mkdirSync(tree, { recursive: true });
+  for (const name of LINKED) {
+    if (!existsSync(join(tree, name))) symlinkSync(relative(tree, join(root, name)), join(tree, name));
+  }
+  for (const name of COPIED) mirror(join(root, name), join(tree, name));
+  // The tests of the copy take the package of the copy.
+  const self = join(tree, "node_modules/context-compactor");
+  mkdirSync(dirname(self), { recursive: true });
+  if (!existsSync(self)) symlinkSync("../pkg", self);
+}
+
+function mirror(from, to) {
+  mkdirSync(to, { recursive: true });
+  const names = readdirSync(from).filter((name) => name !== "node_modules");
+  for (const name of readdirSync(to)) {
+    if (!names.includes(name)) rmSync(join(to, name), { recursive: true });
+  }
+  for (const name of names) {
+    const [source, target] = [join(from, name), join(to, name)];
+    if (statSync(source).isDirectory()) mirror(source, target);
+    else if (!existsSync(target) || !readFileSync(source).equals(readFileSync(target))) cpSync(source, target);
+  }
+}
+
+/** Without any mutant the tests are there, and pass. */
+async function green(chosen) {
+  for (const target of new Set(chosen.flatMap(({ tests }) => tests))) {
+    const ids = [...new Set(chosen.filter(({ tests }) => tests.includes(target)).map(({ id }) => id))];
+    const { passed, failed, problem } = await tests(target, ids);
+    if (problem) throw new Problem(`mutants: ${target}: ${problem}`);
+    if (failed.length > 0) throw new Problem(`mutants: ${target} fails without a mutant: ${failed.join(", ")}`);
+    const none = ids.filter((id) => !passed.some((name) => carries(name, id)));
+    if (none.length > 0) throw new Problem(`mutants: ${target} has no test of ${none.join(", ")}`);
+    say("mutants", `${target}: ${passed.length} tests pass without a mutant`);
+  }
+}
+
+/** The tests of a mutant's id that fail with it. */
+async function broken({ id, file, from, to, tests: targets }) {
+  const source = readFileSync(join(root, file), "utf8");
+  // No replacement pattern means anything.
+  const undo = await put(file, source.split(from).join(to));
+  try {
+    const red = [];
+    let problem = "every test passes";
+    for (const target of targets) {
+      const result = await tests(target, [id]);
+      if (result.problem) problem = result.problem;
+      red.push(...result.failed);
+    }
+    return { red, problem };
+  } finally {
+    undo();
+  }
+}
+
+/** Puts a changed file into the copy; returns what takes it out again. */
+async function put(file, text) {
+  if (!file.startsWith("js/")) {
+    writeFileSync(join(tree, file), text);
+    return () => cpSync(join(root, file), join(tree, file));
+  }
+  const { default: typescript } = await import("typescript");
+  const { ES2022, ESNext } = { ...typescript.ScriptTarget, ...typescript.ModuleKind };
+  const compilerOptions = { target: ES2022, module: ESNext, verbatimModuleSyntax: true };
+  const compiled = typescript.transpileModule(text, { compilerOptions, reportDiagnostics: true });
+  if (compiled.diagnostics.length > 0) throw new Problem(`mutants: ${file} does not compile`);
+  const output = file.replace(/^js\//, "pkg/dist/").replace(/\.ts$/, ".js");
+  writeFileSync(join(tree, output), compiled.outputText);
+  return () => cpSync(join(root, output), join(tree, output));
+}
+
+/** Runs the tests of a target whose names carry one of the ids. */
+async function tests(target, ids) {
+  return target.endsWith(".mjs") ? nodeTests(target, ids) : rustTests(target, ids);
+}
+
+/** `lib` are the unit tests of the core, any other name is one of its test targets or `store-tests/name`. */
+async function rustTests(target, ids) {
+  const [name, owner = "core"] = target.split("/").reverse();
+  const selection = name === "lib" ? ["--lib"] : ["--test", name];
+  const args = ["test", "--package", `context-compactor-${owner}`, ...selection, "--no-run"];
+  let output;
+  try {
+    output = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { cwd: tree, env });
+  } catch (error) {
+    return { passed: [], failed: [], problem: `does not compile\n${error.message}` };
+  }
+  const artifacts = output.split("\n").filter((line) => line.startsWith("{"));
+  const { executable } = artifacts.map((line) => JSON.parse(line)).findLast(({ executable }) => executable);
+  const filters = ids.map((id) => `${id.toLowerCase().replace(".", "_")}_`);
+  const { text, ended } = await ran(executable, filters, join(tree, "crates", owner));
+  const named = (word) =>
+    Array.from(text.matchAll(new RegExp(`^test (\\S+) .*?(?:\\.\\.\\. )?${word}$`, "gm")), ([, name]) => name);
+  return { passed: named("ok"), failed: named("FAILED"), ...(ended ? {} : { problem: "does not end" }) };
+}
+
+async function nodeTests(file, ids) {
+  const pattern = ids.map((id) => `s${id.slice(1).replace(".", "[._]")}(?!\\d)`).join("|");
+  const args = ["--test", "--test-reporter=tap", `--test-name-pattern=/${pattern}/i`];
+  args.push(`--test-timeout=${NODE_TIMEOUT_MS}`, file);
+  const { text, ended } = await ran(process.execPath, args, tree);
+  const lines = Array.from(text.matchAll(/^\s*(ok|not ok) \d+ - (.*?)( # .*)?$/gm)).filter(([, , , skip]) => !skip);
+  const named = (word) =>
+    lines.map(([, result, name]) => result === word && name).filter((name) => name && ids.some((id) => carries(name, id)));
+  return { passed: named("ok"), failed: named("not ok"), ...(ended ? {} : { problem: "does not end" }) };
+}
+
+/** The output of a process, which is ended when it takes too long. */
+function ran(command, args, cwd) {
+  return new Promise((resolve, reject) => {
+    // A file that hangs has been started by Node's runner: both are of one group.
+    const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "ignore"], detached: true });
+    const timer = setTimeout(() => process.kill(-child.pid, "SIGKILL"), TIMEOUT_MS);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      resolve({ text, ended: signal === null });
+    });
+  });
+}
+
+/** What the report says of mutants so far. */
+function known() {
+  return existsSync(report) ? JSON.parse(readFileSync(report, "utf8")).mutants : [];
+}
+
+/** A line for each mutant, in the order of the table, so that differences are readable. */
+function write(killed) {
+  const { version } = JSON.parse(readFileSync(join(root, "pkg/package.json"), "utf8"));
+  const entries = mutants.map((mutant) => killed.get(key(mutant))).filter(Boolean);
+  const lines = entries.map((entry) => `    ${JSON.stringify(entry)}`);
+  const text = `{\n  "version": ${JSON.stringify(version)},\n  "mutants": [\n${lines.join(",\n")}\n  ]\n}\n`;
+  mkdirSync(dirname(report), { recursive: true });
+  writeFileSync(report, text);
+  say("mutants", `${relative(root, report)} written: ${entries.length} of ${mutants.length}`);
+}
