@@ -18,6 +18,8 @@ const GROUPS: Record<string, readonly string[]> = {
   ],
   layered: [
     "clear",
+    "cacheRead",
+    "cacheWrite",
     "compactableTools",
     "keepRecent",
     "clearMinTokens",

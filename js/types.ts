@@ -135,8 +135,14 @@ export interface OffloadOptions {
 /** Every number of preset `layered` (`S3.1` to `S3.8`). `clear: "every-turn"` and `largeOutputTokens` switch those
  *  rungs on under another preset too. */
 export interface LayeredOptions {
-  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). */
-  clear?: "every-turn" | "never";
+  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). `break-even` clears them in batches,
+   *  when reading less from the provider's cache at the calls to come (as many are expected as there were) saves more
+   *  than writing what stands behind the first of them anew costs, and when the session would act otherwise. */
+  clear?: "every-turn" | "break-even" | "never";
+  /** For `break-even`: price of a token read from the provider's cache, as a share of the price of input; default 0.1. */
+  cacheRead?: number;
+  /** And of one written to it; default 1.25. */
+  cacheWrite?: number;
   /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
   compactableTools?: string[];
   /** The newest results of those tools that stay; default 3. */

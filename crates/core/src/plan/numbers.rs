@@ -97,6 +97,21 @@ pub(super) fn safety_margin(options: &Reader<'_>, window: usize) -> Result<usize
     Ok(given.unwrap_or_else(|| NUMBERS.checkpoint.safety_margin.min(window / 4)))
 }
 
+/// When old results are cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clears {
+    EveryTurn,
+    BreakEven,
+    Never,
+}
+
+/// What the option says about it.
+pub(super) fn clears(layered: &Reader<'_>) -> Result<Option<Clears>> {
+    let choices =
+        [("every-turn", Clears::EveryTurn), ("break-even", Clears::BreakEven), ("never", Clears::Never)];
+    layered.choice("clear", &choices)
+}
+
 pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
     let base = preset.numbers;
     // The group that is named as the preset holds what all presets have; `offload`'s is that of old.
@@ -135,6 +150,10 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
             .unwrap_or(base.emergency_share),
         process: process(options, base.process)?,
         layered: LayeredNumbers {
+            every_turn: clears(&layered)?
+                .map_or(base.layered.every_turn, |clears| clears == Clears::EveryTurn),
+            cache_read: layered.number("cacheRead", 0.0, 10.0)?.unwrap_or(base.layered.cache_read),
+            cache_write: layered.number("cacheWrite", 0.0, 10.0)?.unwrap_or(base.layered.cache_write),
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
                 .integer("clearMinTokens", 0, MAX_TOKENS)?

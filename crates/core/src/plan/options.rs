@@ -1,6 +1,6 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, safety_margin, threshold};
+use super::numbers::{Clears, MAX_TOKENS, Threshold, Window, clears, numbers, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
     SEARCH_TOOLS,
@@ -348,16 +348,16 @@ fn process_tools(options: &Reader<'_>) -> Result<ProcessTools> {
 /// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
 fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
     let layered = options.child("layered")?;
-    let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
+    let clear = clears(&layered)?;
     let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
     let factor3 = options.child("factor3")?;
     let process = factor3.child("processTools")?.is_given();
     let verbose = factor3.choice("verbosity", &[("normal", false), ("debug", true)])? == Some(true);
-    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit), (Rung::Process, process)];
+    let more = [(Rung::Clear, clear.is_some()), (Rung::Admit, admit), (Rung::Process, process)];
     let mut rungs: Vec<Rung> = preset.rungs.to_vec();
     rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
     rungs.retain(|rung| match rung {
-        Rung::Clear => clear != Some(false),
+        Rung::Clear => clear != Some(Clears::Never),
         // All of a result is wanted (`S4.6`).
         Rung::Process => !verbose,
         _ => true,

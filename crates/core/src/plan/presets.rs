@@ -191,6 +191,12 @@ pub struct ReactNumbers {
 /// The numbers of the layers that need no model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LayeredNumbers {
+    /// Old results are cleared at every `prepare`; else when that pays, by the two prices (`S3.1`).
+    pub every_turn: bool,
+    /// What a token costs that the provider reads from its cache, as a share of the price of input.
+    pub cache_read: f64,
+    /// What one costs that it writes to it.
+    pub cache_write: f64,
     /// The newest results of the compactable tools stay (`S3.1`).
     pub keep_recent: usize,
     /// Only results larger than this are cleared.
@@ -381,6 +387,9 @@ pub(super) const NUMBERS: Numbers = Numbers {
     },
     restore: None,
     layered: LayeredNumbers {
+        every_turn: true,
+        cache_read: 0.1,
+        cache_write: 1.25,
         keep_recent: 3,
         clear_min_tokens: 1_000,
         large_output_tokens: 40_000,
