@@ -661,10 +661,10 @@ export const s1 = [
   },
   {
     id: "S1.15",
-    what: "the message of a removed call stays",
+    what: "the result of a removed call is sent",
     file: `${core}/wire/openai_chat/rules.rs`,
-    from: "if left == 0 && silent {",
-    to: "if left == 0 && silent && nth > 0 {",
-    tests: ["wire_rules", "session_rules"],
+    from: 'None => Some((\n            "OC1",\n            format!("answers the {what} `{id}`, which',
+    to: 'None if !id.is_empty() => None,\n        None => Some((\n            "OC1",\n            format!("answers the {what} `{id}`, which',
+    tests: ["wire_rules"],
   },
 ];
