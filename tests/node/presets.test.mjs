@@ -73,6 +73,18 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
   await session.close();
 });
 
+test("s2_8_without a cheaper summariser the usual one shortens results", async () => {
+  const purposes = [];
+  const summarize = (_, { purpose }) => (purposes.push(purpose), "a shorter result");
+  const session = await openSession({ store: "memory", preset: "react", retryCount: 1, summarize });
+  const prose = "Words that no table and no log has, one sentence after the other. ".repeat(1_000);
+  await session.addTurn({ thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
+  const { messages } = await session.prepare();
+  assert.match(messages[0].result, /^\[Part 1\/2\]\na shorter result\n/);
+  assert.deepEqual(purposes, ["chunk", "chunk"]);
+  await session.close();
+});
+
 test("s2_7_react: Infinity switches the first layer off", async () => {
   const session = await openSession({ store: "memory", preset: "react", react: { singleResultThreshold: Infinity } });
   await session.append(...turn(0, 3_000));

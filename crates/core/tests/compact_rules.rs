@@ -80,8 +80,7 @@ fn s1_4_the_counters_are_part_of_the_session() {
 
 #[test]
 fn s1_13_by_hand_neither_threshold_nor_cooldown_nor_gain_count_and_the_last_five_stay() {
-    let mut desk =
-        Desk::new(json!({ "trigger": { "tokens": 5_000 }, "layered": { "minSavings": 100_000 } }));
+    let mut desk = Desk::new(json!({ "trigger": { "tokens": 5_000 }, "layered": { "minSavings": 100_000 } }));
     for round in 0..2 {
         desk.append(&talk(6, 40));
         assert!(desk.prepare().result.is_none(), "{round}: it is not due");

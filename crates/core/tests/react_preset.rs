@@ -9,7 +9,7 @@ use context_compactor_core::session::Fate;
 use context_compactor_core::step::{Event, Level, Purpose};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_store_tests::conversation::{assistant, body, exchange, user};
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
 use support::*;
@@ -73,6 +73,15 @@ fn s2_1_150k_characters_are_three_chunks_on_their_own_with_the_tool_as_context()
 }
 
 #[test]
+fn s2_1_a_result_of_exactly_the_threshold_stays() {
+    for (size, compressed) in [(50_000, false), (50_001, true)] {
+        let mut desk = react(json!({}));
+        tool(&mut desk, FORMATS[0], "a", &"字".repeat(size));
+        assert_eq!(!desk.prepare().edits.is_empty(), compressed, "{size} characters");
+    }
+}
+
+#[test]
 fn s2_2_the_second_level_only_when_the_chunks_together_are_too_large() {
     // The document's example: 300K in 6 chunks of 5K stay 30K.
     let mut desk = react(json!({}));
@@ -86,6 +95,11 @@ fn s2_2_the_second_level_only_when_the_chunks_together_are_too_large() {
     assert_eq!(desk.host.seen.purposes.len(), 7);
     assert_eq!(desk.host.seen.purposes[6], Purpose::Merge);
     assert!((6_000..6_020).contains(&results(FORMATS[0], &sent)[0].len()), "headers included");
+    // 5 chunks of 10K are no more than 50,000 but for their headers.
+    let mut desk = react(json!({ "react": { "chunkRatio": 0.2 } }));
+    tool(&mut desk, FORMATS[0], "a", &"x".repeat(250_000));
+    desk.prepare();
+    assert_eq!((desk.host.seen.purposes.len(), desk.host.seen.purposes[5]), (6, Purpose::Merge));
 }
 
 #[test]
@@ -171,6 +185,61 @@ fn s2_4_s2_5_s2_10_every_result_of_some_size_once_the_whole_is_too_large() {
 }
 
 #[test]
+fn s2_4_the_whole_prompt_counts_and_exactly_the_threshold_is_not_too_large() {
+    let said = ["look", "I see.", r#"{"path":"src/lib.rs"}"#].map(str::len).iter().sum::<usize>();
+    for (more, compresses) in [(0, false), (1, true)] {
+        let mut desk = react(json!({}));
+        for nth in 0..3 {
+            tool(&mut desk, FORMATS[0], &format!("call_{nth}"), &"y".repeat(40_000));
+        }
+        // System prompt and instructions take 8,000.
+        let left = 160_000 - 8_000 - 3 * 40_000 - 4 * said;
+        tool(&mut desk, FORMATS[0], "last", &"y".repeat(left + more));
+        assert_eq!(!desk.prepare().edits.is_empty(), compresses, "{more}");
+    }
+}
+
+#[test]
+fn s2_4_the_summariser_is_told_thought_and_action() {
+    let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
+    let turn = json!({ "thought": "The lock must be somewhere.", "action": { "tool": "grep", "pattern": "flock(" },
+        "result": "words ".repeat(2_000) });
+    desk.append(&[body(&turn)]);
+    desk.prepare();
+    let (request, _) = &desk.host.seen.requests[0];
+    let content = &request.messages[0].content;
+    for told in ["The lock must be somewhere.", "grep", "flock("] {
+        assert!(content.contains(told), "{told}: {content}");
+    }
+}
+
+#[test]
+fn s2_5_thought_and_action_stay_as_they_were() {
+    let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
+    let mut turn = json!({ "thought": "I look. 한국어", "action": { "tool": "grep", "pattern": ["flock("] },
+        "result": "words ".repeat(2_000), "mine": 1 });
+    desk.append(&[body(&turn)]);
+    let sent = desk.sent();
+    turn["result"] = Value::from("s".repeat(1_200));
+    assert_eq!(sent, [turn]);
+}
+
+#[test]
+fn s2_5_by_hand_no_message_goes_either() {
+    for format in FORMATS {
+        let mut desk = react(json!({}));
+        desk.append(&talk(8, 100));
+        tool(&mut desk, format, "a", &"words ".repeat(1_500));
+        let before = desk.context();
+        let result = desk.compact();
+        assert!(result.success && result.summary.is_none());
+        assert_eq!(desk.host.seen.purposes, [Purpose::Result]);
+        let after = desk.context();
+        assert_eq!((after.len(), &after[..17], after.last()), (before.len(), &before[..17], before.last()));
+    }
+}
+
+#[test]
 fn s2_6_a_failed_call_keeps_its_result_as_it_was() {
     let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
     let mut calls = 0;
@@ -193,7 +262,8 @@ fn s2_7_each_layer_can_be_switched_off_and_every_number_is_an_option() {
     }
     for off in [json!({ "globalCompressionThreshold": 1.0 }), json!({ "globalEnabled": false })] {
         let mut desk = react(json!({ "react": off }));
-        for nth in 0..4 {
+        // More than the limit, too.
+        for nth in 0..6 {
             tool(&mut desk, FORMATS[0], &format!("{nth}"), &"x".repeat(40_000));
         }
         assert!(desk.prepare().edits.is_empty());
@@ -203,6 +273,12 @@ fn s2_7_each_layer_can_be_switched_off_and_every_number_is_an_option() {
         "resultCompressionMinSize": 100, "globalRatio": 0.5 } }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(600));
     assert_eq!(results(FORMATS[0], &desk.sent())[0].len(), 300);
+    let mut desk = react(json!({ "react": {
+        "singleResultThreshold": 1_000, "chunkSize": 500, "chunkRatio": 0.5, "secondRatio": 0.25 } }));
+    tool(&mut desk, FORMATS[0], "a", &"x".repeat(2_000));
+    // Four parts of 250 with their headers and what stands between them.
+    let joined = 4 * (250 + "[Part 1/4]\n".len()) + 3 * 2;
+    assert_eq!(results(FORMATS[0], &desk.sent())[0].len(), joined / 4);
 }
 
 #[test]
@@ -283,4 +359,9 @@ fn s2_9_stats_and_the_trajectory_have_the_documents_shape() {
         (stats.usage_percent, stats.compression_threshold, stats.needs_compression),
         (72.5, 160_000, false)
     );
+    for (chars, needs) in [(152_000, false), (152_001, true)] {
+        let mut desk = react(json!({}));
+        desk.append(&[user(&"x".repeat(chars))]);
+        assert_eq!(desk.session.stats().unwrap().needs_compression, needs, "{chars}");
+    }
 }
