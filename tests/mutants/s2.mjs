@@ -153,7 +153,7 @@ export const s2 = [
     file: `${core}/plan/compress.rs`,
     from: "let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);",
     to: "let mut total = 0_usize;",
-    tests: ["figures"],
+    tests: ["react_preset"],
   },
   {
     id: "S2.4",

@@ -105,7 +105,7 @@ export const s3 = [
     file: `${core}/plan/numbers.rs`,
     from: "window.tokens.saturating_sub(window.output.min(output))",
     to: "window.tokens.saturating_sub(window.output)",
-    tests: ["figures"],
+    tests: ["layered_rules"],
   },
   {
     id: "S3.2",
@@ -213,10 +213,10 @@ export const s3 = [
   },
   {
     id: "S3.5",
-    what: "a message of the system is summarised",
+    what: "the summary replaces the system prompt",
     file: `${core}/plan/cut.rs`,
-    from: "let head = context.head();",
-    to: "let head = 0;",
+    from: "Splice { at: self.head, remove",
+    to: "Splice { at: 0, remove",
     tests: ["layered_rules"],
   },
   {

@@ -597,10 +597,10 @@ export const s5 = [
   },
   {
     id: "S5.14",
-    what: "the system prompt is compressed",
+    what: "the summary replaces the system prompt",
     file: `${core}/plan/cut.rs`,
-    from: "let head = context.head();",
-    to: "let head = 0;",
+    from: "Splice { at: self.head, remove",
+    to: "Splice { at: 0, remove",
     tests: ["layered_rules"],
   },
   {

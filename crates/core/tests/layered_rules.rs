@@ -7,7 +7,7 @@ use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::Fate;
 use context_compactor_core::step::Event;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, body, calls, exchange, results, user};
+use context_compactor_store_tests::conversation::{Body, assistant, body, calls, exchange, results, user};
 use context_compactor_store_tests::host::thrown;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -160,6 +160,23 @@ fn s3_3_no_summary_when_it_could_save_too_little() {
 }
 
 #[test]
+fn s3_3_the_least_gain_itself_is_enough() {
+    let messages = talk(8, 200);
+    let tokens = |messages: &[Body]| {
+        let mut desk = layered(json!({}));
+        desk.append(messages);
+        desk.session.usage().unwrap().used_tokens
+    };
+    let gain = tokens(&messages) - tokens(&messages[11..]);
+    for (savings, compacts) in [(gain, true), (gain + 1, false)] {
+        let mut desk =
+            layered(json!({ "trigger": { "tokens": 1_000 }, "layered": { "minSavings": savings } }));
+        desk.append(&messages);
+        assert_eq!(desk.prepare().result.is_some(), compacts, "{savings}");
+    }
+}
+
+#[test]
 fn s3_4_summary_acknowledgement_and_the_last_five() {
     for format in FORMATS {
         let mut desk = layered(json!({ "trigger": { "tokens": 1_000 }, "layered": { "minSavings": 0 } }));
@@ -208,6 +225,17 @@ fn s3_8_a_large_output_is_stored_and_previewed_before_it_is_ever_sent() {
         assert_eq!(desk.read(&reference), text);
         desk.append(&[assistant("read")]);
         assert!(desk.prepare().edits.is_empty(), "done once");
+    }
+}
+
+#[test]
+fn s3_8_a_result_of_the_limit_is_not_too_large() {
+    for (tokens, too_large) in [(4_000, false), (4_001, true)] {
+        let mut desk =
+            layered(json!({ "contextWindow": 200_000, "layered": { "largeOutputTokens": 4_000 } }));
+        desk.append(&[user("read it")]);
+        desk.append(&exchange(FORMATS[0], "a", &"abcd".repeat(tokens)));
+        assert_eq!(!desk.prepare().edits.is_empty(), too_large, "{tokens}");
     }
 }
 
@@ -273,7 +301,7 @@ fn s3_6_the_files_that_were_read_last_stand_behind_the_summary() {
 fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
     let options = json!({ "contextWindow": 200_000, "hasReadFile": true, "layered": {
         "maxRestoreFiles": 3, "maxRestoreTokensPerFile": 200, "maxRestoreTokensTotal": 450 } });
-    let mut desk = layered(options);
+    let mut desk = layered(options.clone());
     desk.host.read_file = Box::new(|path| match path {
         "src/2.rs" => thrown("gone", None),
         _ => Event::Text(format!("{path} now {}", "word ".repeat(400))),
@@ -289,6 +317,21 @@ fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
     assert_eq!(files.len(), 3);
     let tokens: usize = files.iter().map(|(path, text)| (path.len() + text.len()) / 4).sum();
     assert!(tokens <= 450, "{tokens}");
+    // What two leave is the third's.
+    let mut desk = layered(options);
+    desk.host.read_file = Box::new(|path| Event::Text(format!("{path} now {}", "word ".repeat(400))));
+    for nth in 0..4 {
+        read(&mut desk, FORMATS[0], nth, &format!("src/{nth}.rs"), "recorded");
+    }
+    desk.append(&talk(30, 200));
+    assert!(desk.compact().success);
+    let tokens = self::files(&desk).into_iter().map(|(path, text)| {
+        let fence = "<file path=\"\">\n\n</file>".len();
+        (path.len() + text.chars().count() + fence).div_ceil(4)
+    });
+    let tokens: Vec<usize> = tokens.collect();
+    assert!(matches!(tokens[..], [150..=200, 150..=200, 50..=100]), "{tokens:?}");
+    assert!(tokens.iter().sum::<usize>() <= 450, "{tokens:?}");
 }
 
 #[test]
@@ -296,6 +339,10 @@ fn s3_6_a_file_that_the_context_still_shows_is_not_put_back() {
     let mut desk = layered(json!({ "contextWindow": 200_000 }));
     read(&mut desk, FORMATS[0], 0, "src/a.rs", "old");
     read(&mut desk, FORMATS[0], 1, "src/b.rs", "other");
+    // What another tool was told of a file is not its content.
+    let listed = exchange(FORMATS[0], "call_9", "src/lib.rs");
+    let listed = listed.iter().map(|body| Body::from(body.replace("\"read_file\"", "\"list\"")));
+    desk.append(&listed.collect::<Vec<_>>());
     desk.append(&talk(8, 200));
     read(&mut desk, FORMATS[0], 2, "src/a.rs", "new");
     assert!(desk.compact().success);
