@@ -25,9 +25,9 @@ import { Problem, must, root, say, script } from "./process.mjs";
 const tree = join(root, "target/mutants/tree");
 const report = join(root, "bench/reports/mutants.json");
 
-/** Folders that a mutant may change, or whose tests must see the change. The others are links. */
+/** What a mutant may change, and whose tests must see the change. What cargo needs besides are links. */
 const COPIED = ["crates", "tests", "pkg"];
-const LINKED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "docs", "js", "bench"];
+const LINKED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask"];
 
 /** A mutant must not go on for ever; a test of the package is told apart sooner. */
 const TIMEOUT_MS = 120_000;
@@ -112,39 +112,44 @@ async function green(chosen) {
   }
 }
 
-/** The tests of a mutant's id that fail with it. */
+/** The tests of a mutant's id that fail with it; else what is wrong with the mutant, or with the tests. */
 async function broken({ id, file, from, to, tests: targets }) {
   const source = readFileSync(join(root, file), "utf8");
   // No replacement pattern means anything.
-  const undo = await put(file, source.split(from).join(to));
+  const { problem, undo } = await put(file, source.split(from).join(to));
+  if (problem) return { red: [], problem };
   try {
     const red = [];
-    let problem = "every test passes";
     for (const target of targets) {
-      const result = await tests(target, [id]);
-      if (result.problem) problem = result.problem;
-      red.push(...result.failed);
+      const { failed, problem } = await tests(target, [id]);
+      if (problem) return { red: [], problem };
+      red.push(...failed);
     }
-    return { red, problem };
+    return { red, problem: "every test passes" };
   } finally {
     undo();
   }
 }
 
-/** Puts a changed file into the copy; returns what takes it out again. */
+/** Puts a changed file into the copy, or says why not; `undo` takes it out again. */
 async function put(file, text) {
   if (!file.startsWith("js/")) {
     writeFileSync(join(tree, file), text);
-    return () => cpSync(join(root, file), join(tree, file));
+    return { undo: () => cpSync(join(root, file), join(tree, file)) };
   }
   const { default: typescript } = await import("typescript");
-  const { ES2022, ESNext } = { ...typescript.ScriptTarget, ...typescript.ModuleKind };
-  const compilerOptions = { target: ES2022, module: ESNext, verbatimModuleSyntax: true };
-  const compiled = typescript.transpileModule(text, { compilerOptions, reportDiagnostics: true });
-  if (compiled.diagnostics.length > 0) throw new Problem(`mutants: ${file} does not compile`);
+  const { outputText, diagnostics } = typescript.transpileModule(text, {
+    compilerOptions: {
+      target: typescript.ScriptTarget.ES2022,
+      module: typescript.ModuleKind.ESNext,
+      verbatimModuleSyntax: true,
+    },
+    reportDiagnostics: true,
+  });
+  if (diagnostics.length > 0) return { problem: "does not compile" };
   const output = file.replace(/^js\//, "pkg/dist/").replace(/\.ts$/, ".js");
-  writeFileSync(join(tree, output), compiled.outputText);
-  return () => cpSync(join(root, output), join(tree, output));
+  writeFileSync(join(tree, output), outputText);
+  return { undo: () => cpSync(join(root, output), join(tree, output)) };
 }
 
 /** Runs the tests of a target whose names carry one of the ids. */
@@ -168,7 +173,7 @@ async function rustTests(target, ids) {
   const filters = ids.map((id) => `${id.toLowerCase().replace(".", "_")}_`);
   const { text, ended } = await ran(executable, filters, join(tree, "crates", owner));
   const named = (word) =>
-    Array.from(text.matchAll(new RegExp(`^test (\\S+) .*?(?:\\.\\.\\. )?${word}$`, "gm")), ([, name]) => name);
+    Array.from(text.matchAll(new RegExp(`^test (\\S+) .*\\b${word}$`, "gm")), ([, name]) => name);
   return { passed: named("ok"), failed: named("FAILED"), ...(ended ? {} : { problem: "does not end" }) };
 }
 

@@ -47,7 +47,8 @@ fn s5_9_the_threshold_follows_from_the_tier_and_each_number_is_an_option() {
 fn s5_12_profiles_say_how_large_the_window_is() {
     let profiles = json!([{ "model": "llama3:7b", "size": 8_000, "share": 0.85 }]);
     let over = |model: &str, size: usize| json!({ "model": model, "contextWindow": size, "checkpoint": { "profiles": profiles } });
-    assert_eq!(read(over("llama3:7b", 8_000)).unwrap().window, 6_800);
+    let settings = read(over("llama3:7b", 8_000)).unwrap();
+    assert_eq!((settings.window, settings.hard_limit), (6_800, 5_800), "the margin is 1,000");
     let error = read(over("gpt", 8_000)).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (Code::UnknownModel, "Model not found: gpt"));
     assert!(read(over("llama3:7b", 9_000)).unwrap_err().message.contains("No profile for size 9000"));
@@ -282,6 +283,7 @@ fn s5_15_recent_messages_are_summarised_when_nothing_else_fits() {
     let prepared = prepare(&mut desk).unwrap();
     assert!(desk.session.validate().unwrap().valid && prepared.usage.used_tokens <= 3_000);
     assert!(warnings(&desk).iter().any(|line| line.contains("recent messages are summarised too")));
+    assert!(!warnings(&desk).iter().any(|line| line.contains("begins anew")), "it fits now");
     let result = prepared.result.unwrap();
     assert!(result.success && result.summary.is_some());
     assert_valid(FORMATS[0], &desk.context());
@@ -321,6 +323,27 @@ fn s5_1_s5_15_what_cannot_fit_is_refused_with_the_sizes_and_stays_in_the_transcr
     assert_eq!(desk.stored().messages.len(), 7);
     let validation = desk.session.validate().unwrap();
     assert!(!validation.valid && validation.overage.is_some() && !validation.suggestions.is_empty());
+}
+
+#[test]
+fn s5_1_equality_fits_and_one_more_is_refused() {
+    let message = user(&long("the only one", 2_000));
+    let mut alone = desk(json!({ "contextWindow": 8_000 }));
+    alone.append(&[Rc::clone(&message)]);
+    let tokens = alone.session.usage().unwrap().used_tokens;
+    for (limit, fits) in [(tokens, true), (tokens - 1, false)] {
+        let margin = json!({ "safetyMargin": 8_000 - limit });
+        let mut desk = desk(json!({ "contextWindow": 8_000, "checkpoint": margin }));
+        desk.append(&[Rc::clone(&message)]);
+        assert_eq!(desk.session.validate().unwrap().valid, fits);
+        match prepare(&mut desk) {
+            Ok(prepared) => assert!(fits && prepared.edits.is_empty()),
+            Err(error) => {
+                let said = format!("Cannot add message: would exceed limit ({tokens} > {limit})");
+                assert!(!fits && error.message.starts_with(&said), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -239,10 +239,9 @@ fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
     }
     let settings = read(json!({ "preset": "factor3" })).unwrap();
     assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 3));
-    let mut desk = Desk::new(
-        json!({ "contextWindow": 200_000, "factor3": { "processTools": { "files": ["read_file"] } } }),
-    );
-    ask(&mut desk, FORMATS[0], "read_file", &source());
+    let mut desk =
+        Desk::new(json!({ "contextWindow": 200_000, "factor3": { "processTools": { "files": ["Cat"] } } }));
+    ask(&mut desk, FORMATS[0], "cat", &source());
     assert_eq!(desk.prepare().edits[0].rung, "admit");
 }
 

@@ -115,6 +115,12 @@ mod tests {
         let over = validate(5_801, 5_800);
         assert_eq!((over.valid, over.overage), (false, Some(1)));
         assert_eq!(over.message.as_deref(), Some("Context exceeds provider limit by 1 tokens"));
-        assert!(over.suggestions.len() > 1);
+        // Ranked: what loses least comes first.
+        let places =
+            ["compress older", "old checkpoints", "system prompt", "larger context", "fresh context"];
+        assert_eq!(over.suggestions.len(), places.len());
+        for (suggestion, words) in over.suggestions.iter().zip(places) {
+            assert!(suggestion.contains(words), "{suggestion}");
+        }
     }
 }

@@ -69,9 +69,12 @@ mod tests {
         for (window, id) in [
             (2_000, "TIER_1_MINIMAL"),
             (4_096, "TIER_1_MINIMAL"),
-            (8_000, "TIER_2_BASIC"),
+            (4_097, "TIER_2_BASIC"),
+            (8_192, "TIER_2_BASIC"),
+            (8_193, "TIER_3_STANDARD"),
             (16_384, "TIER_3_STANDARD"),
-            (32_000, "TIER_4_PREMIUM"),
+            (16_385, "TIER_4_PREMIUM"),
+            (32_768, "TIER_4_PREMIUM"),
             (32_769, "TIER_5_ULTRA"),
             (200_000, "TIER_5_ULTRA"),
         ] {

@@ -32,6 +32,9 @@ fn s5_16_unusable_answers_are_rejected_with_a_reason() {
         let reason = verdict(answer).unwrap_err();
         assert!(reason.contains(says), "{answer:?}: {reason}");
     }
+    // Characters, not bytes.
+    assert!(verdict(&"요".repeat(19)).unwrap_err().contains("too short"));
+    assert_eq!(verdict(&"요".repeat(20)), Ok("요".repeat(20)));
 }
 
 #[test]
