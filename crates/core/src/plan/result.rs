@@ -1,9 +1,10 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
 use super::call::Cost;
+use super::frame::text_of;
 use super::presets::Rung;
 use crate::error::{Error, Result};
-use crate::session::{Held, LedgerEntry, PinProposal, ledger};
+use crate::session::{Held, LedgerEntry, Origin, PinProposal, ledger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
 
@@ -176,7 +177,7 @@ impl CompactionResult {
     }
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
-    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
@@ -186,6 +187,14 @@ impl CompactionResult {
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
         }
+        if self.summary.is_some() && !edits.is_empty() {
+            // The new checkpoint may have been made shorter, too.
+            let context = held.context();
+            let summaries =
+                context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = summaries.last().map(|newest| text_of(held, newest, true)).transpose()?;
+        }
+        Ok(())
     }
 }
 
