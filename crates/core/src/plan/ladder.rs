@@ -124,6 +124,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         done.rungs.extend(ageing::rehearse(&held.state(), *rung, true));
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
+                    emergency::secure(io, held, climb).await?;
                     let mut spent = Cost::default();
                     let edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await,
@@ -172,6 +173,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
             }
             return Ok(());
         }
+        emergency::secure(io, held, climb).await?;
         let result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
         let freed = result.freed_tokens;
         done.edits.extend(result.applied_edits.iter().cloned());

@@ -149,6 +149,9 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
     })
 }
 
+/// The session's row, which every commit writes, names them all.
+const MAX_SNAPSHOTS: usize = 100;
+
 fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> Result<CheckpointNumbers> {
     let group = options.child("checkpoint")?;
     let count = |key: &str, min: usize| group.integer(key, min, MAX_TOKENS);
@@ -182,6 +185,7 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         safety_margin: safety_margin(options, window.tokens)?,
         prompt_budget: count("promptBudget", 0)?.unwrap_or(tier.prompt_budget()),
         trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
+        keep_snapshots: group.integer("keepSnapshots", 1, MAX_SNAPSHOTS)?.unwrap_or(base.keep_snapshots),
     })
 }
 

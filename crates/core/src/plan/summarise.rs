@@ -447,17 +447,13 @@ impl Update {
             return Err(Error::new(Code::ContextOverflow, what));
         }
         let cause = Cause {
-            rung: order.rung.as_str().into(),
             trigger: order.trigger.as_str().into(),
-            tokens_before: before,
-            tokens_after: after,
-            preset: settings.preset.name.into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            input: String::new(),
+            ..Cause::of(&held.state(), order.rung.as_str(), after)
         };
         let job = by_model(&settings, order).then(|| job(&held.state()));
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary: Some(written.text.clone()) };
+        let change = Change { job, summary: Some(written.text.clone()), ..Change::new(splices, cause) };
         Ok(Update { change, freed, detail: written.reason.clone() })
     }
 

@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.

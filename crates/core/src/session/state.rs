@@ -2,10 +2,11 @@
 //! (`storage.md` T1 and T3).
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::snapshots::{Mark, SnapshotNote};
 use super::sound::Unsent;
 use crate::checkpoint::{Goal, Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
@@ -76,11 +77,33 @@ pub(crate) struct Change {
     pub(crate) job: Option<String>,
     /// It is a summary of the history: its text, which may say something about the goal.
     pub(crate) summary: Option<String>,
+    /// All messages that stand in the context no more, where it changes that.
+    pub(crate) left: Option<Vec<Left>>,
+    /// The snapshot that it goes back to.
+    pub(crate) restores: Option<SnapshotNote>,
 }
 
 impl Change {
+    /// A change of the context and nothing else.
+    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
+        let (blobs, job, summary, left, restores) = (Vec::new(), None, None, None, None);
+        Change { splices, blobs, cause, job, summary, left, restores }
+    }
+
+    /// Changes `context`.
+    pub(super) fn apply(&self, context: &mut Context) {
+        context.apply(&self.splices);
+        if let Some(left) = &self.left {
+            context.set_left(left.clone());
+        }
+    }
+
     /// What it leaves in the session's row.
     pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some(snapshot) = &self.restores {
+            row.goal.clone_from(&snapshot.goal);
+            row.compressions = snapshot.compressions;
+        }
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;
         if let Some(goal) = &mut row.goal {
@@ -102,6 +125,8 @@ enum JobRow<'a> {
 struct ViewNote<'a> {
     view: u64,
     rung: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<&'a str>,
 }
 
 impl State {
@@ -126,6 +151,7 @@ impl State {
             pins: Vec::new(),
             compressions: 0,
             goal: settings.goal.clone(),
+            snapshots: Vec::new(),
             created_at: now,
             updated_at: now,
         };
@@ -269,7 +295,8 @@ impl State {
         row.generation += 1;
         change.note(&mut row, now);
         let generation = row.generation;
-        let note = ViewNote { view: generation, rung: &change.cause.rung };
+        let Cause { rung, snapshot, .. } = &change.cause;
+        let note = ViewNote { view: generation, rung, snapshot: snapshot.as_deref() };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
         let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
         let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
@@ -283,6 +310,7 @@ impl State {
             appended: self.appended(),
             whole,
             splices,
+            left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
@@ -301,6 +329,18 @@ impl State {
     pub(crate) fn goal_batch(&self, goal: Goal, now: u64) -> Result<(Batch, SessionRow)> {
         let row = SessionRow { goal: Some(goal), ..self.next_row(now) };
         let batch = self.batch(&row, Vec::new())?;
+        Ok((batch, row))
+    }
+
+    /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
+    pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.snapshots.push(Mark { id: note.snapshot.clone(), seq: row.next_seq });
+        let kept = self.settings.numbers.checkpoint.keep_snapshots;
+        row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
+        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
+        let put = self.log_row(&mut row, note.snapshot.clone(), Kind::Snapshot, now, &body)?;
+        let batch = self.batch(&row, vec![put])?;
         Ok((batch, row))
     }
 

@@ -90,7 +90,7 @@ impl World {
         let Some(session) = &self.tabs[tab].session else { return Ok(()) };
         let seen = look(session).map_err(text)?;
         let messages = session.explain().map_err(text)?.len();
-        conserve(seen.context.items(), messages).map_err(text)?;
+        conserve(&seen.context, messages).map_err(text)?;
         let stored = &self.stored;
         if (seen.generation, seen.rows) != (stored.generation, stored.rows) {
             return Ok(());
