@@ -48,6 +48,12 @@ impl State {
     /// Reads the session with this one's rows; false when it is not there.
     async fn load(&mut self, io: &Io) -> Result<bool> {
         let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
+        self.load_at(io, row).await?;
+        Ok(true)
+    }
+
+    /// Reads the session as it was when its row was `row`.
+    async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
         let clash = |format| self.settings.format.filter(|given| *given != format);
         if let Some(format) = row.format
             && clash(format).is_some()
@@ -61,8 +67,7 @@ impl State {
         self.context = self.items(io, unread).await?.into_iter().collect();
         self.context.set_left(left);
         ledger::conserve(&self.context, self.row.messages)
-            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
-        Ok(true)
+            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
     }
 
     /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
@@ -108,7 +113,8 @@ impl Held {
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
         if moved || row.format.is_some_and(|format| format != copy.format()) {
-            copy.load(io).await?;
+            // At this very row: at a later one the context may be another, and `moved` would not say so.
+            copy.load_at(io, row).await?;
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
             copy.adopt(row);
