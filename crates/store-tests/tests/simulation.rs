@@ -47,6 +47,7 @@ fn every_seed_keeps_the_invariants() {
         sum.crashes += report.crashes;
         sum.views += report.views;
         sum.messages += report.messages;
+        sum.restored += report.restored;
     }
     let mut counts = Counts::default();
     counts.add("failures", 0);
@@ -58,11 +59,15 @@ fn every_seed_keeps_the_invariants() {
         ("crashes", sum.crashes as usize),
         ("views", sum.views as usize),
         ("messages", sum.messages),
+        ("snapshots restored", sum.restored as usize),
     ] {
         counts.add(what, number);
     }
     println!("{}", counts.line("simulation", "tabs on one session"));
-    assert!(sum.failed > 0 && sum.crashes > 0 && sum.views > 0, "faults and compactions happen: {sum:?}");
+    assert!(
+        sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0,
+        "faults and compactions happen: {sum:?}"
+    );
 }
 
 #[test]

@@ -313,6 +313,13 @@ impl Context {
         self.left = left;
     }
 
+    /// The first `messages` of the app without those that a restore left behind: the conversation as it goes on. What
+    /// was only taken out of the context is part of it.
+    pub fn history(&self, messages: usize) -> Vec<usize> {
+        let gone: Vec<&Left> = self.left.iter().filter(|left| left.why == Why::Restored).collect();
+        (0..messages).filter(|index| !gone.iter().any(|left| (left.from..left.to).contains(index))).collect()
+    }
+
     /// Adds an item at the end.
     pub fn push(&mut self, item: Item) {
         self.totals.add(&item);

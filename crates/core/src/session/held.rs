@@ -60,9 +60,10 @@ impl Slot {
         self.0.closed.set(true);
     }
 
-    /// Notes what the system prompt and the tools of the next prompt take.
-    pub(crate) fn set_fixed(&self, tokens: usize) {
-        self.0.state.borrow_mut().fixed_tokens = tokens;
+    /// Notes what the system prompt and the tools of the next prompt take, and the tools alone.
+    pub(crate) fn set_fixed(&self, (all, tools): (usize, usize)) {
+        let mut state = self.0.state.borrow_mut();
+        (state.fixed_tokens, state.tool_tokens) = (all, tools);
     }
 
     /// Looks at the state, between operations or during one.
@@ -117,6 +118,12 @@ impl Held {
     /// Messages of the app so far.
     pub(crate) fn messages(&self) -> usize {
         self.state().row.messages
+    }
+
+    /// Indices of the messages that the conversation is made of as it goes on.
+    pub(super) fn history(&self) -> Vec<usize> {
+        let state = self.state();
+        state.context.history(state.row.messages)
     }
 
     /// The active context.

@@ -63,10 +63,19 @@ pub struct Synced {
     pub diverged: Option<usize>,
     /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
+    /// Indices of the messages that the history is made of, where a restore left some behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<usize>>,
+    /// Nothing was done: the objects that were appended before are not the history any more. Hand over all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
+
+/// Where the tools stand among the texts that go with the messages.
+const TOOLS: usize = 1;
 
 /// What a session was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -195,14 +204,23 @@ impl Session {
             let held = slot.take()?;
             let mut appended = 0;
             for races in 0..=RACES {
-                let stored = held.state().row.messages;
+                let (all, history) = {
+                    let state = held.state();
+                    (state.row.messages, state.context.history(state.row.messages))
+                };
+                let stored = history.len();
+                let (format, history) = (held.state().row.format, (stored < all).then_some(history));
+                let (diverged, places) = (None, Vec::new());
+                let synced = Synced { appended, diverged, places, format, history, again: false };
+                if known > 0 && synced.history.is_some() {
+                    return Ok(Synced { again: true, ..synced });
+                }
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
                 let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
-                let format = held.state().row.format;
                 if diverged.is_some() {
-                    return Ok(Synced { appended, diverged, places: Vec::new(), format });
+                    return Ok(Synced { diverged, ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
                 let given = Given { first: stored, nth: skip, guarded: true, races };
@@ -211,7 +229,7 @@ impl Session {
                 appended += places.len();
                 if !raced {
                     let format = held.state().row.format;
-                    return Ok(Synced { appended, diverged: None, places, format });
+                    return Ok(Synced { appended, places, format, ..synced });
                 }
             }
             Err(conflict())
@@ -226,8 +244,8 @@ impl Session {
             let mut held = slot.take()?;
             let goal = held.state().goal_text();
             let fixed: Vec<String> = fixed.into_iter().chain(goal.clone()).collect();
-            let fixed_tokens = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
-            begin_step(&mut held.state_mut(), fixed_tokens);
+            let fixed = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
+            begin_step(&mut held.state_mut(), fixed);
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             let (items, usage) = sound::send(&io, &held).await?;
@@ -243,8 +261,8 @@ impl Session {
             let (settings, format, goal) =
                 slot.look(|state| (Rc::clone(&state.settings), state.format(), state.goal_text()))?;
             let fixed: Vec<String> = fixed.into_iter().chain(goal).collect();
-            let tokens = count_fixed(&io, &settings, format, &fixed).await?;
-            slot.set_fixed(tokens);
+            let fixed = count_fixed(&io, &settings, format, &fixed).await?;
+            slot.set_fixed(fixed);
             Ok(())
         })
     }
@@ -264,8 +282,8 @@ impl Session {
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
             // The prepare that it speaks of is a step of its own.
-            let fixed_tokens = copy.state().fixed_tokens;
-            begin_step(&mut copy.state_mut(), fixed_tokens);
+            let fixed = (copy.state().fixed_tokens, copy.state().tool_tokens);
+            begin_step(&mut copy.state_mut(), fixed);
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -437,8 +455,8 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).
-fn begin_step(state: &mut State, fixed_tokens: usize) {
-    state.fixed_tokens = fixed_tokens;
+fn begin_step(state: &mut State, fixed: (usize, usize)) {
+    (state.fixed_tokens, state.tool_tokens) = fixed;
     if state.row.pending_step {
         state.row.pending_step = false;
         state.row.steps += 1;
@@ -447,7 +465,7 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
 async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.state().row.messages;
+    let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         // What JSON has not is lost in a round trip through it, and the message is still the same.
@@ -460,17 +478,25 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[String]) -> Result<usize> {
-    let mut tokens = 0;
-    for text in fixed.iter().filter(|text| !text.is_empty()) {
-        tokens += if settings.app_counts {
+/// Tokens of texts that go with the messages, and of the second of them, the tools.
+async fn count_fixed(
+    io: &Io,
+    settings: &Settings,
+    format: Format,
+    fixed: &[String],
+) -> Result<(usize, usize)> {
+    let (mut all, mut tools) = (0, 0);
+    for (nth, text) in fixed.iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+        let tokens = if settings.app_counts {
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
             settings.estimator.text(text)
         };
+        all += tokens;
+        tools += if nth == TOOLS { tokens } else { 0 };
     }
-    Ok(tokens)
+    Ok((all, tools))
 }
 
 pub(super) fn out(items: &[Item]) -> Vec<OutItem> {

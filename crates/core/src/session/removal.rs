@@ -1,7 +1,7 @@
 //! Messages out of the active context (`S5.1`), never out of the log: whole exchanges, and only where the rest is still
 //! a history that the provider takes.
 
-use super::context::{Left, Origin, Splice, Why, join_left};
+use super::context::{Item, Left, Origin, Splice, Why, join_left};
 use super::operations::Session;
 use super::record::Cause;
 use super::state::{Change, State};
@@ -78,9 +78,8 @@ fn whole_exchanges(state: &State, indices: &[usize]) -> Result<Vec<usize>> {
 /// Where a message of the app stands in the context; `None` when it has left it.
 fn position(state: &State, index: usize) -> Result<Option<usize>> {
     if index >= state.row.messages {
-        let mut error = Error::new(Code::NotFound, "this session has no such message");
-        error.index = Some(index);
-        return Err(error);
+        let error = Error::new(Code::NotFound, "this session has no such message");
+        return Err(Error { index: Some(index), ..error });
     }
     let items = state.context.items();
     let is_it = |origin: &Origin| origin.place().is_some_and(|place| place.index == index);
@@ -93,32 +92,31 @@ fn position(state: &State, index: usize) -> Result<Option<usize>> {
     Err(refused(index, "is not in the context by itself: a checkpoint stands for it"))
 }
 
-/// A history that was valid stays so.
-fn check(state: &State, after: &[super::Item]) -> Result<()> {
-    let problems = |items: &[super::Item]| {
-        let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-        Ok(state.format().wire().validate(&values, false))
-    };
-    if after.is_empty() || !problems(state.context.items())?.is_empty() {
+/// A history that was valid stays so, in every format that it may be in.
+fn check(state: &State, after: &[Item]) -> Result<()> {
+    if after.is_empty() {
         return Ok(());
     }
-    let Some(problem) = problems(after)?.into_iter().next() else { return Ok(()) };
-    let place = after.get(problem.index).and_then(|item| item.origin.place());
-    let what = format!(
-        "cannot go without its neighbours: the history would break {} ({}); remove whole turns",
-        problem.rule, problem.message
-    );
-    Err(match place {
-        Some(place) => {
-            let what = format!("what stands before it {what}");
-            refused(place.index, &what)
+    let sure = state.row.format.map(|format| vec![format]);
+    for format in sure.unwrap_or_else(|| state.plausible.clone()) {
+        let problems = |items: &[Item]| {
+            let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
+            Ok(format.wire().validate(&values, false))
+        };
+        if !problems(state.context.items())?.is_empty() {
+            continue;
         }
-        None => Error::option("ids", what),
-    })
+        let Some(problem) = problems(after)?.into_iter().next() else { continue };
+        let index = after.get(problem.index).and_then(|item| item.origin.place()).map(|place| place.index);
+        let what = format!(
+            "the rest would break {} ({}): remove whole turns, from what the user said to the last answer",
+            problem.rule, problem.message
+        );
+        return Err(Error { index, ..Error::option("ids", what) });
+    }
+    Ok(())
 }
 
 fn refused(index: usize, what: &str) -> Error {
-    let mut error = Error::option("ids", what);
-    error.index = Some(index);
-    error
+    Error { index: Some(index), ..Error::option("ids", what) }
 }

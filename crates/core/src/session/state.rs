@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
+    /// The tools' part of them.
+    pub(crate) tool_tokens: usize,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -162,6 +164,7 @@ impl State {
             settings,
             durable: true,
             fixed_tokens: 0,
+            tool_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             unsent: Vec::new(),

@@ -329,9 +329,11 @@ impl Held {
         Err(conflict())
     }
 
-    /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
+    /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
     pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
-        let wanted = from..to.min(self.state().row.messages);
+        let mut wanted = self.history();
+        wanted.truncate(to);
+        wanted.drain(..from.min(wanted.len()));
         let in_memory: Option<Vec<Rc<str>>> = {
             let context = self.context();
             let verbatim = context.items().iter().filter_map(|item| match item.origin {
@@ -339,14 +341,14 @@ impl Held {
                 _ => None,
             });
             let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
-            wanted.clone().map(|index| verbatim.get(&index).map(|body| Rc::clone(body))).collect()
+            wanted.iter().map(|index| verbatim.get(index).map(|body| Rc::clone(body))).collect()
         };
         if let Some(bodies) = in_memory {
             return Ok(bodies);
         }
         let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
         let all = log_items(io, &sid, 0, next).await?;
-        Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
+        Ok(wanted.iter().filter_map(|index| all.get(*index)?.1.clone()).collect())
     }
 }
 

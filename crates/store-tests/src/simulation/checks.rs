@@ -10,6 +10,7 @@ impl World {
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
         self.model.grew(&found.messages)?;
+        self.turned(&found)?;
         self.stored = found;
         Ok(())
     }
@@ -25,10 +26,10 @@ impl World {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.report.failed += 1;
-                if let Asked::Sync { history } = asked {
-                    self.tabs[tab].again = self.rng.bool().then_some(history);
+                if let Asked::Sync { history } = &asked {
+                    self.tabs[tab].again = self.rng.bool().then(|| history.clone());
                 }
-                return self.excused(&error);
+                return self.may_refuse(&asked, &error).map_or_else(|| self.excused(&error), Ok);
             }
         };
         self.report.done += 1;
@@ -59,6 +60,12 @@ impl World {
                     return Err("an offload is not the text of its result".into());
                 }
             }
+            (Asked::Snapshot, Outcome::Taken(id)) => {
+                if !self.taken.contains_key(&id) {
+                    return Err(format!("{id} was acknowledged and never stored"));
+                }
+            }
+            (Asked::Restore { .. }, Outcome::Restored) | (Asked::Remove, Outcome::Removed) => {}
             _ => return Err("an operation ended with the result of another".into()),
         }
         self.same_as_stored(tab)

@@ -3,6 +3,7 @@
 //! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
+mod turns;
 
 use crate::conversation::{self as say, Body};
 use crate::host::{Host, failed, summary, thrown};
@@ -10,11 +11,14 @@ use crate::model::Model;
 use crate::store::{MemoryStore, Store};
 use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit, look};
-use context_compactor_core::session::{Compacted, Opened, Origin, Prepared, Session, Synced, conserve};
+use context_compactor_core::session::{
+    Compacted, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced, conserve,
+};
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
 use context_compactor_core::{Code, Error};
 use fastrand::Rng;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The app's name for the session.
@@ -37,6 +41,8 @@ pub struct Report {
     pub views: u64,
     /// Messages in the log.
     pub messages: usize,
+    /// Snapshots that were restored.
+    pub restored: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -87,6 +93,9 @@ enum Outcome {
     Prepared(Prepared),
     Compacted(Compacted),
     Read(String),
+    Taken(String),
+    Restored,
+    Removed,
 }
 
 /// What a task was asked to do, for the check of what it did.
@@ -97,6 +106,9 @@ enum Asked {
     Prepare,
     Compact,
     Read { index: usize, nth: usize },
+    Snapshot,
+    Restore { id: String },
+    Remove,
 }
 
 struct Task {
@@ -124,6 +136,11 @@ struct World {
     model: Model,
     /// The store after the last commit.
     stored: Audit,
+    /// The context of every snapshot that was ever taken.
+    taken: HashMap<String, Vec<(Origin, String)>>,
+    /// The app takes snapshots and goes back to them. It hands over no whole histories then: which of the branches is
+    /// meant would be a guess.
+    turns_back: bool,
     /// Makes every message another one.
     said: u32,
     /// Things may go wrong.
@@ -153,7 +170,21 @@ impl World {
         });
         let tabs = tabs.collect();
         let (model, stored, report) = (Model::default(), Audit::default(), Report::default());
-        World { rng, memory, settings, format, tabs, model, stored, said: 0, faults: true, report }
+        let (taken, turns_back) = (HashMap::new(), rng.u8(..3) == 0);
+        World {
+            rng,
+            memory,
+            settings,
+            format,
+            tabs,
+            model,
+            stored,
+            taken,
+            turns_back,
+            said: 0,
+            faults: true,
+            report,
+        }
     }
 
     /// One thing happens.
@@ -197,6 +228,7 @@ impl World {
                 let bodies = self.talk();
                 self.append(tab, &session, bodies)
             }
+            8..11 if self.turns_back => self.turn_back(tab, &session),
             8..11 => {
                 let new = self.talk();
                 let history: Vec<Body> = self.model.log().iter().cloned().chain(new).collect();
