@@ -450,6 +450,7 @@ export interface Edit {
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
+  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
