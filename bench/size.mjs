@@ -23,7 +23,8 @@ export function sizes() {
   const wasm = readFileSync(join(pkg, "core.wasm"));
   const glue = readFileSync(join(pkg, "dist/wasm/core.js"));
   const inline = readFileSync(join(pkg, "dist/wasm/inline.js"));
-  const generated = new Set(["core.js", "inline.js"]);
+  const catalogue = readFileSync(join(pkg, "dist/catalogue.js"));
+  const generated = new Set(["core.js", "inline.js", "catalogue.js"]);
   const scripts = readdirSync(join(pkg, "dist"), { recursive: true }).sort();
   const facade = Buffer.concat(
     scripts
@@ -40,6 +41,7 @@ export function sizes() {
     ...measured,
     "slim: wasm, glue, facade": sum("core.wasm", "glue", "facade"),
     "inlined: glue, facade, base64": sum("glue", "facade", "base64"),
+    "catalogue of models, loaded when it is needed": measure(catalogue),
   };
 }
 

@@ -3,7 +3,8 @@
 import { checkFunction, checkObject, checkOptions, plainOptions } from "./checks.js";
 import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
-import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import { factsFor, loadedFactsFor } from "./models.js";
+import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { estimateText } from "./text.js";
 import type {
   CompactionResult,
@@ -167,9 +168,10 @@ export async function compact<M extends Message>(
   options: CompactOptions = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
   const { bytes, ends } = pack(messages);
-  const given = engineOptions(options);
-  checkAborted(options.signal);
+  const checked = engineOptions(options);
   const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
+  const given = withFacts(checked, await factsFor(options));
+  checkAborted(options.signal);
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
   let thrown = new Map<number, unknown>();
   const { items, result } = await drive<{ items: Item[]; result: EngineResult }>(operation, host, (_, causes) => {
@@ -181,10 +183,11 @@ export async function compact<M extends Message>(
   return toResult(result, kept, thrown);
 }
 
-/** What a session with these messages would do at its next `prepare`. No model is called. */
+/** What a session with these messages would do at its next `prepare`. No model is called. With `model` and no
+ *  `contextWindow`, call `modelFacts` before: nothing can be loaded here. */
 export function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Plan {
   const { bytes, ends } = pack(messages);
-  const given = engineOptions(options);
+  const given = withFacts(engineOptions(options), loadedFactsFor(options));
   const host = hostOf(options, (whose, at, body) =>
     whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
   );

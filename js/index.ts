@@ -2,6 +2,7 @@
 
 import { call } from "./engine.js";
 
+export { chatCommand, COMMANDS, isChatCommand } from "./commands.js";
 export * from "./errors.js";
 export {
   buildSummaryPrompt,
@@ -15,6 +16,7 @@ export {
   splitMessages,
   validateHistory,
 } from "./history.js";
+export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { openSession } from "./session.js";
 export { storeConformance, type ConformanceCase } from "./store/conformance.js";

@@ -2,7 +2,7 @@
 
 import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
-import type { CompactionResult, CompactOptions, Message } from "./types.js";
+import type { CompactionResult, CompactOptions, Message, ModelFacts } from "./types.js";
 
 /** Options that are values. Functions are told to the engine as flags. */
 const VALUES = [
@@ -59,6 +59,13 @@ export function engineOptions(options: CompactOptions): object {
   };
   for (const name of VALUES) values[name] = options[name];
   return plainOptions(values);
+}
+
+/** The same with what is known about the model. */
+export function withFacts(given: object, facts: ModelFacts | undefined): object {
+  if (!facts) return given;
+  const { contextWindow, maxOutputTokens } = facts;
+  return { ...given, facts: { contextWindow, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) } };
 }
 
 /** What every operation with these options is performed with. */

@@ -6,8 +6,9 @@ import { checkHistory, decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
+import { factsFor } from "./models.js";
 import { Mutex } from "./mutex.js";
-import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
+import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { activeContext, placedAt, type Active } from "./state.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { memoryStore } from "./store/memory.js";
@@ -66,13 +67,14 @@ interface Synced extends Placed {
  * memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
-  const given = engineOptions(options);
+  const checked = engineOptions(options);
   const { id, systemPrompt } = options;
   // Ids with different lone surrogates would all become the same.
   if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
     throw invalidOption("id", "must be a text that is well-formed and not empty");
   }
   checkSystemPrompt(systemPrompt);
+  const given = withFacts(checked, await factsFor(options));
   const session = new LiveSession<M>(options, chooseStore(options.store));
   await session.open(given, id);
   return session;

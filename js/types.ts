@@ -31,6 +31,37 @@ export type Preset = "offload" | "react" | "layered" | "factor3" | "checkpoint";
 /** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
+/** USD for a million tokens. */
+export interface TokenPrices {
+  input: number;
+  output: number;
+  /** Of the input, what was read from the provider's cache. */
+  cacheRead?: number;
+  /** And what was written to it. */
+  cacheWrite?: number;
+}
+
+export interface ModelPrices extends TokenPrices {
+  /** What all tokens of a request cost whose input is larger than `above`; the last that is reached holds. */
+  tiers?: (TokenPrices & { above: number })[];
+}
+
+/** What the catalogue knows about a model. */
+export interface ModelFacts {
+  /** Its id there. */
+  model: string;
+  /** Who serves it, by the id there. */
+  provider: string;
+  /** Tokens. */
+  contextWindow: number;
+  /** The most that it answers in one response, where that is known. */
+  maxOutputTokens?: number;
+  /** As they are today, where they are known. */
+  prices?: ModelPrices;
+  /** The catalogues, with their versions. */
+  source: string;
+}
+
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
@@ -367,13 +398,16 @@ export interface CompactOptions {
   preset?: Preset;
   /** Detected when it can be. */
   format?: Format;
-  /** The conversation's model. */
+  /** The conversation's model. Without `contextWindow` its window and the most that it answers are looked up
+   *  (`modelFacts`), and a model that nobody knows is an error. */
   model?: string;
   /** The summariser's model, when it is another one. */
   summaryModel?: string;
-  /** Tokens; default 200,000. */
+  /** Tokens; default that of `model`, and 200,000 without one. */
   contextWindow?: number;
-  /** Tokens that one answer may take; default 16,384, a quarter of a smaller window. */
+  /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384; else the most
+   *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
+   *  own. */
   maxOutputTokens?: number;
   /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. */
   trigger?: { tokens?: number; fraction?: number };
@@ -622,6 +656,13 @@ export interface SessionOptions extends CompactOptions {
   /** Default: IndexedDB where there is one, else memory. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
+}
+
+/** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
+export interface CommandAnswer {
+  /** `idle`: there was nothing to do. */
+  tone: "ok" | "idle" | "error";
+  text: string;
 }
 
 export interface SessionEvents {

@@ -1,6 +1,6 @@
 /** A chat whose conversation is kept in IndexedDB and always fits the model's window. */
 
-import { openSession } from "context-compactor";
+import { chatCommand, openSession } from "context-compactor";
 
 interface ChatMessage {
   role: "system" | "user" | "assistant";
@@ -55,27 +55,14 @@ async function send(text: string): Promise<void> {
   show("assistant", answer);
 }
 
-async function compactNow(instructions: string): Promise<void> {
-  const { success, summary, previousTokens, currentTokens, reason, error } = await session.compact({ instructions });
-  await showContext();
-  if (!success) show("chat", `The conversation is unchanged: ${error?.message}`);
-  else if (summary === undefined) show("chat", `Nothing to do: ${reason}`);
-  else show("chat", `${previousTokens.toLocaleString()} → ${currentTokens.toLocaleString()} tokens`);
-}
-
-function showUsage(): void {
-  const { usedTokens, maxTokens, percent, threshold, messageCount } = session.getContextUsage();
-  const [used, most, limit] = [usedTokens, maxTokens, threshold].map((tokens) => tokens.toLocaleString());
-  show("chat", `${used} of ${most} tokens (${percent} %) in ${messageCount} messages; compacted at ${limit}`);
-}
-
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = new FormData(form).get("text")!.toString().trim();
   form.reset();
   try {
-    if (text.startsWith("/compact")) await compactNow(text.slice("/compact".length));
-    else if (text === "/context") showUsage();
+    const answer = await chatCommand(session, text); // /compact, /context or /help
+    if (text.startsWith("/compact")) await showContext();
+    if (answer) show("chat", answer.text);
     else if (text !== "") await send(text);
   } catch (error) {
     show("error", String(error));

@@ -37,7 +37,7 @@ function mockTimers(context) {
 test("s1_8_the new history is the summary and the preserved messages, the same objects", async () => {
   const history = frozen(chat(10));
   const summarize = summariser();
-  const result = await compact(history, frozen({ summarize, model: "large", summaryModel: "small" }));
+  const result = await compact(history, frozen({ summarize, model: "large", summaryModel: "small", contextWindow: 200_000 }));
   assert.equal(result.success, true);
   assert.deepEqual(result.messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}` });
   const kept = result.messages.slice(1);

@@ -340,6 +340,52 @@ test("s1_12_options_from_an_environment_record", () => {
   assert.equal(planCompaction(chat(1), options).limit, 5_000);
 });
 
+test("S1.12: every variable takes what it may be at its bounds, and names itself for anything else", () => {
+  const counts = [
+    "SYNAPSE_COMPACT_TRIGGER_THRESHOLD",
+    "SYNAPSE_COMPACT_TARGET_TOKENS",
+    "SYNAPSE_COMPACT_PRESERVE_COUNT",
+    "SYNAPSE_COMPACT_RETRY_COUNT",
+    "SYNAPSE_MAX_CONTEXT_WINDOW",
+    "SYNAPSE_OFFLOAD_THRESHOLD",
+    "SYNAPSE_OFFLOAD_MIN_CHARS",
+  ];
+  const takes = [
+    ...counts.map((name) => [name, ["1", "2000"], ["0", "-1", "1.5", "1e3", "0x10", "many", "", " ", "99999999999"]]),
+    ["SYNAPSE_COMPACT_COOLDOWN_STEPS", ["0", "5"], ["-1", "0.5", "", "none"]],
+    ["SYNAPSE_OFFLOAD_SCAN_RATIO", ["0", "0.5", "1", "1.0"], ["-0.1", "1.1", "50%", "", "Infinity"]],
+    ["SYNAPSE_COMPACT_MODEL", ["small"], ["", "  "]],
+  ];
+  assert.equal(takes.length, 10);
+  for (const [name, good, bad] of takes) {
+    for (const value of good) assert.notDeepEqual(optionsFromEnv({ [name]: value }), {}, `${name}=${value}`);
+    for (const value of bad) {
+      const named = fails("invalid_option", { field: name, message: new RegExp(name) });
+      assert.throws(() => optionsFromEnv({ [name]: value }), named, `${name}=${JSON.stringify(value)}`);
+    }
+  }
+});
+
+test("S1.12: what the environment says is what a session works with", async () => {
+  const summarize = summariser();
+  const environment = {
+    SYNAPSE_COMPACT_TRIGGER_THRESHOLD: "1000000",
+    SYNAPSE_COMPACT_TARGET_TOKENS: "700",
+    SYNAPSE_COMPACT_PRESERVE_COUNT: "3",
+    SYNAPSE_COMPACT_MODEL: "small",
+    SYNAPSE_MAX_CONTEXT_WINDOW: "20000",
+    SYNAPSE_OFFLOAD_THRESHOLD: "1500",
+  };
+  const session = await openSession({ ...optionsFromEnv(environment), store: "memory", summarize });
+  const { maxTokens, threshold } = session.getContextUsage();
+  assert.deepEqual([maxTokens, threshold], [20_000, 1_500]);
+  await session.append(...chat(20));
+  const { result } = await session.prepare();
+  assert.equal(result.preservedCount, 3);
+  const [{ request }] = summarize.calls;
+  assert.deepEqual([request.model, request.targetTokens, request.maxTokens], ["small", 700, 840]);
+});
+
 test("s1_12_an_environment_with_none_of_them_gives_no_options", () => {
   assert.deepEqual(optionsFromEnv({}), {});
   assert.deepEqual(optionsFromEnv({ SYNAPSE_COMPACT_MODEL: undefined }), {});

@@ -110,9 +110,9 @@ test("examples", async (context) => {
       assert.deepEqual(await shown(), said);
 
       await enter("/context");
-      await settled("in 8 messages");
+      await settled("8 messages · 0 tool calls · 0 offloads");
       await enter("/compact keep the numbers");
-      await settled(" → ");
+      await settled(" offloads.");
       const [first, ...rest] = await shown();
       assert.equal(first, `user: [Compressed History]\n\n${summary}`);
       assert.deepEqual(rest.slice(0, -1), said.slice(-rest.length + 1));

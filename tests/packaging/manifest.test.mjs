@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -37,6 +37,19 @@ test("the package holds what it needs and nothing else", async (context) => {
 test("the package depends on nothing, and its version is the engine's", () => {
   assert.deepEqual([manifest.dependencies, manifest.scripts], [undefined, undefined]);
   assert.match(read("Cargo.toml"), new RegExp(`^version = "${manifest.version}"$`, "m"));
+});
+
+test("the catalogue of models comes with the licences of what it is made of, and only a lazy import names it", async () => {
+  const catalogue = read("pkg/dist/catalogue.js");
+  for (const part of ["@pydantic/genai-prices", "llm-zoo", "fastest-levenshtein"]) {
+    const folder = new URL(`node_modules/${part}/`, root);
+    const name = readdirSync(folder).find((file) => file.startsWith("LICENSE"));
+    assert.ok(catalogue.includes(readFileSync(new URL(name, folder), "utf8").trim()), part);
+  }
+  const dist = new URL("pkg/dist/", root);
+  const importing = readdirSync(dist).filter((file) => file.endsWith(".js") && read(`pkg/dist/${file}`).includes('"./catalogue.js"'));
+  assert.deepEqual(importing, ["models.js"]);
+  assert.match(read("pkg/dist/models.js"), /await import\("\.\/catalogue\.js"\)/);
 });
 
 test("the licences are the repository's", () => {

@@ -21,6 +21,9 @@ export async function scenario(library) {
   const compacted = await session.compact();
   const fates = session.explain().map(({ fate }) => fate);
   await session.close();
+
+  const facts = await library.modelFacts("openai/gpt-4o");
+  const unknown = await library.openSession({ model: "no such model", store: "memory" }).catch(({ code }) => code);
   return {
     version: library.version(),
     error: [thrown instanceof Error, thrown.code, library.CompactionError.isInstance(thrown)],
@@ -38,6 +41,7 @@ export async function scenario(library) {
       valid: library.validateHistory(compacted.messages).valid,
     },
     fates: [fates.length, fates.lastIndexOf("summarised"), fates.indexOf("verbatim")],
+    models: [facts.model, facts.contextWindow > facts.maxOutputTokens, facts.prices.output > facts.prices.input, unknown],
   };
 }
 
@@ -67,4 +71,5 @@ export const expected = {
     valid: true,
   },
   fates: [36, 30, 31],
+  models: ["gpt-4o", true, true, "unknown_model"],
 };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { build } from "vite";
@@ -9,20 +9,25 @@ import { pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>\n';
-const finish = "globalThis.result = await scenario(library);";
+/** The catalogue of models is a file of its own, that only who asks for a model loads. */
+const finish = `const loads = () => performance.getEntriesByType("resource").some(({ name }) => name.includes("/catalogue-"));
+  await library.compact([{ role: "user", content: "Hello" }], { model: "mine", contextWindow: 8_000 });
+  const before = loads();
+  const done = await scenario(library);
+  globalThis.result = { before, done, after: loads() };`;
 
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
   inlined: {
     main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
-    assets: [/^index-.{8}\.js$/],
+    assets: [/^catalogue-.{8}\.js$/, /^index-.{8}\.js$/],
   },
   slim: {
     main: `import * as library from "context-compactor/slim";
       import wasm from "context-compactor/core.wasm?url&no-inline";
       import { scenario } from "./scenario.mjs";
       await library.initialize(wasm); ${finish}`,
-    assets: [/^core-.{8}\.wasm$/, /^index-.{8}\.js$/],
+    assets: [/^catalogue-.{8}\.js$/, /^core-.{8}\.wasm$/, /^index-.{8}\.js$/],
   },
 };
 
@@ -40,9 +45,12 @@ test("Vite", async (context) => {
         found.length === assets.length && assets.every((pattern, at) => pattern.test(found[at])),
         `assets: ${found.join(", ")}`,
       );
+      const index = join(folder, "dist/assets", found.find((file) => file.startsWith("index-")));
+      assert.ok(!(await readFile(index, "utf8")).includes("claude-haiku"));
       const server = await serve(join(folder, "dist"));
       try {
-        assert.deepEqual(await resultOf(browser, `${server.url}/`), expected);
+        const result = await resultOf(browser, `${server.url}/`);
+        assert.deepEqual(result, { before: false, done: expected, after: true });
       } finally {
         await server.close();
       }

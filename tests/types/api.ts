@@ -1,15 +1,18 @@
 /** Results are typed by what goes in: the app's own message types come out again. Compiled, never run. */
 
 import {
+  chatCommand,
   compact,
   CompactionError,
   isContextOverflow,
+  modelFacts,
   openSession,
   optionsFromEnv,
   planCompaction,
   repairHistory,
   splitMessages,
   type ActiveContext,
+  type CommandAnswer,
   type CompactionResult,
   type CompactOptions,
   type Edit,
@@ -227,6 +230,15 @@ export function handle(thrown: unknown): ErrorCode | undefined {
   same<typeof thrown.index, number | undefined>();
   same<typeof thrown.cause, unknown>();
   return thrown.code;
+}
+
+export async function command(session: Session<ChatMessage>): Promise<number | undefined> {
+  const answer = await chatCommand(session, "/compact", { locale: "de" });
+  same<typeof answer, CommandAnswer | undefined>();
+  const { contextWindow, maxOutputTokens, prices } = await modelFacts("gpt-4o");
+  same<typeof contextWindow, number>();
+  same<typeof maxOutputTokens, number | undefined>();
+  return prices?.tiers?.[0]?.cacheRead;
 }
 
 /** A store of one's own needs nothing of the package but its types. */

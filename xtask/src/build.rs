@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
+//! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! ```
 
 use crate::stamp::{Stamp, files};
@@ -12,6 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
+
+/// What `pkg/dist/catalogue.js` is made of besides its source, with the files of their licences.
+const CATALOGUE: [(&str, &str); 3] =
+    [("@pydantic/genai-prices", "LICENSE"), ("llm-zoo", "LICENSE"), ("fastest-levenshtein", "LICENSE.md")];
 
 /// Builds what is not up to date. Says what it does, and nothing when there is nothing to do.
 pub(crate) fn build(root: &Path) -> Result<()> {
@@ -86,13 +91,21 @@ fn bind(root: &Path, compiled: &Path) -> Result<()> {
 fn translate(root: &Path) -> Result<()> {
     let source = root.join("js");
     let dist = root.join("pkg/dist");
-    let compiler = root.join("node_modules/typescript");
-    if !compiler.exists() {
-        return Err("typescript is not installed: run `npm run build`, which installs it".into());
+    let modules = root.join("node_modules");
+    let compiler = modules.join("typescript");
+    let parts = CATALOGUE.map(|(name, _)| modules.join(name).join("package.json"));
+    if let Some(missing) =
+        [&compiler, &modules.join("esbuild")].into_iter().chain(&parts).find(|path| !path.exists())
+    {
+        return Err(
+            format!("{} is missing: run `npm run build`, which installs it", missing.display()).into()
+        );
     }
     fs::create_dir_all(root.join("target/glue"))?;
     let mut stamp = Stamp::new(root.join("target/glue/dist.stamp"))?;
-    for input in [&source, &root.join("tsconfig.json"), &compiler.join("package.json")] {
+    for input in
+        [&source, &root.join("tsconfig.json"), &compiler.join("package.json")].into_iter().chain(&parts)
+    {
         stamp.input(input)?;
     }
     stamp.output(dist.join("index.js"));
@@ -105,6 +118,7 @@ fn translate(root: &Path) -> Result<()> {
         fs::remove_dir_all(&dist)?;
     }
     run(node(root).arg(compiler.join("bin/tsc")).args(["--project", "tsconfig.json"]))?;
+    catalogue(root, &dist)?;
     fs::create_dir_all(dist.join("wasm"))?;
     for file in files(&source.join("wasm"))? {
         if let Some(name) = file.file_name() {
@@ -112,4 +126,28 @@ fn translate(root: &Path) -> Result<()> {
         }
     }
     stamp.write()
+}
+
+/// One file of the catalogues of models, so that the package depends on nothing and bundlers load it apart. Their
+/// licences are in front of it.
+fn catalogue(root: &Path, dist: &Path) -> Result<()> {
+    let mut licences = String::new();
+    for (name, file) in CATALOGUE {
+        let text = fs::read_to_string(root.join("node_modules").join(name).join(file))?;
+        licences.push_str(&format!("{name}\n\n{}\n\n", text.trim()));
+    }
+    let options = [
+        "--bundle",
+        "--format=esm",
+        "--target=es2022",
+        "--minify",
+        "--log-level=warning",
+        "--allow-overwrite",
+    ];
+    run(node(root)
+        .arg("node_modules/esbuild/bin/esbuild")
+        .arg("js/catalogue.ts")
+        .args(options)
+        .arg(format!("--banner:js=/*!\n{licences}*/"))
+        .arg(format!("--outfile={}", dist.join("catalogue.js").display())))
 }

@@ -205,6 +205,19 @@ fn ai6_a_text_takes_the_place_of_an_output_in_its_shape() {
                 json!({ "approval": { "id": "p", "approved": false, "reason": "T" } }),
             ),
         ),
+        // What the text stands for must not be lost where the denial came without an approval.
+        (
+            tool("a", "output-denied", json!({})),
+            tool("a", "output-denied", json!({ "approval": { "reason": "T" } })),
+        ),
+        (
+            tool("a", "output-denied", json!({ "approval": "no" })),
+            tool("a", "output-denied", json!({ "approval": { "reason": "T" } })),
+        ),
+        (
+            tool("a", "output-denied", json!({ "approval": { "$cc": "undefined" } })),
+            tool("a", "output-denied", json!({ "approval": { "reason": "T" } })),
+        ),
     ] {
         let around = |part: &Value| {
             message(&[

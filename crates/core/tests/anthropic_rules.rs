@@ -171,8 +171,16 @@ fn an3_a_kind_that_nobody_has_heard_of_passes_with_its_partner() {
     assert_eq!(with(&by_app, detect).unwrap(), FORMAT);
     let alone = [user("go"), says(&[asks, text("?")]), user("no answer")];
     assert_eq!(broken(FORMAT, &alone), [], "who answers, and when, is not known");
-    let orphan = [user("go"), gets(&[tells, text("hm")])];
+    let orphan = [user("go"), gets(&[tells.clone(), text("hm")])];
     assert_eq!(broken(FORMAT, &orphan), [("AN3", 1)]);
+    // Instructions call nothing and answer nothing.
+    let instructs = |block: &Value| json!({ "role": "system", "content": [block, text("Be brief.")] });
+    let called = [user("go"), instructs(&by_app[1]["content"][0]), gets(&[tells.clone(), text("hm")])];
+    assert_eq!(broken(FORMAT, &called), [("AN3", 1), ("AN3", 2)]);
+    let plain = json!({ "role": "system", "content": [text("Be brief.")] });
+    assert_eq!(repaired(FORMAT, &called), [user("go"), plain, gets(&[text("hm")])]);
+    let answered = [by_app[0].clone(), by_app[1].clone(), instructs(&tells), user("ok")];
+    assert_eq!(broken(FORMAT, &answered), [("AN3", 2)]);
     // The provider's own are answered by the provider.
     let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
     let found = json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [] });

@@ -88,6 +88,32 @@ fn s5_12_profiles_say_how_large_the_window_is() {
 }
 
 #[test]
+fn facts_of_a_model_stand_where_the_app_says_nothing() {
+    let read = |preset: &str, over: Value| {
+        let mut options =
+            json!({ "preset": preset, "facts": { "contextWindow": 100_000, "maxOutputTokens": 30_000 } });
+        for (key, value) in over.as_object().unwrap() {
+            options[key] = value.clone();
+        }
+        let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
+        (settings.window, settings.hard_limit)
+    };
+    // Never more than the document's 20,000 (`S3.2`), and a margin in `checkpoint` (`S5.1`).
+    assert_eq!(read("offload", json!({})), (100_000, 80_000));
+    assert_eq!(read("checkpoint", json!({})), (100_000, 99_000));
+    for preset in ["offload", "checkpoint"] {
+        assert_eq!(read(preset, json!({ "maxOutputTokens": 30_000 })), (100_000, 70_000));
+    }
+    let brief = json!({ "facts": { "contextWindow": 100_000, "maxOutputTokens": 4_096 } });
+    assert_eq!(read("offload", brief), (100_000, 95_904));
+    let small = json!({ "facts": { "contextWindow": 8_000, "maxOutputTokens": 8_000 } });
+    assert_eq!(read("offload", small), (8_000, 6_000));
+    let only_window = json!({ "facts": { "contextWindow": 40_000 } });
+    assert_eq!(read("offload", only_window.clone()), (40_000, 30_000));
+    assert_eq!(read("checkpoint", only_window), (40_000, 39_000));
+}
+
+#[test]
 fn s5_5_six_stages_and_the_result() {
     let mut desk = desk(json!({}));
     desk.append(&chat(20, 100));

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { COMMANDS } from "../logic/commands.js";
+import { COMMANDS } from "../engine.js";
 import type { RunState } from "../run/types.js";
 import { Icon } from "./icon.js";
 

@@ -1,6 +1,13 @@
-import { CompactionError, detectFormat, estimateTokens, openSession, validateHistory } from "../engine.js";
+import {
+  chatCommand,
+  CompactionError,
+  detectFormat,
+  estimateTokens,
+  isChatCommand,
+  openSession,
+  validateHistory,
+} from "../engine.js";
 import type { CompactionResult, Edit, Format, Message, Session } from "../engine.js";
-import { parseCommand, runCommand } from "../logic/commands.js";
 import { answersOf, isExchangeOpen, kindOf, referencesOf } from "../logic/messages.js";
 import { callModel } from "../logic/model-call.js";
 import { claim, newId, release, remember, rememberedId } from "./address.js";
@@ -353,24 +360,27 @@ export class RunController extends Store<RunState> {
   // ---- chat ---------------------------------------------------------------------------------------------------
 
   async send(text: string): Promise<void> {
-    const command = parseCommand(text);
+    const isCommand = isChatCommand(text);
     this.pause();
-    this.#say({ from: command ? "command" : "user", text });
+    this.#say({ from: isCommand ? "command" : "user", text });
     await this.#exclusive(async () => {
       const session = this.#session;
       if (!session) return;
-      if (!command) return this.#ask(text);
-      if (command.name === "context") this.#refresh();
-      const answer = await runCommand(command, {
-        getContextUsage: () => session.getContextUsage(),
-        compact: (options) => this.#compact(session, options),
-      });
-      this.#say({ from: "note", tone: answer.tone, text: answer.text });
+      if (!isCommand) return this.#ask(text);
+      const target = {
+        getContextUsage: () => {
+          this.#refresh();
+          return session.getContextUsage();
+        },
+        compact: (options?: { instructions?: string }) => this.#compact(session, options),
+      };
+      const answer = await chatCommand(target, text);
+      if (answer) this.#say({ from: "note", ...answer });
     }).catch((error: unknown) => this.#say({ from: "note", tone: "error", text: describe(error) }));
     await this.#save();
   }
 
-  async #compact(session: Session, options: { instructions?: string }): Promise<CompactionResult> {
+  async #compact(session: Session, options?: { instructions?: string }): Promise<CompactionResult> {
     const before = [...this.state.context];
     const tokensBefore = session.getContextUsage().usedTokens;
     const started = performance.now();

@@ -19,6 +19,8 @@ use serde_json_borrow::Value;
 const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
 const DEFAULT_OUTPUT: usize = 16_384;
+/// And at most, whatever a model may answer.
+const MOST_OUTPUT: usize = 20_000;
 /// Calls of a model at once by default (`S2.12`).
 const DEFAULT_CONCURRENCY: usize = 4;
 /// How long one attempt at a summary may take by default.
@@ -180,7 +182,8 @@ impl Settings {
     }
 
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
-    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`.
+    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`. What a catalogue says about
+    /// `model` is passed as `facts: { contextWindow, maxOutputTokens? }`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
@@ -189,8 +192,7 @@ impl Settings {
         let window = window(&options)?;
         let output = match options.integer("maxOutputTokens", 0, MAX_TOKENS)? {
             Some(output) => output,
-            None if preset.checkpoints => safety_margin(&options, window)?,
-            None => DEFAULT_OUTPUT.min(window / 4),
+            None => room_for_answer(&options, preset, window)?,
         };
         let reserve = options.integer("reserveTokens", 0, MAX_TOKENS)?.unwrap_or(0);
         let hard_limit = window
@@ -247,9 +249,22 @@ impl Settings {
     }
 }
 
-/// The window, or what the provider takes of it where profiles say so (`S5.12`).
+/// The preset's reserve; else the most that the model can answer, where that is known. Few answers are as long as what
+/// models may answer today, which can be the whole window: no more than the document's is kept free (`S3.2`).
+fn room_for_answer(options: &Reader<'_>, preset: &Preset, window: usize) -> Result<usize> {
+    if preset.checkpoints {
+        return safety_margin(options, window);
+    }
+    let known = options.child("facts")?.integer("maxOutputTokens", 0, MAX_TOKENS)?;
+    Ok(known.map_or(DEFAULT_OUTPUT, |most| most.min(MOST_OUTPUT)).min(window / 4))
+}
+
+/// The window: the app's, the model's, or the presets'; or what the provider takes of it where profiles say so
+/// (`S5.12`).
 fn window(options: &Reader<'_>) -> Result<usize> {
-    let size = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.unwrap_or(DEFAULT_WINDOW);
+    let given = options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?;
+    let known = options.child("facts")?.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?;
+    let size = given.or(known).unwrap_or(DEFAULT_WINDOW);
     let Some(given) = options.child("checkpoint")?.children("profiles")? else { return Ok(size) };
     let read = |entry: &Reader<'_>| {
         let required = |key: &str| entry.error(key, "is required");

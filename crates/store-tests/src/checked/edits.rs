@@ -36,12 +36,14 @@ pub(super) fn check(
     if was.role != is.role || others(&was) != others(&is) {
         return Err(format!("its parts are not what they were\n  {original}\n  {edited}"));
     }
-    // Reasoning may go, a block of it alone too, and it may outlive a signature beside it; its text is never another.
+    // Reasoning may go, a block of it alone too, and it may outlive a signature beside it; its text is never another. One
+    // that stood where nothing read it, because another field said more, may be read once that is gone.
     let stays = |part: &Part<'_>| match part {
         Part::Reasoning { text, signed } => {
             let same = |was: &Part<'_>| match was {
                 Part::Reasoning { text: old, signed: old_signed } => {
-                    old.contains(text.as_ref()) && (*old_signed || !signed)
+                    let stood = text.lines().all(|line| old.contains(line) || holds(original, line));
+                    stood && (*old_signed || !signed)
                 }
                 _ => false,
             };
@@ -97,6 +99,8 @@ impl Edit {
             let path = format!("{path}/{key}");
             match was.get(key) {
                 Some(was) => self.allows(&path, was, now)?,
+                // What had no place for a text may get one.
+                None if self.is_new(now) => {}
                 None => return Err(path),
             }
         }

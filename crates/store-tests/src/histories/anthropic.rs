@@ -38,11 +38,16 @@ pub(super) fn history(rng: &mut Rng) -> Vec<Value> {
     history
 }
 
-/// A request ends where it is cut: calls that are left without results are not part of one.
+/// A request ends where it is cut: calls that are left without some of their results are not part of one, nor are those
+/// results.
 fn finish(history: &mut Vec<Value>) {
-    let has_call = |message: &Value| kinds(message).any(|kind| kind == "tool_use");
-    while history.last().is_some_and(has_call) {
-        history.pop();
+    let count =
+        |messages: &[Value], name: &str| messages.iter().flat_map(kinds).filter(|kind| *kind == name).count();
+    while let Some(asks) = history.iter().rposition(|message| kinds(message).any(|kind| kind == "tool_use")) {
+        if count(&history[asks..], "tool_use") == count(&history[asks..], "tool_result") {
+            break;
+        }
+        history.truncate(asks);
     }
 }
 

@@ -7,6 +7,7 @@ use context_compactor_store_tests::counts::Counts;
 use context_compactor_store_tests::histories::{anything, broken, valid};
 use fastrand::Rng;
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 
 type Outcome = Result<(), String>;
 
@@ -71,6 +72,9 @@ fn mended(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> Out
     for problem in &problems {
         counts.add(problem.rule, 1);
     }
+    read(history, |messages| {
+        messages.iter().enumerate().try_for_each(|(at, message)| stands(format, at, message, counts))
+    })?;
     let (mended, indices, changes) = repair(format, history);
     ensure(problems.is_empty() == (changes == 0), || {
         format!("{changes} changes for the problems {problems:?}")
@@ -86,6 +90,27 @@ fn mended(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> Out
 #[test]
 fn s1_15_a_repaired_history_is_valid_and_stays_as_it_is() {
     Property { name: "repair", make: broken, admits: any, holds: mended }.check();
+}
+
+/// However odd the message, a text that was put in the place of a result stands there: it may be all that leads back.
+fn stands(
+    format: Format,
+    index: usize,
+    message: &serde_json_borrow::Value<'_>,
+    counts: &mut Counts,
+) -> Outcome {
+    let Ok(read) = format.wire().read(index, message) else { return Ok(()) };
+    for (nth, result) in read.results().enumerate().filter(|(_, result)| !result.text.is_empty()) {
+        let Some(json) = format.wire().with_result_text(message, nth, "new 😀") else {
+            return Err(format!("result {nth} of {index}, `{}`, cannot be replaced", result.text));
+        };
+        let edited = parse(index, &json).map_err(|error| error.to_string())?;
+        let edited = format.wire().read(index, &edited).map_err(|error| error.to_string())?;
+        let is_there = edited.results().nth(nth).is_some_and(|result| result.text.contains("new 😀"));
+        ensure(is_there, || format!("the text of result {nth} of {index} is lost in {json}"))?;
+        counts.add("results replaced", 1);
+    }
+    Ok(())
 }
 
 /// Whatever a message is, every function has an answer, and an error names the message.
@@ -178,6 +203,43 @@ fn the_text_of_each_result_can_be_replaced() {
     Property { name: "results", make: valid, admits: is_valid, holds: replaced }.check();
 }
 
+/// How many messages a repair took, but for those whose every part stands in a message that it joined them to.
+fn lost(format: Format, before: &[Value], after: &[Value], indices: &[usize]) -> Result<usize, String> {
+    let parts = |message: &Value| {
+        read(std::slice::from_ref(message), |messages| match messages {
+            [message] => {
+                let read = format.wire().read(0, message).map_err(|error| error.to_string())?;
+                Ok(read.parts.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>())
+            }
+            _ => Err("one message".to_owned()),
+        })
+    };
+    let mut gained: HashMap<String, usize> = HashMap::new();
+    for (message, index) in after.iter().zip(indices) {
+        let mut own = parts(&before[*index])?;
+        for part in parts(message)? {
+            match own.iter().position(|own| *own == part) {
+                Some(at) => drop(own.swap_remove(at)),
+                None => *gained.entry(part).or_default() += 1,
+            }
+        }
+    }
+    let mut lost = 0;
+    let kept: HashSet<usize> = indices.iter().copied().collect();
+    for index in (0..before.len()).filter(|index| !kept.contains(index)) {
+        let parts = parts(&before[index])?;
+        let stand = parts.iter().all(|part| match gained.get_mut(part) {
+            Some(left @ 1..) => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        });
+        lost += usize::from(!stand);
+    }
+    Ok(lost)
+}
+
 /// A message that goes missing costs its own exchange: what stands elsewhere is untouched.
 fn holed(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) -> Outcome {
     let at = rng.usize(..history.len().max(1)).min(history.len().saturating_sub(1));
@@ -195,8 +257,8 @@ fn holed(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) -
         return Ok(());
     }
     holed.remove(at);
-    let (mended, _, _) = repair(format, &holed);
-    let lost = holed.len().saturating_sub(mended.len());
+    let (mended, indices, _) = repair(format, &holed);
+    let lost = lost(format, &holed, &mended, &indices)?;
     counts.add("messages lost with it", lost);
     // Its unit, and a neighbour on each side that cannot stand where it now does.
     ensure(lost <= last - first + 2, || {

@@ -150,8 +150,14 @@ fn say<'v>(part: &'v Value<'v>, slot: &mut Value<'v>, text: &'v str) {
     match State::of(part) {
         State::Failed => edit::set(slot, "errorText", edit::text(text)),
         State::Denied => {
-            if let Some(approval) = edit::field_mut(slot, "approval") {
-                edit::set(approval, "reason", edit::text(text));
+            // A denial without an approval to say it in gets one: the text must stand somewhere.
+            let given = tagged::given(part, "approval").and_then(tagged::object);
+            match edit::field_mut(slot, "approval").filter(|_| given.is_some()) {
+                Some(approval) => edit::set(approval, "reason", edit::text(text)),
+                None => {
+                    let reason = [("reason", edit::text(text))];
+                    edit::set(slot, "approval", Value::Object(reason.into_iter().collect()));
+                }
             }
         }
         State::Answered | State::Incomplete => {

@@ -155,6 +155,11 @@ fn inner_blocks<'a>(block: &Block<'a>) -> &'a [Value<'a>] {
 /// Blocks that only one role may have, and what they must have (AN2, AN3, AN4, AN6, AN7).
 fn place(side: Side, block: &Block<'_>, findings: &mut Findings) {
     let kind = block.kind.as_ref();
+    // Who answers a call that is not known is not known either, but instructions neither call nor answer.
+    if side == Side::System && (is_foreign_call(kind) || is_foreign_result(kind)) {
+        findings.block(block, "AN3", format!("a {kind} block has no place in instructions; remove it"));
+        return;
+    }
     let (rule, owner) = match kind {
         "tool_use" => ("AN2", Side::Assistant),
         "tool_result" => ("AN2", Side::User),
@@ -327,7 +332,7 @@ fn close(open: &mut Open<'_, '_>, id: &str) -> bool {
 /// id: who answers, and when, is not judged.
 fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
     let (mut open, mut unknown) = (Open::new(), Open::new());
-    for (at, turn) in turns.iter().enumerate() {
+    for (at, turn) in turns.iter().enumerate().filter(|(_, turn)| turn.side != Side::System) {
         for block in &turn.blocks {
             if is_foreign_call(&block.kind) {
                 let calls = match is_server_call(&block.kind) {

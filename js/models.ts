@@ -1,0 +1,67 @@
+/** Facts about `model`: looked up where the options do not say the window themselves. */
+
+import type { Catalogue } from "./catalogue.js";
+import { invalidOption } from "./checks.js";
+import { CompactionError } from "./errors.js";
+import type { CompactOptions, ModelFacts } from "./types.js";
+
+let loading: Promise<Catalogue> | undefined;
+let loaded: Catalogue | undefined;
+
+/**
+ * What is known about a model, by the name that its provider or a gateway has for it. Nothing is asked on the network: the
+ * catalogue is a part of the package, loaded with the first call.
+ *
+ * Rejects with `unknown_model`, which names the models that are called nearly so.
+ */
+export async function modelFacts(model: string): Promise<ModelFacts> {
+  if (typeof model !== "string" || model.trim() === "") throw invalidOption("model", "must be a text that is not empty");
+  return found(await catalogue(), model);
+}
+
+/** The facts that these options need: none where they say the window, or name no model. */
+export async function factsFor(options: CompactOptions): Promise<ModelFacts | undefined> {
+  return needsFacts(options) ? modelFacts(options.model) : undefined;
+}
+
+/** The same at once, from the catalogue that was loaded before. */
+export function loadedFactsFor(options: CompactOptions): ModelFacts | undefined {
+  if (!needsFacts(options)) return undefined;
+  if (loaded) return found(loaded, options.model);
+  throw new CompactionError(
+    "unknown_model",
+    `Nothing is known about ${options.model} yet: await modelFacts(${JSON.stringify(options.model)}) before, or give contextWindow`,
+    { field: "model" },
+  );
+}
+
+/** Profiles say what a model takes, so they need no catalogue (`S5.12`). What is no name is the engine's to refuse. */
+function needsFacts(options: CompactOptions): options is CompactOptions & { model: string } {
+  const { model, contextWindow, checkpoint } = options;
+  if (contextWindow !== undefined || Array.isArray(checkpoint?.profiles)) return false;
+  return typeof model === "string" && model.trim() !== "";
+}
+
+function catalogue(): Promise<Catalogue> {
+  loading ??= load().catch((cause: unknown) => {
+    // A later call may reach what this one could not.
+    loading = undefined;
+    const message = "The catalogue of models could not be loaded; give contextWindow to do without";
+    throw new CompactionError("unknown_model", message, { cause });
+  });
+  return loading;
+}
+
+async function load(): Promise<Catalogue> {
+  const { open } = await import("./catalogue.js");
+  return (loaded = await open());
+}
+
+function found(catalogue: Catalogue, model: string): ModelFacts {
+  const facts = catalogue.find(model);
+  if (facts) return facts;
+  const near = catalogue.near(model);
+  const named = near.length > 0 ? `, such as ${near.join(", ")}` : "";
+  const message = `Model not found: ${model}. Give contextWindow, or the name of a model that the catalogue has${named}`;
+  throw new CompactionError("unknown_model", message, { field: "model" });
+}

@@ -1,0 +1,182 @@
+/** The commands of chats (`S1.13`), on real sessions. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chatCommand, COMMANDS, CompactionError, isChatCommand, openSession } from "context-compactor";
+import { chat, deferred, exchange, fails, settled, summariser } from "../support/api.mjs";
+
+const open = (options) => openSession({ store: "memory", ...options });
+const US = { locale: "en-US" };
+
+/** A session with `turns` questions and answers. */
+async function talked(turns, options) {
+  const session = await open({ summarize: summariser(), ...options });
+  await session.append(...chat(turns));
+  return session;
+}
+
+test("S1.13: what begins with a slash is a command, and anything else is not answered", async () => {
+  const session = await open();
+  for (const text of ["", "please /compact this", "  hello"]) {
+    assert.equal(isChatCommand(text), false, text);
+    assert.equal(await chatCommand(session, text), undefined, text);
+  }
+  for (const text of ["/compacted", "/", "/Compact", "/context2"]) {
+    assert.equal(isChatCommand(text), true);
+    const { tone, text: said } = await chatCommand(session, ` ${text} x`);
+    assert.equal(tone, "error");
+    assert.ok(said.startsWith(`Unknown command ${text}.\n/compact [instructions]  Compress conversation history\n`), said);
+  }
+});
+
+test("S1.13: the help text of /compact is the document's", async () => {
+  assert.equal(COMMANDS.find(({ name }) => name === "/compact").help, "Compress conversation history");
+  const { tone, text } = await chatCommand(await open(), "/help");
+  assert.equal(tone, "ok");
+  assert.deepEqual(text.split("\n").map((line) => line.split(/\s{2,}/)), [
+    ["/compact [instructions]", "Compress conversation history"],
+    ["/context", "Show what fills the context window"],
+    ["/help", "List the commands"],
+  ]);
+});
+
+test("S1.13: success prints before and after, the freed tokens and the deleted offloads, as the locale writes numbers", async () => {
+  for (const [locale, separator] of [["en-US", ","], ["de-DE", "."], ["fr-FR", "\u202f"]]) {
+    const session = await open({ summarize: summariser(), offload: { offloadThreshold: 10_000, compactTriggerThreshold: 1 } });
+    await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 8_000)).flat());
+    const { edits } = await session.prepare();
+    const deleted = edits.find(({ rung }) => rung === "offload").offload.offloadedCount;
+    const tokens = () => session.getContextUsage().usedTokens;
+    const before = tokens();
+    const { tone, text } = await chatCommand(session, "/compact", { locale });
+    const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, separator);
+    assert.ok(before > 10_000 && deleted > 1, `${before} tokens, ${deleted} offloads`);
+    assert.equal(tone, "ok");
+    assert.deepEqual(text.split("\n"), [
+      `${number(before)} → ${number(tokens())} tokens`,
+      `Freed ${number(before - tokens())} tokens, deleted ${deleted} offloads.`,
+    ]);
+  }
+});
+
+test("S1.13: one deleted offload is one offload", async () => {
+  const session = await open({ summarize: summariser(), offload: { offloadThreshold: 100, compactTriggerThreshold: 1 } });
+  await session.append(...exchange(1, 4_000), ...chat(10));
+  await session.prepare();
+  assert.match((await chatCommand(session, "/compact", US)).text, / deleted 1 offload\.$/);
+});
+
+test("S1.13: /compact skips threshold, cooldown and minimum gain", async () => {
+  const cases = {
+    threshold: {},
+    cooldown: { offload: { offloadThreshold: 1_000, compactCooldownSteps: 1_000 } },
+    "minimum gain": { preset: "layered", trigger: { tokens: 1_000 }, layered: { minSavings: 1_000_000 } },
+  };
+  for (const [name, options] of Object.entries(cases)) {
+    const summarize = summariser();
+    const session = await talked(20, { ...options, summarize });
+    await session.prepare();
+    // The first attempt is never delayed (S1.4); it is the next that waits.
+    const first = name === "cooldown" ? 1 : 0;
+    assert.equal(summarize.calls.length, first, name);
+    await session.append(...chat(20, 20));
+    await session.prepare();
+    assert.equal(summarize.calls.length, first, name);
+    const { tone, text } = await chatCommand(session, "/compact", US);
+    assert.deepEqual([tone, summarize.calls.length], ["ok", first + 1], name);
+    assert.match(text, / → /);
+  }
+});
+
+test("S1.13: nothing to do says so, without asking a model: the last messages stay", async () => {
+  const summarize = summariser();
+  const session = await talked(2, { summarize });
+  const { tone, text } = await chatCommand(session, "/compact", US);
+  assert.equal(tone, "idle");
+  assert.match(text, /^Nothing to compress: 4 messages stay[^\n]*\n\d+ tokens in context\.$/);
+  assert.equal(summarize.calls.length, 0);
+  // In preset `checkpoint` the result is no success, and no failure either (S5.5).
+  const other = await chatCommand(await talked(2, { preset: "checkpoint" }), "/compact", US);
+  assert.deepEqual([other.tone, other.text.split("\n")[0]], ["idle", "No messages to compress"]);
+});
+
+test("S1.13: failure says that the history is unchanged, and it is", async () => {
+  const summarize = async () => { throw new Error("the model is gone"); };
+  const session = await talked(20, { summarize, retryCount: 1 });
+  const before = (await session.prepare()).messages;
+  const { tone, text } = await chatCommand(session, "/compact", US);
+  assert.equal(tone, "error");
+  assert.match(text, /^Compaction failed: [^\n]*the model is gone[^\n]*\nThe history is unchanged\.$/);
+  assert.deepEqual((await session.prepare()).messages, before);
+  await session.close();
+  assert.match((await chatCommand(session, "/compact")).text, /^Compaction failed: .*closed.*\nThe history is unchanged\.$/);
+  assert.match((await chatCommand(session, "/context")).text, /closed/);
+});
+
+test("S1.13: a compaction that is stopped says so", async () => {
+  const controller = new AbortController();
+  const summarize = () => {
+    controller.abort();
+    return new Promise(() => {});
+  };
+  const session = await talked(20, { summarize });
+  const before = (await session.prepare()).messages;
+  const answer = await chatCommand(session, "/compact", { signal: controller.signal });
+  assert.deepEqual(answer, { tone: "error", text: "Stopped.\nThe history is unchanged." });
+  assert.deepEqual((await session.prepare()).messages, before);
+});
+
+test("S1.13: where nobody knows whether it was written, no promise is made", async () => {
+  const compact = () => Promise.reject(new CompactionError("indeterminate", "the disk did not answer"));
+  const { text } = await chatCommand({ compact }, "/compact");
+  assert.equal(text, "Compaction failed: the disk did not answer\nOpen the session again to see what it holds.");
+});
+
+test("S1.13: the command ends when the compaction has ended, and not before", async () => {
+  const { promise, resolve } = deferred();
+  const session = await talked(20, { summarize: () => promise });
+  let ended = false;
+  const command = chatCommand(session, "/compact", US).then((answer) => {
+    ended = true;
+    return answer;
+  });
+  await settled();
+  assert.equal(ended, false);
+  resolve(await summariser()());
+  assert.equal((await command).tone, "ok");
+  assert.match(session.explain()[0].fate, /summarised/);
+});
+
+test("S3.7: /compact with instructions brings them to the prompt, over several lines", async () => {
+  const summarize = summariser();
+  const session = await talked(20, { summarize });
+  await chatCommand(session, "  /compact keep the SQL,\nand 所有文件名  ");
+  assert.match(summarize.calls[0].request.system + summarize.calls[0].request.messages[0].content, /keep the SQL,\nand 所有文件名/);
+});
+
+test("S1.13: /context prints tokens, percent, a bar, the threshold and the counts", async () => {
+  const options = { contextWindow: 32_000, maxOutputTokens: 1_000, trigger: { tokens: 24_000 }, tokenCounter: () => 1_000 };
+  const session = await open(options);
+  await session.append(...exchange(1), ...chat(6));
+  assert.deepEqual(await chatCommand(session, "/context", US), {
+    tone: "ok",
+    text: [
+      "16,000 / 32,000 tokens (50%)",
+      `${"█".repeat(16)}${"░".repeat(8)}┃${"░".repeat(8)}`,
+      "Compaction at 24,000 tokens",
+      "16 messages · 1 tool calls · 0 offloads",
+    ].join("\n"),
+  });
+  assert.match((await chatCommand(session, "/context", { locale: "de-DE" })).text, /^16\.000 \/ 32\.000 tokens \(50\s%\)\n/);
+  assert.match((await chatCommand(await open(), "/context", US)).text, /^0 \/ 200,000 tokens \(0%\)\n░{24}┃░{8}\n/);
+});
+
+test("S1.13: the bar never leaves its frame", async () => {
+  const usage = { usedTokens: 90, maxTokens: 30, threshold: 60, messageCount: 1, toolCallCount: 0, offloadCount: 0 };
+  const { text } = await chatCommand({ getContextUsage: () => usage }, "/context", US);
+  assert.equal(text.split("\n")[1], `${"█".repeat(32)}┃`);
+});
+
+test("options of a command are checked", async () => {
+  await assert.rejects(chatCommand(await open(), "/help", { lang: "de" }), fails("invalid_option", { field: "lang" }));
+});
