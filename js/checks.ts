@@ -80,6 +80,7 @@ const GROUPS: Record<string, readonly string[]> = {
     "ageModerate",
     "ageCompact",
     "mergeCount",
+    "keepSnapshots",
     "profiles",
   ],
 };

@@ -1,16 +1,19 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
+import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
-import { decode, encode, isWellFormed, pack } from "./codec.js";
+import { checkHistory, decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { factsFor } from "./models.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { activeContext, placedAt, type Active } from "./state.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { memoryStore } from "./store/memory.js";
 import type {
+  ActiveContext,
   CompactionResult,
   ContextUsage,
   Edit,
@@ -30,6 +33,7 @@ import type {
   Session,
   SessionEvents,
   SessionOptions,
+  SnapshotInfo,
   Store,
   ToolDefinition,
   Validation,
@@ -49,6 +53,14 @@ interface Opened {
 interface Placed {
   places: { seq: number; index: number }[];
   format?: Format;
+}
+
+interface Synced extends Placed {
+  appended: number;
+  diverged?: number;
+  /** Indices of the messages of the history before this call, where a restore left others behind. */
+  history?: number[];
+  again?: true;
 }
 
 /**
@@ -176,21 +188,25 @@ class LiveSession<M extends Message> implements Session<M> {
 
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
     return this.#queued(this.#state, async () => {
-      if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
+      checkHistory(messages);
       const same = this.#known.length <= messages.length && this.#known.every((known, at) => known && known === messages[at]);
-      const known = same ? this.#known.length : 0;
-      const { bytes, ends } = pack(messages.slice(known), known);
-      this.#incoming = messages.slice(known);
-      const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
-        (handle) => handle.sync(known, bytes, ends),
-      );
+      let synced = await this.#synced(messages, same ? this.#known.length : 0);
+      if (synced.again) synced = await this.#synced(messages, 0);
+      const { appended, diverged, history, ...placed } = synced;
       if (diverged !== undefined) return { appended, diverged };
       // What was read from the store is held as the app's own objects from now on.
-      const fresh = messages.length - placed.places.length;
-      this.#known = messages.slice(0, fresh);
-      this.#place(messages.slice(fresh), placed);
+      const fresh = messages.slice(0, messages.length - placed.places.length);
+      this.#known = history ? placedAt(fresh, history) : fresh;
+      this.#place(messages.slice(fresh.length), placed);
       return { appended };
     });
+  }
+
+  /** Hands over a history from message `known` on. */
+  #synced(messages: readonly M[], known: number): Promise<Synced> {
+    this.#incoming = messages.slice(known);
+    const { bytes, ends } = pack(this.#incoming, known);
+    return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
@@ -296,7 +312,40 @@ class LiveSession<M extends Message> implements Session<M> {
 
   checkpoints(): CheckpointRecord[] {
     this.#checkOpen();
-    return run(() => this.#handle.checkpoints()) as CheckpointRecord[];
+    const found = run(() => this.#handle.checkpoints()) as CheckpointRecord[];
+    return found.map((record) => asRecord("history", record));
+  }
+
+  getState(): ActiveContext<M> {
+    this.#countFixed();
+    const active = run(() => this.#handle.active()) as Active;
+    return activeContext(active, this.#messages(active.items), this.checkpoints(), this.#systemPrompt());
+  }
+
+  getAvailableTokens(): number {
+    this.#countFixed();
+    return run(() => this.#handle.availableTokens());
+  }
+
+  removeMessages(ids: readonly number[]): Promise<number[]> {
+    return this.#alone(() => {
+      if (!Array.isArray(ids)) throw invalidOption("ids", "must be an array of indices, as explain() tells them");
+      ids.forEach((id, nth) => checkWhole(`ids[${nth}]`, id, 0));
+      return this.#drive<number[]>((handle) => handle.removeMessages(Uint32Array.from(ids)));
+    });
+  }
+
+  snapshot(purpose: "recovery" | "rollback" = "recovery"): Promise<string> {
+    return this.#queued(this.#state, () => this.#drive<string>((handle) => handle.snapshot(String(purpose))));
+  }
+
+  async snapshots(): Promise<SnapshotInfo[]> {
+    const found = await this.#queued(this.#state, () => this.#drive<SnapshotInfo[]>((handle) => handle.snapshots()));
+    return found.map((snapshot) => asRecord("snapshot", snapshot));
+  }
+
+  restore(id: string): Promise<void> {
+    return this.#alone(async () => void (await this.#drive((handle) => handle.restore(String(id)))));
   }
 
   async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {
@@ -409,6 +458,18 @@ class LiveSession<M extends Message> implements Session<M> {
     } finally {
       this.#incoming = [];
       release();
+    }
+  }
+
+  /** A call that changes the context at once. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const { turn, state } = await this.#both();
+    try {
+      this.#checkOpen();
+      return await work();
+    } finally {
+      state();
+      turn();
     }
   }
 

@@ -277,6 +277,8 @@ export interface CheckpointOptions {
   ageCompact?: number;
   /** So many old checkpoints of level 1 become one, 2 or more; default 3. */
   mergeCount?: number;
+  /** Snapshots that a session of any preset keeps, the newest ones, 100 at most; default 5 (`S5.2`). */
+  keepSnapshots?: number;
   /** What models can be run with (`S5.12`). With them the window is the limit of `model` at a size of `contextWindow`;
    *  a model or a size that is not listed is an error. */
   profiles?: {
@@ -334,6 +336,34 @@ export interface CheckpointRecord {
   level?: Level;
   /** Compressions of the session before it. */
   number: number;
+}
+
+/** A snapshot that can be restored (`S5.2`). It is no message: handed over as one it is refused (`S5.4`). */
+export interface SnapshotInfo {
+  id: string;
+  /** `emergency`: taken by the session itself before a step that was to make a prompt fit (`S5.15`). */
+  purpose: "recovery" | "rollback" | "emergency";
+  /** ms since 1970. */
+  timestamp: number;
+  /** Messages in its context. */
+  messageCount: number;
+  /** Checkpoints among them. */
+  checkpointCount: number;
+  /** Tokens of its context. */
+  tokens: number;
+  goal?: Goal;
+}
+
+/** What the model sees, by its parts (`S5.1`): system prompt, checkpoints, recent messages, in this order. The object
+ *  and its lists are frozen; the messages are the app's own. */
+export interface ActiveContext<M = Message> {
+  /** The session's own, without the goal. */
+  readonly systemPrompt?: string;
+  readonly checkpoints: readonly Readonly<CheckpointRecord>[];
+  /** All messages that are neither the system's nor a checkpoint's. */
+  readonly recentMessages: readonly (M | NewMessageAmong<M>)[];
+  /** Tokens: of the system prompt with tools and goal, of the checkpoints, of the rest, and of all. */
+  readonly tokenCount: Readonly<{ system: number; checkpoints: number; recent: number; total: number }>;
 }
 
 export interface ProviderOptions {
@@ -461,6 +491,7 @@ export interface Edit {
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
+  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
@@ -770,6 +801,24 @@ export interface Session<M = Message> extends AsyncDisposable {
   sessionLog(): string;
   /** Whether the context fits as it is (`S5.12`). */
   validate(): Validation;
+  /** The context by its parts, as it is now (`S5.1`). */
+  getState(): ActiveContext<M>;
+  /** Tokens that the next messages may take: what the window leaves after the answer's share; never below 0. */
+  getAvailableTokens(): number;
+  /** Takes messages out of the context, given by their `index` in `explain()`; the transcript keeps them, and so do
+   *  `search` and `sync`. A call goes with its results: the indices of all that went are returned. Refused with
+   *  `invalid_option` where a message is pinned, stands in a checkpoint, or the rest would break a rule of its provider
+   *  (`S5.1`). */
+  removeMessages(ids: readonly number[]): Promise<number[]>;
+  /** Takes a snapshot of messages, checkpoints and goal: its id (`S5.2`). Durable when it resolves, small whatever the
+   *  session's size, and never sent to a model. Default `recovery`. The newest 5 are kept. */
+  snapshot(purpose?: "recovery" | "rollback"): Promise<string>;
+  /** The snapshots that can be restored, oldest first. */
+  snapshots(): Promise<SnapshotInfo[]>;
+  /** Goes back to a snapshot: the context and the goal are exactly what they were. What was said since is in the context
+   *  no more and `sync` expects it no more; transcript and `explain()` keep it, and a snapshot of it brings it back.
+   *  Throws `not_found` for one that there is not, or not any more. */
+  restore(id: string): Promise<void>;
   /** The summaries that stand in the context, oldest first (`S5.3`). */
   checkpoints(): CheckpointRecord[];
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */

@@ -4,7 +4,7 @@ use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
 use context_compactor_core::wire::Format;
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
@@ -33,7 +33,7 @@ impl Session {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, places, format? }`.
+    /// `{ appended, diverged?, places, format?, history?, again? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
@@ -115,6 +115,40 @@ impl Session {
     /// The checkpoints of the context.
     pub fn checkpoints(&self) -> Thrown<JsValue> {
         to_js(&self.core.checkpoints().map_err(thrown)?)
+    }
+
+    /// The active context: `{ items, recent, tokenCount }`.
+    pub fn active(&self) -> Thrown<JsValue> {
+        to_js(&self.core.active().map_err(thrown)?)
+    }
+
+    /// Tokens that the next messages may take.
+    #[wasm_bindgen(js_name = availableTokens)]
+    pub fn available_tokens(&self) -> Thrown<f64> {
+        Ok(self.core.available_tokens().map_err(thrown)? as f64)
+    }
+
+    /// The indices of the messages that left the context.
+    #[wasm_bindgen(js_name = removeMessages)]
+    pub fn remove_messages(&self, indices: &[u32]) -> Operation {
+        let indices = indices.iter().map(|index| *index as usize).collect();
+        Operation::new(self.core.remove_messages(indices), to_js)
+    }
+
+    /// The id of a snapshot that was taken now.
+    pub fn snapshot(&self, purpose: &str) -> Thrown<Operation> {
+        let purpose = SnapshotPurpose::named(purpose).map_err(thrown)?;
+        Ok(Operation::new(self.core.snapshot(purpose), |id| Ok(JsValue::from_str(id))))
+    }
+
+    /// The snapshots, oldest first.
+    pub fn snapshots(&self) -> Operation {
+        Operation::new(self.core.snapshots(), to_js)
+    }
+
+    /// Nothing: goes back to a snapshot.
+    pub fn restore(&self, id: String) -> Operation {
+        Operation::new(self.core.restore(id), |()| Ok(JsValue::NULL))
     }
 
     /// `[{ ref, seq, snippet }]`, best first.

@@ -11,6 +11,7 @@ import {
   planCompaction,
   repairHistory,
   splitMessages,
+  type ActiveContext,
   type CommandAnswer,
   type CompactionResult,
   type CompactOptions,
@@ -25,6 +26,7 @@ import {
   type RecallTools,
   type SearchHit,
   type Session,
+  type SnapshotInfo,
   type Store,
   type Summarize,
   type ToolAnswer,
@@ -159,6 +161,27 @@ export async function recall(): Promise<void> {
   same<typeof unknown, ToolAnswer>();
   // @ts-expect-error: no such format.
   session.tools("claude");
+}
+
+export async function snapshots(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory", checkpoint: { keepSnapshots: 3 } });
+  const id = await session.snapshot("rollback");
+  same<typeof id, string>();
+  await session.restore(id);
+  // @ts-expect-error: the session's own purpose.
+  await session.snapshot("emergency");
+  const taken = await session.snapshots();
+  same<typeof taken, SnapshotInfo[]>();
+  // @ts-expect-error: a snapshot is no message (S5.4).
+  await session.append(...taken);
+  same<Awaited<ReturnType<typeof session.removeMessages>>, number[]>();
+  const state = session.getState();
+  same<typeof state, ActiveContext<ChatMessage>>();
+  create({ messages: [...state.recentMessages] });
+  // @ts-expect-error: it is looked at only.
+  state.tokenCount.total = 5;
+  // @ts-expect-error: it is looked at only.
+  state.recentMessages.push({ role: "user", content: "x" });
 }
 
 export async function disposed(): Promise<void> {

@@ -3,6 +3,7 @@
 use super::pins::PinProposal;
 use crate::checkpoint::Level;
 use crate::message::Role;
+use crate::order;
 use crate::step::Whose;
 use std::rc::Rc;
 
@@ -199,6 +200,39 @@ impl Origin {
     }
 }
 
+/// A run of the app's messages that stand in the context no more, in no form; the log keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Left {
+    /// Index of the first.
+    pub from: usize,
+    /// Index behind the last.
+    pub to: usize,
+    /// Why they left.
+    pub why: Why,
+}
+
+/// Why messages left the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// They came after a snapshot that was restored (`S5.2`).
+    Restored,
+    /// The app removed them (`S5.1`).
+    Removed,
+}
+
+/// Runs in ascending order, neighbours of one kind as one.
+pub(crate) fn join_left(runs: Vec<Left>) -> Vec<Left> {
+    let mut joined: Vec<Left> = Vec::new();
+    for run in order::by_key(runs, |run| run.from as u64) {
+        match joined.last_mut() {
+            Some(last) if last.to == run.from && last.why == run.why => last.to = run.to,
+            _ => joined.push(run),
+        }
+    }
+    joined
+}
+
 /// Replaces `remove` items from `at` on by `insert`; positions are those before any splice of the same change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Splice {
@@ -262,6 +296,7 @@ impl Totals {
 pub struct Context {
     items: Vec<Item>,
     totals: Totals,
+    left: Vec<Left>,
 }
 
 impl Context {
@@ -273,6 +308,23 @@ impl Context {
     /// Sums over the items.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// The messages that left it, in ascending order.
+    pub fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// Sets which messages left it.
+    pub(crate) fn set_left(&mut self, left: Vec<Left>) {
+        self.left = left;
+    }
+
+    /// The first `messages` of the app without those that a restore left behind: the conversation as it goes on. What
+    /// was only taken out of the context is part of it.
+    pub fn history(&self, messages: usize) -> Vec<usize> {
+        let gone: Vec<&Left> = self.left.iter().filter(|left| left.why == Why::Restored).collect();
+        (0..messages).filter(|index| !gone.iter().any(|left| (left.from..left.to).contains(index))).collect()
     }
 
     /// Adds an item at the end.

@@ -1,5 +1,6 @@
 //! Sessions: the log, the views over it, and the operations of the public API.
 
+mod active;
 mod append;
 pub mod audit;
 pub mod batch;
@@ -12,19 +13,23 @@ pub(crate) mod offloads;
 mod operations;
 mod pins;
 pub(crate) mod record;
+mod removal;
 mod session_log;
+mod snapshots;
 mod sound;
 mod state;
 pub(crate) mod stored;
 mod usage;
 
+pub use active::{ActiveContext, PartTokens};
 pub use checkpoints::CheckpointRecord;
-pub use context::{Context, Cover, How, Item, Made, Offload, Origin, Place, Size, Splice, Totals};
+pub use context::{Context, Cover, How, Item, Left, Made, Offload, Origin, Place, Size, Splice, Totals, Why};
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use pins::PinProposal;
 pub use record::SCHEMA;
 pub use session_log::{LogEntry, SessionLog};
+pub use snapshots::{SnapshotInfo, SnapshotPurpose};
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;

@@ -25,7 +25,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.
@@ -64,10 +64,21 @@ pub struct Synced {
     pub diverged: Option<usize>,
     /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
+    /// Indices of the messages that the history is made of, where a restore left some behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<usize>>,
+    /// Nothing was done: the objects that were appended before are not the history any more. Hand over all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
+
+/// Where the system prompt stands among the texts that go with the messages.
+const PROMPT: usize = 0;
+/// Where the tools do.
+const TOOLS: usize = 1;
 
 /// What a session was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -197,14 +208,23 @@ impl Session {
             let held = slot.take()?;
             let mut appended = 0;
             for races in 0..=RACES {
-                let stored = held.state().row.messages;
+                let (all, history) = {
+                    let state = held.state();
+                    (state.row.messages, state.context.history(state.row.messages))
+                };
+                let stored = history.len();
+                let (format, history) = (held.state().row.format, (stored < all).then_some(history));
+                let (diverged, places) = (None, Vec::new());
+                let synced = Synced { appended, diverged, places, format, history, again: false };
+                if known > 0 && synced.history.is_some() {
+                    return Ok(Synced { again: true, ..synced });
+                }
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
                 let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
-                let format = held.state().row.format;
                 if diverged.is_some() {
-                    return Ok(Synced { appended, diverged, places: Vec::new(), format });
+                    return Ok(Synced { diverged, ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
                 let given = Given { first: stored, nth: skip, guarded: true, races };
@@ -213,7 +233,7 @@ impl Session {
                 appended += places.len();
                 if !raced {
                     let format = held.state().row.format;
-                    return Ok(Synced { appended, diverged: None, places, format });
+                    return Ok(Synced { appended, places, format, ..synced });
                 }
             }
             Err(conflict())
@@ -472,7 +492,7 @@ fn begin_step(state: &mut State) {
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
 async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.state().row.messages;
+    let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         // What JSON has not is lost in a round trip through it, and the message is still the same.
@@ -485,7 +505,7 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-/// Counts texts of which the first is the system prompt, and the goal that is added to it.
+/// Counts the texts that go with the messages, and the goal, which is added to the system prompt.
 async fn count_fixed(
     io: &Io,
     settings: &Settings,
@@ -493,9 +513,9 @@ async fn count_fixed(
     fixed: &[String],
     goal: Option<&str>,
 ) -> Result<Fixed> {
-    let mut counted = Fixed { tokens: 0, prompt: 0 };
-    let texts = fixed.iter().enumerate().map(|(nth, text)| (text.as_str(), nth == 0));
-    for (text, is_prompt) in texts.chain(goal.map(|goal| (goal, true))) {
+    let mut counted = Fixed::default();
+    let goal = goal.map(|goal| (PROMPT, goal));
+    for (what, text) in fixed.iter().map(String::as_str).enumerate().chain(goal) {
         if text.is_empty() {
             continue;
         }
@@ -506,7 +526,8 @@ async fn count_fixed(
             settings.estimator.text(text)
         };
         counted.tokens += tokens;
-        counted.prompt += if is_prompt { tokens } else { 0 };
+        counted.prompt += if what == PROMPT { tokens } else { 0 };
+        counted.tools += if what == TOOLS { tokens } else { 0 };
     }
     Ok(counted)
 }

@@ -1,10 +1,13 @@
 //! Stored records: one JSON object each, with a version, chained by hashes. A log row is also a line of the transcript.
 
-use super::context::{Context, Cover, Item, Made, Offload, Origin, Place, Splice};
+use super::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use super::ids;
 use super::session_log::SessionLog;
+use super::snapshots::Mark;
+use super::state::State;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::plan::Trigger;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -60,6 +63,9 @@ pub(crate) struct SessionRow {
     /// What the session is for (`S5.13`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
+    /// Where in the log the snapshots are that can be restored, oldest first (`S5.2`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<Mark>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -88,6 +94,8 @@ pub(crate) enum Kind {
     Message,
     /// The context changed: the row says to which view and why.
     View,
+    /// The state of the session at this position, to be restored.
+    Snapshot,
 }
 
 /// A log row.
@@ -109,7 +117,7 @@ pub(crate) struct LogRow<'a> {
     pub prev: String,
     /// Chain over the contents of the messages so far, this one included, in hex.
     pub chain: String,
-    /// The message, byte for byte as the codec wrote it, or a note about the view.
+    /// The message, byte for byte as the codec wrote it, or a note about the view or the snapshot.
     #[serde(borrow)]
     pub body: &'a RawValue,
 }
@@ -171,6 +179,9 @@ pub(crate) struct ViewRow {
     /// Changes to the context before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splices: Vec<StoredSplice>,
+    /// All messages that left the context so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Left>,
     /// What led to it.
     pub cause: Cause,
 }
@@ -179,7 +190,7 @@ pub(crate) struct ViewRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cause {
-    /// The rung of the ladder.
+    /// The rung of the ladder; `restore` or `remove` where the app asked for that.
     pub rung: String,
     /// `auto`, `manual` or `overflow`.
     pub trigger: String,
@@ -195,8 +206,28 @@ pub(crate) struct Cause {
     /// Who wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The snapshot that was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// Hash of the context that was changed (its last log row).
     pub input: String,
+}
+
+impl Cause {
+    /// A change of a session by hand, for whatever reason, that leaves `tokens_after`.
+    pub(crate) fn of(state: &State, rung: &str, tokens_after: usize) -> Self {
+        Cause {
+            rung: rung.into(),
+            trigger: Trigger::Manual.as_str().into(),
+            tokens_before: state.tokens(),
+            tokens_after,
+            preset: state.settings.preset.name.into(),
+            prompt_version: None,
+            model: None,
+            snapshot: None,
+            input: String::new(),
+        }
+    }
 }
 
 /// Stored form of [`Splice`].
@@ -351,13 +382,15 @@ fn text(body: &RawValue) -> Rc<str> {
     Rc::from(body.get())
 }
 
-/// The stored form of a change of `context`, or of the whole result where that is due.
+/// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.
 pub(crate) fn store_change(
     context: &Context,
     splices: &[Splice],
     generation: u64,
 ) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
-    if generation % WHOLE_EVERY == 1 {
+    let replaces_all =
+        matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.items().len());
+    if generation % WHOLE_EVERY == 1 || replaces_all {
         let mut after = context.clone();
         after.apply(splices);
         return Ok((Some(store_items(after.items())?), Vec::new()));

@@ -1,7 +1,7 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Item, Origin, Place};
+use super::context::{Item, Left, Origin, Place};
 use super::held::Held;
 use super::ledger;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
@@ -61,12 +61,13 @@ impl State {
         {
             return Err(Error::option("format", format!("this session is in {}", format.as_str())));
         }
-        let mut unread = view_items(io, &self.sid, row.generation).await?;
+        let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
         self.context = self.items(io, unread).await?.into_iter().collect();
-        ledger::conserve(self.context.items(), self.row.messages)
+        self.context.set_left(left);
+        ledger::conserve(&self.context, self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
     }
 
@@ -80,7 +81,7 @@ impl State {
     }
 
     /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
-    async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+    pub(super) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
         let filled = bodies(io, &self.sid, unread).await?;
         if self.row.format.is_none() {
             let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
@@ -97,7 +98,7 @@ impl State {
 
 impl Held {
     /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
-    async fn refresh(&self, io: &Io) -> Result<bool> {
+    pub(super) async fn refresh(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
@@ -199,8 +200,8 @@ impl Held {
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
             let mut after = self.context().clone();
-            after.apply(&change.splices);
-            ledger::conserve(after.items(), self.state().row.messages)?;
+            change.apply(&mut after);
+            ledger::conserve(&after, self.state().row.messages)?;
             if !self.state().durable {
                 let mut state = self.state_mut();
                 state.context = after;
@@ -274,7 +275,7 @@ impl Held {
     }
 
     /// Is the last log row that `row` knows in the log?
-    async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
+    pub(super) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
         let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
         let key = keys::log(&self.state().sid, seq);
         match io.read(vec![key]).await?.into_iter().next().flatten() {
@@ -345,9 +346,11 @@ impl Held {
         Err(conflict())
     }
 
-    /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
+    /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
     pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
-        let wanted = from..to.min(self.state().row.messages);
+        let mut wanted = self.history();
+        wanted.truncate(to);
+        wanted.drain(..from.min(wanted.len()));
         let in_memory: Option<Vec<Rc<str>>> = {
             let context = self.context();
             let verbatim = context.items().iter().filter_map(|item| match item.origin {
@@ -355,14 +358,14 @@ impl Held {
                 _ => None,
             });
             let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
-            wanted.clone().map(|index| verbatim.get(&index).map(|body| Rc::clone(body))).collect()
+            wanted.iter().map(|index| verbatim.get(index).map(|body| Rc::clone(body))).collect()
         };
         if let Some(bodies) = in_memory {
             return Ok(bodies);
         }
         let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
         let all = log_items(io, &sid, 0, next).await?;
-        Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
+        Ok(wanted.iter().filter_map(|index| all.get(*index)?.1.clone()).collect())
     }
 }
 
@@ -393,8 +396,8 @@ pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place
         let row = row_at(&row, seq)?;
         match (row.n.cmp(&index), row.kind) {
             (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
-            // A change of the context counts the same messages as the message behind it.
-            (Ordering::Less, _) | (Ordering::Equal, Kind::View) => first = seq + 1,
+            // A row that is none counts the same messages as the message behind it.
+            (Ordering::Less, _) | (Ordering::Equal, Kind::View | Kind::Snapshot) => first = seq + 1,
             (Ordering::Greater, _) => last = seq,
         }
     }
@@ -441,7 +444,7 @@ async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
     }
 }
 
-async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     let values = io.read(vec![keys::session(sid)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session")?)),
@@ -449,23 +452,25 @@ async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     }
 }
 
-/// The items of view `generation`: from the newest whole view on, one change after the other.
-async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> {
-    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
+/// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
+/// change after the other.
+pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
+    let Some(newest) = generation.checked_sub(1) else { return Ok(Default::default()) };
     let whole = generation - newest % record::WHOLE_EVERY;
     let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
-    let mut context: Vec<Unread> = Vec::new();
+    let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
     for bytes in rows {
         let bytes =
             bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
-        let view: ViewRow = record::decode(&bytes, "view")?;
+        let mut view: ViewRow = record::decode(&bytes, "view")?;
+        left = std::mem::take(&mut view.left);
         context = record::replay(context, view);
     }
-    Ok(context)
+    Ok((context, left))
 }
 
 /// The messages of log rows `from .. to`, with their bodies.
-async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
     let mut items = Vec::new();
     let mut next = from;
     while next < to {
@@ -538,7 +543,7 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
 }
 
 /// Waits before a commit that lost `race` is tried again.
-async fn pause(io: &Io, race: usize) -> Result<()> {
+pub(super) async fn pause(io: &Io, race: usize) -> Result<()> {
     if !(QUICK_RACES..RACES).contains(&race) {
         return Ok(());
     }
@@ -558,10 +563,10 @@ fn deleted() -> Error {
 }
 
 /// Whether a batch was written stays unknown when the store cannot be asked.
-fn first_unless_conflict(first: Error, second: Error) -> Error {
+pub(super) fn first_unless_conflict(first: Error, second: Error) -> Error {
     if first.code == Code::Indeterminate { first } else { second }
 }
 
-fn retryable(error: &Error) -> bool {
+pub(super) fn retryable(error: &Error) -> bool {
     matches!(error.code, Code::Conflict | Code::Indeterminate)
 }
