@@ -199,7 +199,7 @@ async fn shorten(
         model: settings.summariser_model().map(str::to_string),
         input: String::new(),
     };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None }).await?;
+    held.change(io, Change::new(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }

@@ -457,7 +457,8 @@ impl Update {
             input: String::new(),
         };
         let job = by_model(&settings, order).then(|| job(&held.state()));
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary: Some(written.text.clone()) };
+        let summary = Some(written.text.clone());
+        let change = Change { job, summary, ..Change::new(splices, cause) };
         Ok(Update { change, freed, detail: written.reason.clone() })
     }
 

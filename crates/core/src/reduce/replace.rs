@@ -247,7 +247,7 @@ async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigge
         model: None,
         input: String::new(),
     };
-    held.change(io, Change { splices, blobs, cause, job: None, summary: None }).await
+    held.change(io, Change { blobs, ..Change::new(splices, cause) }).await
 }
 
 /// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.

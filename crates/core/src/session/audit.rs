@@ -148,7 +148,7 @@ fn views(
     }
     let behind = messages.iter().filter(|(origin, _)| origin.place().is_some_and(|at| at.seq >= to));
     context.extend(behind.map(|(origin, _)| (origin.clone(), None)));
-    conserve_origins(context.iter().map(|(origin, _)| origin), messages.len())?;
+    conserve_origins(context.iter().map(|(origin, _)| origin), &row.rewound, messages.len())?;
     let text = |(origin, body): Unread| {
         let index = origin.place().map_or(usize::MAX, |place| place.index);
         let body = body.map(|body| body.to_string()).or_else(|| texts.get(index).cloned());

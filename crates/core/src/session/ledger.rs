@@ -44,10 +44,12 @@ pub enum Fate {
     Offloaded,
     /// In the context without a part of it, or sent without it.
     Reduced,
-    /// In the context, but left out of what the last `prepare` sent.
+    /// In the context, but left out of what the last `prepare` sent; or left behind by a rewind, in the log only.
     Dropped,
 }
 
+const REWOUND: &str =
+    "a rewind left it behind; the log keeps it, and rewinding to an index behind it brings it back";
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const REASONING_REMOVED: &str =
@@ -57,16 +59,6 @@ const REASONING_REMOVED: &str =
 pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
     let mut entries = Vec::with_capacity(items.len());
     for item in items {
-        let entry = |index, fate| LedgerEntry {
-            index,
-            fate,
-            quoted: false,
-            checkpoint: None,
-            reference: None,
-            references: Vec::new(),
-            sha256: None,
-            reason: None,
-        };
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
             Origin::Edited { place, offloads, reasoning_removed } => {
@@ -108,6 +100,25 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
     order::by_key(entries, |entry| entry.index as u64)
 }
 
+/// The messages that a rewind left behind.
+pub(super) fn rewound(ranges: &[(usize, usize)]) -> impl Iterator<Item = LedgerEntry> {
+    let left = |index| LedgerEntry { reason: Some(REWOUND.into()), ..entry(index, Fate::Dropped) };
+    ranges.iter().flat_map(|(from, to)| *from..*to).map(left)
+}
+
+fn entry(index: usize, fate: Fate) -> LedgerEntry {
+    LedgerEntry {
+        index,
+        fate,
+        quoted: false,
+        checkpoint: None,
+        reference: None,
+        references: Vec::new(),
+        sha256: None,
+        reason: None,
+    }
+}
+
 /// The entry with its references.
 fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload> + Clone) -> LedgerEntry {
     let references: Vec<String> = offloads.clone().map(|offload| offload.reference.clone()).collect();
@@ -123,11 +134,49 @@ fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload>
 ///
 /// Errors: [`Code::Poisoned`] naming the message; it means a fault of the engine, and nothing was written.
 pub fn conserve(items: &[Item], messages: usize) -> Result<()> {
-    conserve_origins(items.iter().map(|item| &item.origin), messages)
+    conserve_with(items, &[], messages)
+}
+
+/// The same where a rewind left messages behind.
+pub fn conserve_with(items: &[Item], rewound: &[(usize, usize)], messages: usize) -> Result<()> {
+    conserve_origins(items.iter().map(|item| &item.origin), rewound, messages)
 }
 
 /// The same for items whose bodies were not read.
-pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, messages: usize) -> Result<()> {
+pub(crate) fn conserve_origins<'o>(
+    origins: impl Iterator<Item = &'o Origin>,
+    rewound: &[(usize, usize)],
+    messages: usize,
+) -> Result<()> {
+    let mut ranges = ranges(origins);
+    ranges.extend_from_slice(rewound);
+    let mut next = 0;
+    for (from, to) in order::by_key(ranges, |range| range.0 as u64) {
+        if from != next {
+            let what = if from < next { "has two fates" } else { "has no fate" };
+            return Err(broken(from.min(next), what));
+        }
+        next = to;
+    }
+    if next == messages { Ok(()) } else { Err(broken(next.min(messages), "has no fate")) }
+}
+
+/// Messages of the first `messages` that a context does not account for.
+pub(super) fn missing(items: &[Item], messages: usize) -> Vec<(usize, usize)> {
+    let mut missing = Vec::new();
+    let mut next = 0;
+    let known = order::by_key(ranges(items.iter().map(|item| &item.origin)), |range| range.0 as u64);
+    for (from, to) in known.into_iter().chain([(messages, messages)]) {
+        if next < from {
+            missing.push((next, from));
+        }
+        next = to;
+    }
+    missing
+}
+
+/// The messages that items account for: index of the first, index behind the last.
+fn ranges<'o>(origins: impl Iterator<Item = &'o Origin>) -> Vec<(usize, usize)> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for origin in origins {
         match origin {
@@ -140,15 +189,7 @@ pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, me
             Origin::Acknowledgement => {}
         }
     }
-    let mut next = 0;
-    for (from, to) in order::by_key(ranges, |range| range.0 as u64) {
-        if from != next {
-            let what = if from < next { "has two fates" } else { "has no fate" };
-            return Err(broken(from.min(next), what));
-        }
-        next = to;
-    }
-    if next == messages { Ok(()) } else { Err(broken(next.min(messages), "has no fate")) }
+    ranges
 }
 
 fn broken(index: usize, what: &str) -> Error {

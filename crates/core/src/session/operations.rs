@@ -10,7 +10,7 @@ use super::ledger::LedgerEntry;
 use super::state::State;
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
-use super::{Held, offloads, sound};
+use super::{Held, fork, offloads, sound};
 use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.
@@ -81,6 +81,13 @@ pub struct Opened {
     pub messages: usize,
 }
 
+impl Opened {
+    pub(super) fn of(state: &State) -> Self {
+        let row = &state.row;
+        Opened { id: row.id.clone(), format: row.format, messages: row.messages }
+    }
+}
+
 /// What to send now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -127,7 +134,7 @@ impl Session {
     ) -> Machine<(Session, Opened)> {
         Machine::new(move |io| async move {
             let secret = io.new_id().await?;
-            let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
+            let id = id.unwrap_or_else(|| ids::session(&secret));
             let now = io.now().await?;
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
@@ -135,15 +142,16 @@ impl Session {
             // A goal that the session does not work on yet.
             let given = state.settings.goal.clone();
             let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+            let parent = state.settings.parent.clone();
             let session = Session { slot: Slot::new(state) };
+            if let Some(parent) = parent {
+                fork::link(&io, &session.slot.take()?, &parent).await?;
+            }
             if let Some(goal) = new {
                 session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
             }
-            let state = session.slot.take()?;
-            let state = state.state();
-            let opened =
-                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
-            Ok((session.clone(), opened))
+            let opened = session.slot.look(Opened::of)?;
+            Ok((session, opened))
         })
     }
 
@@ -194,8 +202,13 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let mut appended = 0;
+            let rewound = held.state().row.rewound.clone();
             for races in 0..=RACES {
-                let stored = held.state().row.messages;
+                let stored = held.state().row.on_branch();
+                if held.state().row.rewound != rewound {
+                    let what = "the session was rewound elsewhere meanwhile; sync again";
+                    return Err(Error::new(Code::Conflict, what));
+                }
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
@@ -447,7 +460,7 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
 async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.state().row.messages;
+    let stored = held.state().row.on_branch();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         // What JSON has not is lost in a round trip through it, and the message is still the same.

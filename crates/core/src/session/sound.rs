@@ -8,6 +8,7 @@ use super::operations::{OutItem, out};
 use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::error::{Code, Error, Result};
+use crate::order;
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::wire::{self, Change, Repaired};
 use std::rc::Rc;
@@ -75,6 +76,10 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
     let mut entries = ledger::ledger(state.context.items());
+    if !state.row.rewound.is_empty() {
+        entries.extend(ledger::rewound(&state.row.rewound));
+        entries = order::by_key(entries, |entry| entry.index as u64);
+    }
     for Unsent { index, fate, reason } in &state.unsent {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {

@@ -76,11 +76,21 @@ pub(crate) struct Change {
     pub(crate) job: Option<String>,
     /// It is a summary of the history: its text, which may say something about the goal.
     pub(crate) summary: Option<String>,
+    /// It goes back to an earlier context: the messages that are left behind then.
+    pub(crate) rewound: Option<Vec<(usize, usize)>>,
 }
 
 impl Change {
+    /// A change of the context and nothing else.
+    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
+        Change { splices, blobs: Vec::new(), cause, job: None, summary: None, rewound: None }
+    }
+
     /// What it leaves in the session's row.
     pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some(rewound) = &self.rewound {
+            row.rewound.clone_from(rewound);
+        }
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;
         if let Some(goal) = &mut row.goal {
@@ -126,8 +136,11 @@ impl State {
             pins: Vec::new(),
             compressions: 0,
             goal: settings.goal.clone(),
+            rewound: Vec::new(),
+            parent: None,
             created_at: now,
             updated_at: now,
+            rest: serde_json::Map::new(),
         };
         State {
             sid,
@@ -180,7 +193,8 @@ impl State {
 
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
-        SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let v = self.row.v.max(SCHEMA);
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
     }
 
     fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
@@ -194,6 +208,13 @@ impl State {
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
+    }
+
+    /// The batch that begins the session with `puts` and its row, and that row.
+    pub(super) fn first_batch(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(SessionRow, Batch)> {
+        let row = self.next_row(now);
+        let batch = self.batch(&row, puts)?;
+        Ok((row, batch))
     }
 
     /// The batch that appends messages (T1), with the row and the items after it.
