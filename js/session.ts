@@ -8,6 +8,7 @@ import { CompactionError } from "./errors.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
 import { indexedDbStore } from "./store/indexeddb.js";
+import { byAge } from "./sessions.js";
 import { memoryStore } from "./store/memory.js";
 import type {
   CompactionResult,
@@ -27,6 +28,7 @@ import type {
   SearchHit,
   Session,
   SessionEvents,
+  SessionInfo,
   SessionOptions,
   Store,
   ToolDefinition,
@@ -44,6 +46,13 @@ interface Opened {
   handle: Handle;
 }
 
+/** A store and how many sessions use it: one that was made for them is closed with the last. */
+interface Lease {
+  readonly store: Store;
+  readonly own: boolean;
+  users: number;
+}
+
 interface Placed {
   places: { seq: number; index: number }[];
   format?: Format;
@@ -56,14 +65,19 @@ interface Placed {
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   const given = engineOptions(options);
   const { id, systemPrompt } = options;
-  // Ids with different lone surrogates would all become the same.
+  checkId(id);
+  checkSystemPrompt(systemPrompt);
+  const own = options.store === undefined || typeof options.store === "string";
+  const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
+  await session.open(given, id);
+  return session;
+}
+
+/** Ids with different lone surrogates would all become the same. */
+function checkId(id: unknown): void {
   if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
     throw invalidOption("id", "must be a text that is well-formed and not empty");
   }
-  checkSystemPrompt(systemPrompt);
-  const session = new LiveSession<M>(options, chooseStore(options.store));
-  await session.open(given, id);
-  return session;
 }
 
 function checkSystemPrompt(systemPrompt: unknown): void {
@@ -102,7 +116,7 @@ function chooseStore(store: SessionOptions["store"]): Store {
 
 class LiveSession<M extends Message> implements Session<M> {
   readonly #options: SessionOptions;
-  readonly #store: Store;
+  readonly #lease: Lease;
   readonly #host: Host;
   /** Whole calls that change the context, one after the other. */
   readonly #turn = new Mutex();
@@ -124,9 +138,11 @@ class LiveSession<M extends Message> implements Session<M> {
   #format: Format | undefined;
   #closed = false;
 
-  constructor(options: SessionOptions, store: Store) {
+  constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
-    this.#store = store;
+    this.#lease = lease;
+    lease.users++;
+    const { store } = lease;
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
@@ -146,9 +162,13 @@ class LiveSession<M extends Message> implements Session<M> {
 
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id, this.#store.caps.maxBatchOps)),
+      run((engine) => engine.Session.open(options, id, this.#lease.store.caps.maxBatchOps)),
       { ...this.#host, signal: this.#options.signal },
     );
+    this.#begin(opened);
+  }
+
+  #begin(opened: Opened): void {
     this.#handle = opened.handle;
     this.#id = opened.id;
     this.#format = opened.format;
@@ -174,18 +194,18 @@ class LiveSession<M extends Message> implements Session<M> {
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
     return this.#queued(this.#state, async () => {
       if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
-      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known && known === messages[at]);
-      const known = same ? this.#known.length : 0;
+      const branch = this.#branch();
+      const isKnown = (index: number, at: number) => this.#known[index] && this.#known[index] === messages[at];
+      const known = branch.length <= messages.length && branch.every(isKnown) ? branch.length : 0;
       const { bytes, ends } = pack(messages.slice(known), known);
       this.#incoming = messages.slice(known);
       const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
         (handle) => handle.sync(known, bytes, ends),
       );
       if (diverged !== undefined) return { appended, diverged };
+      this.#place(messages.slice(messages.length - placed.places.length), placed);
       // What was read from the store is held as the app's own objects from now on.
-      const fresh = messages.length - placed.places.length;
-      this.#known = messages.slice(0, fresh);
-      this.#place(messages.slice(fresh), placed);
+      this.#branch().forEach((index, at) => (this.#known[index] = messages[at]));
       return { appended };
     });
   }
@@ -232,6 +252,32 @@ class LiveSession<M extends Message> implements Session<M> {
       );
       return toResult(result, this.#messages(items), thrown);
     });
+  }
+
+  rewind(index: number): Promise<void> {
+    return this.#exclusive({}, [], async () => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.rewind(index));
+    });
+  }
+
+  fork(options: { id?: string } = {}): Promise<Session<M>> {
+    return this.#queued(this.#state, async () => {
+      checkOptions(options, ["id"]);
+      const { id } = options;
+      checkId(id);
+      const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
+      const child = new LiveSession<M>(this.#options, this.#lease);
+      child.#begin(opened);
+      child.#tools = this.#tools;
+      // What the process holds is handed out by the child as the same objects.
+      places.forEach(({ seq, index }, at) => (child.#known[at] = this.#known[index] ?? this.#held.get(seq)));
+      return child;
+    });
+  }
+
+  async children(): Promise<SessionInfo[]> {
+    return byAge(await this.#queued(this.#state, () => this.#drive<SessionInfo[]>((handle) => handle.children())));
   }
 
   plan(): Plan {
@@ -365,8 +411,7 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#handle.close();
         this.#handle.free();
       });
-      // A store that was made for this session alone is closed with it.
-      if (this.#options.store === undefined || typeof this.#options.store === "string") await this.#store.close?.();
+      if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     } finally {
       state();
       turn();
@@ -447,6 +492,13 @@ class LiveSession<M extends Message> implements Session<M> {
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = message;
     });
+  }
+
+  /** Indices of the messages that are the history now: all but those that a rewind left behind. */
+  #branch(): number[] {
+    const { messages, rewound } = run(() => this.#handle.branch()) as { messages: number; rewound: [number, number][] };
+    while (this.#known.length < messages) this.#known.push(undefined);
+    return [...this.#known.keys()].filter((index) => !rewound.some(([from, to]) => from <= index && index < to));
   }
 
   /** The objects to hand out: the app's own where the process holds them. */

@@ -9,6 +9,7 @@ use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::conversation::{assistant, user};
+use context_compactor_store_tests::host::summary;
 use context_compactor_store_tests::{How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -341,4 +342,48 @@ fn s3_10_a_link_is_written_once_whatever_happens() {
         assert_eq!(parent.host.run(parent.session.children()).unwrap().len(), 1);
         stored(&parent, "child");
     }
+}
+
+#[test]
+fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
+    let over = json!({ "preset": "checkpoint", "contextWindow": 32_000, "maxOutputTokens": 0, "level": 3 });
+    let mut parent = Desk::new(over);
+    let another = |desk: &mut Desk, nth: usize| {
+        for ask in 0..6 {
+            desk.append(&[user(&format!("ask {ask}")), assistant(&long("answer", 200))]);
+        }
+        desk.host.summarise = Box::new(move |request, _| {
+            let times = if request.system.starts_with("You keep") { 2 } else { 6 };
+            let told = "the tools answered and the parser was read again. ".repeat(times);
+            summary(&format!("part {nth}: {told}"))
+        });
+        let result = desk.compact();
+        assert!(result.success, "{result:?}");
+    };
+    for nth in 0..6 {
+        another(&mut parent, nth);
+    }
+    let (mut child, _) = fork(&mut parent, "child").unwrap();
+    assert_eq!(child.sent(), parent.sent());
+    let known = |desk: &Desk| {
+        let records = desk.session.checkpoints().unwrap();
+        records.into_iter().map(|record| (record.id, record.number, record.level)).collect::<Vec<_>>()
+    };
+    assert_eq!((known(&child), known(&child).len()), (known(&parent), 6));
+    assert_eq!(child.session.reliability().unwrap(), parent.session.reliability().unwrap());
+    for nth in 6..20 {
+        another(&mut parent, nth);
+        another(&mut child, nth);
+        let levels = |desk: &Desk| {
+            let records = desk.session.checkpoints().unwrap();
+            records.into_iter().map(|record| (record.number, record.level)).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&child), levels(&parent), "{nth}");
+        assert_valid(Format::OpenaiChat, &child.sent());
+    }
+    stored(&child, "child");
+    let own = stored(&child, "child").messages.len();
+    assert_eq!(child.session.explain().unwrap().len(), own);
+    let again = open(&parent.memory, "child", json!({ "preset": "checkpoint" })).unwrap();
+    assert_eq!(known(&again), known(&child));
 }

@@ -81,7 +81,7 @@ fn what_follows_a_rewind_goes_on_from_there() {
     assert_eq!(sync(&mut desk, &edited), (2, None));
     assert_eq!(sync(&mut desk, &edited), (0, None), "and again");
     assert_eq!(sync(&mut desk, &first), (0, Some(2)), "the old branch is not the history any more");
-    assert_eq!(Value::from(desk.sent()), Value::from_iter(edited.iter().map(|body| json_of(body))));
+    assert_eq!(Value::from(desk.sent()), Value::from_iter(edited.iter().map(json_of)));
     use Fate::{Dropped, Verbatim};
     let expected = [Verbatim, Verbatim, Dropped, Dropped, Dropped, Verbatim, Verbatim];
     assert_eq!(fates(&desk), expected);
