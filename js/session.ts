@@ -9,8 +9,9 @@ import { CompactionError } from "./errors.js";
 import { factsFor } from "./models.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
-import { activeContext, placedAt, type Active } from "./state.js";
+import { activeContext, type Active } from "./state.js";
 import { indexedDbStore } from "./store/indexeddb.js";
+import { byAge } from "./sessions.js";
 import { memoryStore } from "./store/memory.js";
 import type {
   ActiveContext,
@@ -32,6 +33,7 @@ import type {
   SearchHit,
   Session,
   SessionEvents,
+  SessionInfo,
   SessionOptions,
   SnapshotInfo,
   Store,
@@ -50,6 +52,13 @@ interface Opened {
   handle: Handle;
 }
 
+/** A store and how many sessions use it: one that was made for them is closed with the last. */
+interface Lease {
+  readonly store: Store;
+  readonly own: boolean;
+  users: number;
+}
+
 interface Placed {
   places: { seq: number; index: number }[];
   format?: Format;
@@ -58,8 +67,6 @@ interface Placed {
 interface Synced extends Placed {
   appended: number;
   diverged?: number;
-  /** Indices of the messages of the history before this call, where a restore left others behind. */
-  history?: number[];
   again?: true;
 }
 
@@ -70,15 +77,20 @@ interface Synced extends Placed {
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   const checked = engineOptions(options);
   const { id, systemPrompt } = options;
-  // Ids with different lone surrogates would all become the same.
+  checkId(id);
+  checkSystemPrompt(systemPrompt);
+  const given = withFacts(checked, await factsFor(options));
+  const own = options.store === undefined || typeof options.store === "string";
+  const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
+  await session.open(given, id);
+  return session;
+}
+
+/** Ids with different lone surrogates would all become the same. */
+function checkId(id: unknown): void {
   if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
     throw invalidOption("id", "must be a text that is well-formed and not empty");
   }
-  checkSystemPrompt(systemPrompt);
-  const given = withFacts(checked, await factsFor(options));
-  const session = new LiveSession<M>(options, chooseStore(options.store));
-  await session.open(given, id);
-  return session;
 }
 
 function checkSystemPrompt(systemPrompt: unknown): void {
@@ -117,7 +129,7 @@ function chooseStore(store: SessionOptions["store"]): Store {
 
 class LiveSession<M extends Message> implements Session<M> {
   readonly #options: SessionOptions;
-  readonly #store: Store;
+  readonly #lease: Lease;
   readonly #host: Host;
   /** Whole calls that change the context, one after the other. */
   readonly #turn = new Mutex();
@@ -139,9 +151,11 @@ class LiveSession<M extends Message> implements Session<M> {
   #format: Format | undefined;
   #closed = false;
 
-  constructor(options: SessionOptions, store: Store) {
+  constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
-    this.#store = store;
+    this.#lease = lease;
+    lease.users++;
+    const { store } = lease;
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
@@ -161,9 +175,13 @@ class LiveSession<M extends Message> implements Session<M> {
 
   async open(options: object, id: string | undefined): Promise<void> {
     const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id, this.#store.caps.maxBatchOps)),
+      run((engine) => engine.Session.open(options, id, this.#lease.store.caps.maxBatchOps)),
       { ...this.#host, signal: this.#options.signal },
     );
+    this.#begin(opened);
+  }
+
+  #begin(opened: Opened): void {
     this.#handle = opened.handle;
     this.#id = opened.id;
     this.#format = opened.format;
@@ -189,15 +207,20 @@ class LiveSession<M extends Message> implements Session<M> {
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
     return this.#queued(this.#state, async () => {
       checkHistory(messages);
-      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known && known === messages[at]);
-      let synced = await this.#synced(messages, same ? this.#known.length : 0);
-      if (synced.again) synced = await this.#synced(messages, 0);
-      const { appended, diverged, history, ...placed } = synced;
+      const branch = this.#branch();
+      const isKnown = (index: number, at: number) => this.#known[index] && this.#known[index] === messages[at];
+      const known = branch.length <= messages.length && branch.every(isKnown) ? branch.length : 0;
+      let synced = await this.#synced(messages, known);
+      if (synced.again) {
+        const before = synced.appended;
+        synced = await this.#synced(messages, 0);
+        synced.appended += before;
+      }
+      const { appended, diverged, ...placed } = synced;
       if (diverged !== undefined) return { appended, diverged };
+      this.#place(messages.slice(messages.length - placed.places.length), placed);
       // What was read from the store is held as the app's own objects from now on.
-      const fresh = messages.slice(0, messages.length - placed.places.length);
-      this.#known = history ? placedAt(fresh, history) : fresh;
-      this.#place(messages.slice(fresh.length), placed);
+      this.#branch().forEach((index, at) => (this.#known[index] = messages[at]));
       return { appended };
     });
   }
@@ -251,6 +274,32 @@ class LiveSession<M extends Message> implements Session<M> {
       );
       return toResult(result, this.#messages(items), thrown);
     });
+  }
+
+  rewind(index: number): Promise<void> {
+    return this.#alone(async () => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.rewind(index));
+    });
+  }
+
+  fork(options: { id?: string } = {}): Promise<Session<M>> {
+    return this.#queued(this.#state, async () => {
+      checkOptions(options, ["id"]);
+      const { id } = options;
+      checkId(id);
+      const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
+      const child = new LiveSession<M>(this.#options, this.#lease);
+      child.#begin(opened);
+      child.#tools = this.#tools;
+      // What the process holds is handed out by the child as the same objects.
+      places.forEach(({ seq, index }, at) => (child.#known[at] = this.#known[index] ?? this.#held.get(seq)));
+      return child;
+    });
+  }
+
+  async children(): Promise<SessionInfo[]> {
+    return byAge(await this.#queued(this.#state, () => this.#drive<SessionInfo[]>((handle) => handle.children())));
   }
 
   plan(): Plan {
@@ -434,8 +483,7 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#handle.close();
         this.#handle.free();
       });
-      // A store that was made for this session alone is closed with it.
-      if (this.#options.store === undefined || typeof this.#options.store === "string") await this.#store.close?.();
+      if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     } finally {
       state();
       turn();
@@ -528,6 +576,13 @@ class LiveSession<M extends Message> implements Session<M> {
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = message;
     });
+  }
+
+  /** Indices of the messages that are the history now: all but those that a rewind or a restore left behind. */
+  #branch(): number[] {
+    const { messages, behind } = run(() => this.#handle.branch()) as { messages: number; behind: [number, number][] };
+    while (this.#known.length < messages) this.#known.push(undefined);
+    return [...this.#known.keys()].filter((index) => !behind.some(([from, to]) => from <= index && index < to));
   }
 
   /** The objects to hand out: the app's own where the process holds them. */

@@ -1,4 +1,4 @@
-/** The state of a session as it is shown, and as it is followed over a restore. */
+/** The state of a session as it is shown. */
 
 import type { Item } from "./options.js";
 import type { ActiveContext, CheckpointRecord, NewMessageAmong } from "./types.js";
@@ -25,12 +25,4 @@ export function activeContext<M>(
     recentMessages: freeze(recent.map((at) => messages[at] as M | NewMessageAmong<M>)),
     tokenCount: freeze(tokenCount),
   });
-}
-
-/** Messages of a history by their index among all messages. */
-export function placedAt<M>(messages: readonly M[], history: readonly number[]): (M | undefined)[] {
-  const last = history[Math.min(messages.length, history.length) - 1] ?? -1;
-  const placed = new Array<M | undefined>(last + 1).fill(undefined);
-  history.slice(0, messages.length).forEach((index, nth) => (placed[index] = messages[nth]));
-  return placed;
 }

@@ -327,7 +327,7 @@ export interface CheckpointRecord {
   id: string;
   /** ms since 1970. */
   timestamp: number;
-  /** Indices of the messages that it stands for: from the first to behind the last. */
+  /** Indices of the messages that it stands for: from the first to behind the last; 0 to 0 when a fork took it over. */
   messageRange: [number, number];
   originalTokens: number;
   compressedTokens: number;
@@ -680,6 +680,20 @@ export interface SessionOptions extends CompactOptions {
   /** Default: IndexedDB where there is one, else memory. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
+  /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
+  parent?: string;
+}
+
+/** What is told of a session of a store. */
+export interface SessionInfo {
+  id: string;
+  format?: Format;
+  /** Messages in its log. */
+  messages: number;
+  createdAt: number;
+  updatedAt: number;
+  /** The session that it was begun from, which may be deleted by now, and the rows of its log at that time (`S3.10`). */
+  parent?: { id: string; seq: number };
 }
 
 /** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
@@ -778,6 +792,19 @@ export interface Session<M = Message> extends AsyncDisposable {
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
   compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+  /** Makes the context what it was just before message `index` was appended, to edit that message or have it written
+   *  again: the view of that time, so a summary that was made later is undone. `index` counts every message of the log, as
+   *  `explain` does, and must not part an exchange. `append` and `sync` go on from there, `sync` with the history as it is
+   *  then. What was said since stays in the log, and rewinding to an index behind it brings it back; the goal stays as it
+   *  is. Throws `invalid_option`, naming an index that works. */
+  rewind(index: number): Promise<void>;
+  /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
+   *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
+   *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session
+   *  called `id` (`S3.10`). */
+  fork(options?: { id?: string }): Promise<Session<M>>;
+  /** The sessions that were begun from this one, oldest first. */
+  children(): Promise<SessionInfo[]>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */

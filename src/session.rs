@@ -7,6 +7,7 @@ use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
 use context_compactor_core::wire::Format;
 use js_sys::Reflect;
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 /// A session.
@@ -15,17 +16,20 @@ pub struct Session {
     core: CoreSession,
 }
 
+/// What was found or begun, with a handle on it.
+fn with_handle<T: Serialize>((core, found): &(CoreSession, T)) -> Thrown<JsValue> {
+    let object = to_js(found)?;
+    let handle = JsValue::from(Session { core: core.clone() });
+    Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+    Ok(object)
+}
+
 #[wasm_bindgen]
 impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     /// `max_batch_ops` is the most that the store takes in one batch.
     pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
-        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), |(core, opened)| {
-            let object = to_js(opened)?;
-            let handle = JsValue::from(Session { core: core.clone() });
-            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
-            Ok(object)
-        }))
+        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), with_handle))
     }
 
     /// `{ places, format? }`.
@@ -33,7 +37,7 @@ impl Session {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, places, format?, history?, again? }`.
+    /// `{ appended, diverged?, places, format?, again? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
@@ -53,6 +57,26 @@ impl Session {
     /// `{ items, result }`.
     pub fn compact(&self, instructions: Option<String>) -> Operation {
         Operation::new(self.core.compact(instructions), to_js)
+    }
+
+    /// Nothing.
+    pub fn rewind(&self, index: usize) -> Operation {
+        Operation::new(self.core.rewind(index), |()| Ok(JsValue::NULL))
+    }
+
+    /// Which messages of the log are the history: `{ messages, behind: [[from, to]] }`.
+    pub fn branch(&self) -> Thrown<JsValue> {
+        to_js(&self.core.branch().map_err(thrown)?)
+    }
+
+    /// A session that begins from this one: `{ id, format?, messages, places, handle }`.
+    pub fn fork(&self, id: Option<String>) -> Operation {
+        Operation::new(self.core.fork(id), with_handle)
+    }
+
+    /// The sessions that began from this one.
+    pub fn children(&self) -> Operation {
+        Operation::new(self.core.children(), to_js)
     }
 
     /// A plan.

@@ -6,7 +6,7 @@ use crate::message::{Message, Part};
 use crate::session::batch::keys;
 use crate::session::record::Kind;
 use crate::session::stored::row_at;
-use crate::session::{Left, Offload, Origin, State, Why, ids, offloads};
+use crate::session::{Offload, Origin, State, ids, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
@@ -75,8 +75,8 @@ impl Archive {
 #[derive(Debug, Default)]
 pub(crate) struct Whereabouts {
     known: HashMap<usize, Whereabout>,
-    /// Left behind by a restore: a model is not to come upon them.
-    behind: Vec<Left>,
+    /// Left behind when the app went back to before them: a model is not to come upon them.
+    behind: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -87,8 +87,7 @@ struct Whereabout {
 
 impl Whereabouts {
     pub(crate) fn of(state: &State) -> Self {
-        let left = state.context.left().iter().filter(|left| left.why == Why::Restored);
-        let mut found = Whereabouts { behind: left.copied().collect(), ..Whereabouts::default() };
+        let mut found = Whereabouts { behind: state.context.behind(), ..Whereabouts::default() };
         for item in state.context.items() {
             if let Some(place) = item.origin.place() {
                 let offloads = item.origin.offloads().to_vec();
@@ -113,7 +112,7 @@ impl Whereabouts {
     /// is not to have it.
     pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
         let is_in_context = self.known.get(&index).is_some_and(|found| found.is_in_context);
-        self.behind.iter().any(|left| (left.from..left.to).contains(&index))
+        self.behind.iter().any(|(from, to)| (*from..*to).contains(&index))
             || (is_in_context && self.offload(index, result).is_none())
     }
 }

@@ -12,7 +12,7 @@ pub struct CheckpointRecord {
     pub id: String,
     /// When it was made, in ms since 1970.
     pub timestamp: u64,
-    /// The app's messages from the first that it stands for to behind the last.
+    /// The app's messages from the first that it stands for to behind the last; 0 to 0 for one that a fork took over.
     pub message_range: (usize, usize),
     /// Tokens of those.
     pub original_tokens: usize,
@@ -35,7 +35,10 @@ impl CheckpointRecord {
         Some(CheckpointRecord {
             id: checkpoint.to_string(),
             timestamp: made.created_at,
-            message_range: (covers.first()?.from, covers.last()?.to),
+            message_range: (
+                covers.first().map_or(0, |cover| cover.from),
+                covers.last().map_or(0, |cover| cover.to),
+            ),
             original_tokens: made.original_tokens,
             compressed_tokens: made.tokens,
             compression_ratio: made.tokens as f64 / made.original_tokens.max(1) as f64,

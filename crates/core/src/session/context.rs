@@ -217,6 +217,8 @@ pub struct Left {
 pub enum Why {
     /// They came after a snapshot that was restored (`S5.2`).
     Restored,
+    /// They came after a point of the log that the app went back to.
+    Rewound,
     /// The app removed them (`S5.1`).
     Removed,
 }
@@ -320,11 +322,17 @@ impl Context {
         self.left = left;
     }
 
-    /// The first `messages` of the app without those that a restore left behind: the conversation as it goes on. What
-    /// was only taken out of the context is part of it.
+    /// Those of them that are no part of the conversation any more, since the app went back to before them: index of the
+    /// first, index behind the last. What was only taken out of the context is part of it.
+    pub fn behind(&self) -> Vec<(usize, usize)> {
+        let behind = self.left.iter().filter(|left| left.why != Why::Removed);
+        behind.map(|left| (left.from, left.to)).collect()
+    }
+
+    /// The first `messages` of the app without those that were left behind: the conversation as it goes on.
     pub fn history(&self, messages: usize) -> Vec<usize> {
-        let gone: Vec<&Left> = self.left.iter().filter(|left| left.why == Why::Restored).collect();
-        (0..messages).filter(|index| !gone.iter().any(|left| (left.from..left.to).contains(index))).collect()
+        let behind = self.behind();
+        (0..messages).filter(|index| !behind.iter().any(|(from, to)| (*from..*to).contains(index))).collect()
     }
 
     /// Adds an item at the end.

@@ -48,6 +48,8 @@ pub enum Fate {
     Dropped,
 }
 
+const REWOUND: &str =
+    "a rewind left it behind; the log keeps it, and rewinding to an index behind it brings it back";
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
@@ -58,19 +60,10 @@ const REASONING_REMOVED: &str =
 /// The fate of every message of the app, in order.
 pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
     let mut entries = Vec::with_capacity(context.items().len());
-    let entry = |index, fate| LedgerEntry {
-        index,
-        fate,
-        quoted: false,
-        checkpoint: None,
-        reference: None,
-        references: Vec::new(),
-        sha256: None,
-        reason: None,
-    };
     for Left { from, to, why } in context.left() {
         let reason = match why {
             Why::Restored => RESTORED,
+            Why::Rewound => REWOUND,
             Why::Removed => REMOVED,
         };
         let gone = |index| LedgerEntry { reason: Some(reason.into()), ..entry(index, Fate::Dropped) };
@@ -116,6 +109,19 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
         }
     }
     order::by_key(entries, |entry| entry.index as u64)
+}
+
+fn entry(index: usize, fate: Fate) -> LedgerEntry {
+    LedgerEntry {
+        index,
+        fate,
+        quoted: false,
+        checkpoint: None,
+        reference: None,
+        references: Vec::new(),
+        sha256: None,
+        reason: None,
+    }
 }
 
 /// The entry with its references.

@@ -10,7 +10,7 @@ use super::ledger::LedgerEntry;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
-use super::{Held, PinProposal, offloads, pins, sound};
+use super::{Held, PinProposal, fork, offloads, pins, sound};
 use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
@@ -64,10 +64,8 @@ pub struct Synced {
     pub diverged: Option<usize>,
     /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
-    /// Indices of the messages that the history is made of, where a restore left some behind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub history: Option<Vec<usize>>,
-    /// Nothing was done: the objects that were appended before are not the history any more. Hand over all of it.
+    /// Not all was done: the session went back elsewhere meanwhile, and the messages that were known are not its history
+    /// any more. Hand over all of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
     /// The session's format, once it is sure.
@@ -91,6 +89,13 @@ pub struct Opened {
     pub format: Option<Format>,
     /// Messages of the app so far.
     pub messages: usize,
+}
+
+impl Opened {
+    pub(super) fn of(state: &State) -> Self {
+        let row = &state.row;
+        Opened { id: row.id.clone(), format: row.format, messages: row.messages }
+    }
 }
 
 /// What to send now.
@@ -139,7 +144,7 @@ impl Session {
     ) -> Machine<(Session, Opened)> {
         Machine::new(move |io| async move {
             let secret = io.new_id().await?;
-            let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
+            let id = id.unwrap_or_else(|| ids::session(&secret));
             let now = io.now().await?;
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
@@ -148,15 +153,16 @@ impl Session {
             let given = state.settings.goal.clone();
             let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
             state.hand_out();
+            let parent = state.settings.parent.clone();
             let session = Session { slot: Slot::new(state) };
+            if let Some(parent) = parent {
+                fork::link(&io, &session.slot.take()?, &parent).await?;
+            }
             if let Some(goal) = new {
                 session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
             }
-            let state = session.slot.take()?;
-            let state = state.state();
-            let opened =
-                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
-            Ok((session.clone(), opened))
+            let opened = session.slot.look(Opened::of)?;
+            Ok((session, opened))
         })
     }
 
@@ -207,16 +213,16 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let mut appended = 0;
+            let behind = held.context().behind();
             for races in 0..=RACES {
-                let (all, history) = {
+                let (stored, moved) = {
                     let state = held.state();
-                    (state.row.messages, state.context.history(state.row.messages))
+                    (state.context.history(state.row.messages).len(), state.context.behind() != behind)
                 };
-                let stored = history.len();
-                let (format, history) = (held.state().row.format, (stored < all).then_some(history));
                 let (diverged, places) = (None, Vec::new());
-                let synced = Synced { appended, diverged, places, format, history, again: false };
-                if known > 0 && synced.history.is_some() {
+                let synced =
+                    Synced { appended, diverged, places, format: held.state().row.format, again: false };
+                if known > 0 && moved {
                     return Ok(Synced { again: true, ..synced });
                 }
                 let skip = stored.checked_sub(known).ok_or_else(|| {

@@ -11,10 +11,13 @@ use crate::plan::Trigger;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::rc::Rc;
 
-/// Version of every record that this release writes. Releases read all versions of the same hundred.
-pub const SCHEMA: u32 = 100;
+/// Version of every record that this release writes. Releases of the same hundred read each other's records and keep what
+/// they do not know, so that an app can be rolled back; older ones are brought up to date when a session is opened
+/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents.
+pub const SCHEMA: u32 = 101;
 
 /// The row of a session that changes; everything else is written once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,10 +69,30 @@ pub(crate) struct SessionRow {
     /// Where in the log the snapshots are that can be restored, oldest first (`S5.2`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<Mark>,
+    /// The session that this one was begun from (`S3.10`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
     pub updated_at: u64,
+    /// What a newer release of the same hundred noted: kept as it is.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// Where a session was begun from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Parent {
+    /// The app's own name for it.
+    pub id: String,
+    /// Names its rows.
+    pub sid: String,
+    /// Rows of its log at that time.
+    pub seq: u64,
+    /// Messages that were taken over together with a summary: no context of this session ends before them.
+    pub floor: usize,
 }
 
 /// Which session has a name. Written with the first messages, removed with the last.
@@ -414,16 +437,19 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
 ///
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+    version(bytes, what)?;
+    parse(bytes, what)
+}
+
+/// The version of a record.
+///
+/// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
+pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
     #[derive(Deserialize)]
     struct Version {
         v: u32,
     }
-    let corrupt = |error: serde_json::Error| {
-        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
-    };
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
-    let Version { v } = serde_json::from_str(text).map_err(corrupt)?;
+    let Version { v } = parse(bytes, what)?;
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
@@ -433,7 +459,15 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
             ),
         ));
     }
-    serde_json::from_str(text).map_err(corrupt)
+    Ok(v)
+}
+
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+    })
 }
 
 #[cfg(test)]

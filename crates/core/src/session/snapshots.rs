@@ -2,14 +2,14 @@
 //! a session's state: taking a snapshot writes one log row, whatever the session's size. Restoring one makes a new view
 //! of the old one's items; what came after stays in the log.
 
-use super::context::{Context, Item, Left, Origin, Splice, Why, join_left};
+use super::branch::Past;
+use super::context::Origin;
 use super::held::Held;
 use super::operations::Session;
-use super::record::{Cause, Kind, SessionRow};
-use super::state::{Change, State};
-use super::stored::{RACES, conflict, first_unless_conflict, log_items, pause, retryable, row_at};
-use super::stored::{session_row, view_items};
-use super::{batch::keys, ids, ledger};
+use super::record::{Kind, SessionRow};
+use super::state::State;
+use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at, session_row};
+use super::{batch::keys, ids};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine};
@@ -159,7 +159,10 @@ impl Session {
     /// Errors: [`Code::NotFound`] for one that was never taken here, or is not among the newest any more.
     pub fn restore(&self, id: String) -> Machine<()> {
         let slot = self.slot.clone();
-        Machine::new(|io| async move { slot.take()?.restore(&io, &id).await })
+        Machine::new(|io| async move {
+            let held = slot.take()?;
+            held.return_to(&io, async || held.snapshot_context(&io, &id).await).await
+        })
     }
 }
 
@@ -210,40 +213,15 @@ impl Held {
         if self.state().row.generation == before { Ok(id) } else { Err(conflict()) }
     }
 
-    /// Goes back to a snapshot, in one batch. Whatever was appended before that, here or elsewhere, is left.
-    async fn restore(&self, io: &Io, id: &str) -> Result<()> {
-        let commit_id = io.new_id().await?;
-        for race in 0..=RACES {
-            let mark = self.mark(io, id).await?;
-            let change = self.back(io, &mark).await?;
-            let mut after = self.context().clone();
-            change.apply(&mut after);
-            ledger::conserve(&after, self.state().row.messages)?;
-            let now = io.now().await?;
-            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match io.commit(batch).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.row = row;
-                    state.context = after;
-                    state.unsent.clear();
-                    return Ok(());
-                }
-                Err(error) if retryable(&error) && race < RACES => {
-                    if self.caught_up(io, race, error, &row).await? {
-                        self.state_mut().unsent.clear();
-                        return Ok(());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(conflict())
-    }
-
     /// Takes over what is stored after a commit that lost a race, or whose answer was lost. `true` when `row` was
     /// written after all.
-    async fn caught_up(&self, io: &Io, race: usize, error: Error, row: &SessionRow) -> Result<bool> {
+    pub(super) async fn caught_up(
+        &self,
+        io: &Io,
+        race: usize,
+        error: Error,
+        row: &SessionRow,
+    ) -> Result<bool> {
         pause(io, race).await?;
         let written = match self.refresh(io).await {
             Ok(_) => self.is_row(io, row).await,
@@ -268,22 +246,12 @@ impl Held {
         read_note(&row.ok_or_else(|| missing(mark))?, mark)
     }
 
-    /// The change that goes back to a snapshot.
-    async fn back(&self, io: &Io, mark: &Mark) -> Result<Change> {
-        let (note, messages, _) = self.note(io, mark).await?;
-        let mut copy = self.state().clone();
-        let (mut unread, mut left) = view_items(io, &copy.sid, note.generation).await?;
-        unread.extend(log_items(io, &copy.sid, note.tail_from, mark.seq).await?);
-        let items: Vec<Item> = copy.items(io, unread).await?;
-        let restored: Context = items.iter().cloned().collect();
-        let to = copy.row.messages;
-        if messages < to {
-            left.push(Left { from: messages, to, why: Why::Restored });
-        }
-        let tokens = restored.totals().tokens.saturating_add(copy.fixed_tokens);
-        let cause = Cause { snapshot: Some(mark.id.clone()), ..Cause::of(&self.state(), "restore", tokens) };
-        let splice = Splice { at: 0, remove: copy.context.items().len(), insert: items };
-        Ok(Change { left: Some(join_left(left)), restores: Some(note), ..Change::new(vec![splice], cause) })
+    /// The context of a snapshot.
+    async fn snapshot_context(&self, io: &Io, id: &str) -> Result<Past> {
+        let mark = self.mark(io, id).await?;
+        let (note, messages, _) = self.note(io, &mark).await?;
+        let (items, left) = self.context_at(io, note.generation, note.tail_from, mark.seq).await?;
+        Ok(Past { items, left, messages, snapshot: Some(note) })
     }
 }
 

@@ -190,8 +190,10 @@ impl State {
             log: SessionLog::default(),
             goal: settings.goal.clone(),
             snapshots: Vec::new(),
+            parent: None,
             created_at: now,
             updated_at: now,
+            rest: serde_json::Map::new(),
         };
         State {
             sid,
@@ -279,7 +281,8 @@ impl State {
 
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
-        SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let v = self.row.v.max(SCHEMA);
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
     }
 
     fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
@@ -293,6 +296,13 @@ impl State {
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
+    }
+
+    /// The batch that begins the session with `puts` and its row, and that row.
+    pub(super) fn first_batch(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(SessionRow, Batch)> {
+        let row = self.next_row(now);
+        let batch = self.batch(&row, puts)?;
+        Ok((row, batch))
     }
 
     /// The batch that appends messages (T1), with the row and the items after it.

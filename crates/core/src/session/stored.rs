@@ -4,6 +4,7 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Item, Left, Origin, Place};
 use super::held::Held;
 use super::ledger;
+use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Measured, Settled, State, measure, record_id};
 use crate::checkpoint::Goal;
@@ -33,11 +34,7 @@ pub(crate) enum Attempt {
 impl State {
     /// Reads the session that has this one's name, when there is one.
     pub(crate) async fn open(&mut self, io: &Io) -> Result<()> {
-        if let Some(name) = name_row(io, &self.row.id).await? {
-            if name.deleted {
-                // Someone was stopped half-way through removing it.
-                return sweep(io, &name.sid, &self.row.id, self.max_batch_ops).await;
-            }
+        if let Some(name) = free_name(io, &self.row.id, self.max_batch_ops).await? {
             self.sid = name.sid;
             if !self.load(io).await? {
                 return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
@@ -48,7 +45,7 @@ impl State {
 
     /// Reads the session with this one's rows; false when it is not there.
     async fn load(&mut self, io: &Io) -> Result<bool> {
-        let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
+        let Some(row) = migrations::session_row(io, &self.sid).await? else { return Ok(false) };
         self.load_at(io, row).await?;
         Ok(true)
     }
@@ -107,7 +104,7 @@ impl Held {
             *self.state_mut() = copy;
             return Ok(moved);
         }
-        let Some(row) = session_row(io, &copy.sid).await? else { return Err(deleted()) };
+        let Some(row) = migrations::session_row(io, &copy.sid).await? else { return Err(deleted()) };
         let moved = row.generation != copy.row.generation;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
@@ -404,7 +401,7 @@ pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place
     Err(Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log")))
 }
 
-async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = io.read(vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
@@ -429,13 +426,29 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
     Ok(rows)
 }
 
-/// Removes the rows of a session that is deleted already, page by page, and its name last.
-async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
-    let remove =
-        |expect, deletes| Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict };
+/// Which session is called `id`. One whose deletion was stopped half-way is removed first.
+pub(super) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
+    match name_row(io, id).await? {
+        Some(name) if name.deleted => sweep(io, &name.sid, id, most).await.map(|()| None),
+        name => Ok(name),
+    }
+}
+
+fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
+    Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict }
+}
+
+/// Removes rows to which no name leads, page by page.
+pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
     for page in rows_of(io, sid).await?.chunks(most.max(1)) {
         io.commit(remove(Vec::new(), page.to_vec())).await?;
     }
+    Ok(())
+}
+
+/// Removes the rows of a session that is deleted already, and its name last.
+async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
+    remove_rows(io, sid, most).await?;
     // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
     let expect = vec![(keys::name(id), Some(2))];
     match io.commit(remove(expect, vec![keys::name(id)])).await {
@@ -460,13 +473,21 @@ pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(V
     let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
     let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
     for bytes in rows {
-        let bytes =
-            bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
-        let mut view: ViewRow = record::decode(&bytes, "view")?;
+        let mut view = read_view(bytes)?;
         left = std::mem::take(&mut view.left);
         context = record::replay(context, view);
     }
     Ok((context, left))
+}
+
+/// The row of view `generation`.
+pub(super) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
+    read_view(io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten())
+}
+
+fn read_view(bytes: Option<Vec<u8>>) -> Result<ViewRow> {
+    let missing = || Error::new(Code::StoreCorrupt, "a view of the session is missing");
+    record::decode(&bytes.ok_or_else(missing)?, "view")
 }
 
 /// The messages of log rows `from .. to`, with their bodies.
@@ -514,7 +535,7 @@ pub(crate) fn row_at(bytes: &[u8], seq: u64) -> Result<LogRow<'_>> {
 }
 
 /// Reads the bodies that are still missing from the log.
-async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
+pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
     let mut items = Vec::with_capacity(unread.len());
     let mut missing = Vec::new();
     for (origin, body) in unread {
