@@ -15,6 +15,7 @@ export {
   splitMessages,
   validateHistory,
 } from "./history.js";
+export { importSession } from "./import.js";
 export { isContextOverflow } from "./overflow.js";
 export { openSession } from "./session.js";
 export { storeConformance, type ConformanceCase } from "./store/conformance.js";

@@ -9,6 +9,7 @@ import { Mutex } from "./mutex.js";
 import { engineOptions, hostOf, toResult, type EngineResult, type Item } from "./options.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { memoryStore } from "./store/memory.js";
+import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import type {
   CompactionResult,
   ContextUsage,
@@ -27,6 +28,7 @@ import type {
   SearchHit,
   Session,
   SessionEvents,
+  SessionMetadata,
   SessionOptions,
   Store,
   ToolDefinition,
@@ -37,7 +39,7 @@ import type { Operation, Session as Handle } from "./wasm/core.js";
 /** What a session tells its listeners. */
 const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning"];
 
-interface Opened {
+export interface Opened {
   id: string;
   format?: Format;
   messages: number;
@@ -54,6 +56,16 @@ interface Placed {
  * memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
+  return startSession(options, (given, id, host, maxBatchOps) =>
+    drive<Opened>(
+      run((engine) => engine.Session.open(given, id, maxBatchOps)),
+      host,
+    ),
+  );
+}
+
+/** A session that `begin` opens. */
+export async function startSession<M extends Message>(options: SessionOptions, begin: Begin): Promise<Session<M>> {
   const given = engineOptions(options);
   const { id, systemPrompt } = options;
   // Ids with different lone surrogates would all become the same.
@@ -62,9 +74,11 @@ export async function openSession<M extends Message = Message>(options: SessionO
   }
   checkSystemPrompt(systemPrompt);
   const session = new LiveSession<M>(options, chooseStore(options.store));
-  await session.open(given, id);
+  await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
   return session;
 }
+
+type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
 
 function checkSystemPrompt(systemPrompt: unknown): void {
   if (systemPrompt !== undefined && typeof systemPrompt !== "string" && typeof systemPrompt !== "function") {
@@ -144,11 +158,8 @@ class LiveSession<M extends Message> implements Session<M> {
     };
   }
 
-  async open(options: object, id: string | undefined): Promise<void> {
-    const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id, this.#store.caps.maxBatchOps)),
-      { ...this.#host, signal: this.#options.signal },
-    );
+  async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
+    const opened = await begin({ ...this.#host, signal: this.#options.signal }, this.#store.caps.maxBatchOps);
     this.#handle = opened.handle;
     this.#id = opened.id;
     this.#format = opened.format;
@@ -277,6 +288,37 @@ class LiveSession<M extends Message> implements Session<M> {
   checkpoints(): CheckpointRecord[] {
     this.#checkOpen();
     return run(() => this.#handle.checkpoints()) as CheckpointRecord[];
+  }
+
+  checkpointRecords(): Promise<CheckpointRecord[]> {
+    return this.#paged((handle) => handle.checkpointRecords());
+  }
+
+  metadata(): SessionMetadata {
+    this.#checkOpen();
+    return run(() => this.#handle.metadata()) as SessionMetadata;
+  }
+
+  history(): AsyncIterable<M> {
+    this.#checkOpen();
+    return historyOf<M>(
+      (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
+      ({ seq, index }) => this.#held.get(seq) ?? this.#known[index],
+    );
+  }
+
+  exportJsonl(): ReadableStream<Uint8Array> {
+    this.#checkOpen();
+    return streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor)));
+  }
+
+  exportMarkdown(): Promise<string> {
+    return textOf((cursor) => this.#paged((handle) => handle.markdown(cursor)));
+  }
+
+  /** Reads a page; other calls may come between two of them. */
+  #paged<T>(begin: (handle: Handle) => Operation): Promise<T> {
+    return this.#queued(this.#state, () => this.#drive<T>(begin));
   }
 
   async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {

@@ -4,15 +4,25 @@ use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::session::{Opened, Session as CoreSession};
 use context_compactor_core::wire::Format;
-use js_sys::Reflect;
+use js_sys::{Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 /// A session.
 #[wasm_bindgen]
 pub struct Session {
-    core: CoreSession,
+    pub(crate) core: CoreSession,
+}
+
+impl Session {
+    /// `{ id, format?, messages, handle }`.
+    pub(crate) fn opened(core: &CoreSession, opened: &Opened) -> Thrown<Object> {
+        let object = Object::from(to_js(opened)?);
+        let handle = JsValue::from(Session { core: core.clone() });
+        Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+        Ok(object)
+    }
 }
 
 #[wasm_bindgen]
@@ -20,12 +30,8 @@ impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     /// `max_batch_ops` is the most that the store takes in one batch.
     pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
-        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), |(core, opened)| {
-            let object = to_js(opened)?;
-            let handle = JsValue::from(Session { core: core.clone() });
-            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
-            Ok(object)
-        }))
+        let begin = CoreSession::open(settings(given)?, id, max_batch_ops);
+        Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())))
     }
 
     /// `{ places, format? }`.

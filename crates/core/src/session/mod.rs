@@ -14,6 +14,7 @@ pub(crate) mod record;
 mod sound;
 mod state;
 pub(crate) mod stored;
+pub mod transcript;
 mod usage;
 
 pub use checkpoints::CheckpointRecord;

@@ -127,24 +127,30 @@ impl Session {
     ) -> Machine<(Session, Opened)> {
         Machine::new(move |io| async move {
             let secret = io.new_id().await?;
-            let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
+            let id = id.unwrap_or_else(|| new_name(&secret));
             let now = io.now().await?;
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
             state.open(&io).await?;
-            // A goal that the session does not work on yet.
-            let given = state.settings.goal.clone();
-            let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
-            let session = Session { slot: Slot::new(state) };
-            if let Some(goal) = new {
-                session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
-            }
-            let state = session.slot.take()?;
-            let state = state.state();
-            let opened =
-                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
-            Ok((session.clone(), opened))
+            Session::begin(&io, state).await
         })
+    }
+
+    /// A session from its state, which takes over the goal that the app gives it.
+    pub(super) async fn begin(io: &Io, state: State) -> Result<(Session, Opened)> {
+        // A goal that the session does not work on yet.
+        let given = state.settings.goal.clone();
+        let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+        let session = Session { slot: Slot::new(state) };
+        if let Some(goal) = new {
+            session.slot.take()?.update_goal(io, |_, _| Ok(goal.clone())).await?;
+        }
+        let opened = session.slot.look(|state| Opened {
+            id: state.row.id.clone(),
+            format: state.row.format,
+            messages: state.row.messages,
+        })?;
+        Ok((session, opened))
     }
 
     /// Compacts a history once, unconditionally, storing nothing.
@@ -330,7 +336,11 @@ impl Session {
 
     /// The checkpoints of the context, oldest first (`S5.3`).
     pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
-        self.slot.look(|state| state.context.items().iter().filter_map(CheckpointRecord::of).collect())
+        let records = |state: &State| {
+            let origins = state.context.items().iter().map(|item| &item.origin);
+            origins.filter_map(CheckpointRecord::of).collect()
+        };
+        self.slot.look(records)
     }
 
     /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
@@ -413,6 +423,11 @@ impl Session {
                 .map(|item| Rc::clone(&item.body))
         })
     }
+}
+
+/// The name of a session that the app does not name.
+pub(super) fn new_name(secret: &str) -> String {
+    format!("session_{}", ids::id(&[b"session", secret.as_bytes()]))
 }
 
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {

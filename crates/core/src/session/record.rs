@@ -47,6 +47,9 @@ pub(crate) struct SessionRow {
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
+    /// Tokens of all messages so far (`S5.3`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: usize,
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
@@ -384,6 +387,14 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
     let Version { v } = serde_json::from_str(text).map_err(corrupt)?;
+    check_version(v, what)?;
+    serde_json::from_str(text).map_err(corrupt)
+}
+
+/// Refuses a record of a version that this release cannot read.
+///
+/// Errors: [`Code::SchemaTooNew`].
+pub(crate) fn check_version(v: u32, what: &str) -> Result<()> {
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
@@ -393,7 +404,7 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
             ),
         ));
     }
-    serde_json::from_str(text).map_err(corrupt)
+    Ok(())
 }
 
 #[cfg(test)]

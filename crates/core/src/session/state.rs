@@ -99,9 +99,9 @@ enum JobRow<'a> {
 
 /// The body of a log row of kind `view`.
 #[derive(Serialize)]
-struct ViewNote<'a> {
-    view: u64,
-    rung: &'a str,
+pub(super) struct ViewNote<'a> {
+    pub(super) view: u64,
+    pub(super) rung: &'a str,
 }
 
 impl State {
@@ -124,6 +124,7 @@ impl State {
             attempted_at: None,
             pending_step: false,
             pins: Vec::new(),
+            tokens: 0,
             compressions: 0,
             goal: settings.goal.clone(),
             created_at: now,
@@ -183,7 +184,7 @@ impl State {
         SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
     }
 
-    fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+    pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
         puts.push((keys::session(&self.sid), record::encode(row)?));
         let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
         if self.row.ver == 0 {
@@ -223,6 +224,7 @@ impl State {
                 row.next_seq += 1;
             }
             row.messages += 1;
+            row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
         let batch = self.batch(&row, puts)?;
@@ -230,7 +232,7 @@ impl State {
     }
 
     /// Serialises a log row and moves `row` behind it.
-    fn log_row(
+    pub(super) fn log_row(
         &self,
         row: &mut SessionRow,
         id: String,

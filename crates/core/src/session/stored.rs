@@ -19,7 +19,7 @@ pub(crate) const RACES: usize = 12;
 /// Races that are run again without a wait.
 const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
-const PAGE: usize = 4 << 20;
+pub(crate) const PAGE: usize = 4 << 20;
 
 /// How an attempt to append ended.
 pub(crate) enum Attempt {
@@ -46,7 +46,7 @@ impl State {
     }
 
     /// Reads the session with this one's rows; false when it is not there.
-    async fn load(&mut self, io: &Io) -> Result<bool> {
+    pub(super) async fn load(&mut self, io: &Io) -> Result<bool> {
         let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
         let clash = |format| self.settings.format.filter(|given| *given != format);
         if let Some(format) = row.format
@@ -359,7 +359,7 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
     Ok(Rc::from(record::read_row(&row)?.0.body.get()))
 }
 
-async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = io.read(vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
@@ -384,16 +384,24 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
     Ok(rows)
 }
 
+fn removal(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
+    Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict }
+}
+
+/// Removes the rows of a session that has no name, page by page.
+pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
+    for page in rows_of(io, sid).await?.chunks(most.max(1)) {
+        io.commit(removal(Vec::new(), page.to_vec())).await?;
+    }
+    Ok(())
+}
+
 /// Removes the rows of a session that is deleted already, page by page, and its name last.
 async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
-    let remove =
-        |expect, deletes| Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict };
-    for page in rows_of(io, sid).await?.chunks(most.max(1)) {
-        io.commit(remove(Vec::new(), page.to_vec())).await?;
-    }
+    remove_rows(io, sid, most).await?;
     // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
     let expect = vec![(keys::name(id), Some(2))];
-    match io.commit(remove(expect, vec![keys::name(id)])).await {
+    match io.commit(removal(expect, vec![keys::name(id)])).await {
         Err(error) if error.code != Code::Conflict => Err(error),
         _ => Ok(()),
     }
