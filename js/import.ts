@@ -1,7 +1,7 @@
 /** Sessions from transcripts: bytes in; the engine says what they are. */
 
 import { checkFunction, invalidOption } from "./checks.js";
-import { checkAborted, drive, run, type Host } from "./driver.js";
+import { checkAborted, drive, quietly, run, type Host } from "./driver.js";
 import { call, isPoisoned } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { startSession, type Opened } from "./session.js";
@@ -36,7 +36,7 @@ export async function importSession<M extends Message = Message>(
         if (!isPoisoned()) call(() => importer.free());
       }
     });
-    if (report) onImport?.(report);
+    quietly(() => report && onImport?.(report));
     return session;
   } finally {
     await chunks.return(undefined);

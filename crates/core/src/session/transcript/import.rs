@@ -453,7 +453,6 @@ impl Import {
         let session = keys::session(&state.sid);
         commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await?;
         // Before it has a name, so that what cannot be opened is no session.
-        state.row.goal.clone_from(&state.settings.goal);
         state.load(io).await.map_err(|error| {
             let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
             Error { code, ..error }
