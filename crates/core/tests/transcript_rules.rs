@@ -320,6 +320,9 @@ fn s3_9_a_line_that_is_missing_or_changed_is_found() {
         missing.remove(at);
         let error = refused(&missing.join("\n"), Restore::Context, json!({}));
         assert!(matches!(error.code, Code::InvalidMessage | Code::UnknownFormat), "{at}: {error:?}");
+        if line.contains(r#""kind":"message""#) && all[at + 1].contains(r#""kind":"message""#) {
+            assert_eq!(error.field, Some(format!("line {}", at + 1)), "the line that does not follow");
+        }
         if line.contains(r#""kind":"message""#) {
             let mut lines = all.clone();
             let changed =
