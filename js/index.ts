@@ -17,6 +17,7 @@ export {
   splitMessages,
   validateHistory,
 } from "./history.js";
+export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { openSession } from "./session.js";

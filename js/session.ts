@@ -13,6 +13,7 @@ import { activeContext, type Active } from "./state.js";
 import { indexedDbStore } from "./store/indexeddb.js";
 import { byAge } from "./sessions.js";
 import { memoryStore } from "./store/memory.js";
+import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import type {
   ActiveContext,
   CompactionResult,
@@ -34,6 +35,7 @@ import type {
   Session,
   SessionEvents,
   SessionInfo,
+  SessionMetadata,
   SessionOptions,
   SnapshotInfo,
   Store,
@@ -45,7 +47,7 @@ import type { Operation, Session as Handle } from "./wasm/core.js";
 /** What a session tells its listeners. */
 const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
 
-interface Opened {
+export interface Opened {
   id: string;
   format?: Format;
   messages: number;
@@ -75,6 +77,18 @@ interface Synced extends Placed {
  * memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
+  return startSession(options, (given, id, host, maxBatchOps) =>
+    drive<Opened>(
+      run((engine) => engine.Session.open(given, id, maxBatchOps)),
+      host,
+    ),
+  );
+}
+
+type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
+
+/** A session that `begin` opens. */
+export async function startSession<M extends Message>(options: SessionOptions, begin: Begin): Promise<Session<M>> {
   const checked = engineOptions(options);
   const { id, systemPrompt } = options;
   checkId(id);
@@ -82,7 +96,7 @@ export async function openSession<M extends Message = Message>(options: SessionO
   const given = withFacts(checked, await factsFor(options));
   const own = options.store === undefined || typeof options.store === "string";
   const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
-  await session.open(given, id);
+  await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
   return session;
 }
 
@@ -173,12 +187,8 @@ class LiveSession<M extends Message> implements Session<M> {
     };
   }
 
-  async open(options: object, id: string | undefined): Promise<void> {
-    const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id, this.#lease.store.caps.maxBatchOps)),
-      { ...this.#host, signal: this.#options.signal },
-    );
-    this.#begin(opened);
+  async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
+    this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
   }
 
   #begin(opened: Opened): void {
@@ -395,6 +405,38 @@ class LiveSession<M extends Message> implements Session<M> {
 
   restore(id: string): Promise<void> {
     return this.#alone(async () => void (await this.#drive((handle) => handle.restore(String(id)))));
+  }
+
+  async checkpointRecords(): Promise<CheckpointRecord[]> {
+    const found = await this.#paged<CheckpointRecord[]>((handle) => handle.checkpointRecords());
+    return found.map((record) => asRecord("history", record));
+  }
+
+  metadata(): SessionMetadata {
+    this.#checkOpen();
+    return asRecord("history", run(() => this.#handle.metadata()) as SessionMetadata);
+  }
+
+  history(): AsyncIterable<M> {
+    this.#checkOpen();
+    return historyOf<M>(
+      (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
+      ({ seq, index }) => this.#held.get(seq) ?? this.#known[index],
+    );
+  }
+
+  exportJsonl(): ReadableStream<Uint8Array> {
+    this.#checkOpen();
+    return streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor)));
+  }
+
+  exportMarkdown(): Promise<string> {
+    return textOf((cursor) => this.#paged((handle) => handle.markdown(cursor)));
+  }
+
+  /** Reads a page; other calls may come between two of them. */
+  #paged<T>(begin: (handle: Handle) => Operation): Promise<T> {
+    return this.#queued(this.#state, () => this.#drive<T>(begin));
   }
 
   async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {

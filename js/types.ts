@@ -703,6 +703,36 @@ export interface CommandAnswer {
   text: string;
 }
 
+/** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
+ *  another agent's, a new one; there must be none of that name in the store. */
+export interface ImportOptions extends SessionOptions {
+  /** What the session is restored from: its `context`, summaries and references as they are (default), or its
+   *  `transcript`, so that every message stands in the context (`S3.9`). */
+  from?: "context" | "transcript";
+  /** Told what was found, once the session is there. */
+  onImport?: (report: ImportReport) => void;
+}
+
+export interface ImportReport {
+  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`. */
+  kind: "context-compactor" | "claude-code" | "codex";
+  /** Lines with something in them. */
+  lines: number;
+  messages: number;
+  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are. */
+  skipped: Record<string, number>;
+}
+
+/** A session in numbers (`S5.3`). Times are in ms since 1970. */
+export interface SessionMetadata {
+  startTime: number;
+  lastUpdate: number;
+  totalMessages: number;
+  totalTokens: number;
+  /** Summaries of the history so far. */
+  compressionCount: number;
+}
+
 export interface SessionEvents {
   /** `S1.14`. */
   offload: { count: number; freedTokens: number };
@@ -848,6 +878,20 @@ export interface Session<M = Message> extends AsyncDisposable {
   restore(id: string): Promise<void>;
   /** The summaries that stand in the context, oldest first (`S5.3`). */
   checkpoints(): CheckpointRecord[];
+  /** Every checkpoint that was ever made, also those that another one stands for by now (`S5.3`). */
+  checkpointRecords(): Promise<CheckpointRecord[]>;
+  /** The session in numbers. */
+  metadata(): SessionMetadata;
+  /** The complete conversation in order, as it was appended, whatever was compacted since: the same objects where the
+   *  process holds them. Read a page at a time; what is appended meanwhile is not part of it (`S5.3`). */
+  history(): AsyncIterable<M>;
+  /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
+   *  position, id, time and role, each change of the context, the checkpoints, the offloads. Read as fast as it is
+   *  taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+  exportJsonl(): ReadableStream<Uint8Array>;
+  /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
+   *  the document (`S5.3`). */
+  exportMarkdown(): Promise<string>;
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
   addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
   /** How full the context is, in characters (`S2.9`). */

@@ -10,11 +10,13 @@ mod fetch;
 mod operation;
 mod session;
 mod text;
+mod transcript;
 
 pub use fetch::global_fetch;
 pub use operation::Operation;
 pub use session::Session;
 pub use text::{estimate_buffer, text_buffer, wasm_memory};
+pub use transcript::Importer;
 
 use context_compactor_core::Error;
 use context_compactor_core::plan;

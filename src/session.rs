@@ -6,22 +6,24 @@ use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
 use context_compactor_core::wire::Format;
-use js_sys::Reflect;
+use js_sys::{Object, Reflect};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 /// A session.
 #[wasm_bindgen]
 pub struct Session {
-    core: CoreSession,
+    pub(crate) core: CoreSession,
 }
 
-/// What was found or begun, with a handle on it.
-fn with_handle<T: Serialize>((core, found): &(CoreSession, T)) -> Thrown<JsValue> {
-    let object = to_js(found)?;
-    let handle = JsValue::from(Session { core: core.clone() });
-    Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
-    Ok(object)
+impl Session {
+    /// What was opened or begun, with a handle on it.
+    pub(crate) fn opened<T: Serialize>(core: &CoreSession, opened: &T) -> Thrown<Object> {
+        let object = Object::from(to_js(opened)?);
+        let handle = JsValue::from(Session { core: core.clone() });
+        Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+        Ok(object)
+    }
 }
 
 #[wasm_bindgen]
@@ -29,7 +31,8 @@ impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     /// `max_batch_ops` is the most that the store takes in one batch.
     pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
-        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), with_handle))
+        let begin = CoreSession::open(settings(given)?, id, max_batch_ops);
+        Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())))
     }
 
     /// `{ places, format? }`.
@@ -71,7 +74,7 @@ impl Session {
 
     /// A session that begins from this one: `{ id, format?, messages, places, handle }`.
     pub fn fork(&self, id: Option<String>) -> Operation {
-        Operation::new(self.core.fork(id), with_handle)
+        Operation::new(self.core.fork(id), |(core, forked)| Ok(Session::opened(core, forked)?.into()))
     }
 
     /// The sessions that began from this one.

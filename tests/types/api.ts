@@ -4,6 +4,7 @@ import {
   chatCommand,
   compact,
   CompactionError,
+  importSession,
   isContextOverflow,
   modelFacts,
   openSession,
@@ -13,6 +14,7 @@ import {
   splitMessages,
   type ActiveContext,
   type CommandAnswer,
+  type CheckpointRecord,
   type CompactionResult,
   type CompactOptions,
   type Edit,
@@ -27,6 +29,7 @@ import {
   type SearchHit,
   type Session,
   type SnapshotInfo,
+  type SessionMetadata,
   type Store,
   type Summarize,
   type ToolAnswer,
@@ -161,6 +164,28 @@ export async function recall(): Promise<void> {
   same<typeof unknown, ToolAnswer>();
   // @ts-expect-error: no such format.
   session.tools("claude");
+}
+
+export async function transcript(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory" });
+  for await (const message of session.history()) same<typeof message, ChatMessage>();
+  const stream = session.exportJsonl();
+  same<typeof stream, ReadableStream<Uint8Array>>();
+  same<Awaited<ReturnType<typeof session.exportMarkdown>>, string>();
+  same<ReturnType<typeof session.metadata>, SessionMetadata>();
+  same<Awaited<ReturnType<typeof session.checkpointRecords>>, CheckpointRecord[]>();
+  const again = await importSession<ChatMessage>(stream, {
+    id: "again",
+    store: "memory",
+    from: "transcript",
+    onImport: ({ kind, skipped }) => {
+      same<typeof kind, "context-compactor" | "claude-code" | "codex">();
+      same<typeof skipped, Record<string, number>>();
+    },
+  });
+  same<typeof again, Session<ChatMessage>>();
+  // @ts-expect-error: a session is restored from its context or from its transcript.
+  await importSession("", { from: "summary" });
 }
 
 export async function snapshots(): Promise<void> {

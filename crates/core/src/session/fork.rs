@@ -12,12 +12,12 @@ use super::ids;
 use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
 use super::record::{self, Cause, Parent, SessionRow, Unread};
-use super::state::{Change, Measured, Settled, State};
+use super::state::{Change, Measured, Settled, State, measure};
 use super::stored::{
     RACES, bodies, conflict, free_name, name_row, pause, remove_rows, retryable, session_row,
 };
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Machine, Scan};
+use crate::step::{Io, Machine, Scan, Whose};
 use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -138,8 +138,8 @@ impl Copy {
             for place in own {
                 let body = matches!(item.origin, Origin::Message(_)).then(|| Rc::clone(&item.body));
                 unread.push((Origin::Message(place), body));
-                // Only a message that stands as it is keeps its size: a view follows for the others.
-                sizes.push(item.size);
+                // Only a message that stands as it is has its size.
+                sizes.push(matches!(item.origin, Origin::Message(_)).then_some(item.size));
             }
         }
         if unread.is_empty() {
@@ -147,15 +147,16 @@ impl Copy {
         }
         let from: Vec<Place> = unread.iter().filter_map(|(origin, _)| origin.place()).collect();
         let read = bodies(io, &self.parent.sid, unread).await?;
-        let measured: Vec<Measured> = read
-            .into_iter()
-            .zip(sizes)
-            .zip(&from)
-            .map(|(((_, body), size), place)| {
-                let pinned = self.parent.is_pinned(place.index);
-                Measured { body, size, pinned, constraints: Vec::new() }
-            })
-            .collect();
+        let mut measured = Vec::with_capacity(read.len());
+        for (((_, body), size), place) in read.into_iter().zip(sizes).zip(&from) {
+            let (settings, whose) = (&self.parent.settings, Whose::Logged(place.seq));
+            let size = match size {
+                Some(size) => size,
+                None => measure(io, settings, self.child.format(), whose, &body).await?,
+            };
+            let pinned = self.parent.is_pinned(place.index);
+            measured.push(Measured { body, size, pinned, constraints: Vec::new() });
+        }
         let settled = Settled {
             format: self.child.format(),
             sure: self.child.row.format.is_some(),

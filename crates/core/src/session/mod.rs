@@ -23,6 +23,7 @@ mod snapshots;
 mod sound;
 mod state;
 pub(crate) mod stored;
+pub mod transcript;
 mod usage;
 
 pub use active::{ActiveContext, PartTokens};

@@ -149,21 +149,26 @@ impl Session {
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
             state.open(&io).await?;
-            // A goal that the session does not work on yet.
-            let given = state.settings.goal.clone();
-            let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
-            state.hand_out();
-            let parent = state.settings.parent.clone();
-            let session = Session { slot: Slot::new(state) };
-            if let Some(parent) = parent {
-                fork::link(&io, &session.slot.take()?, &parent).await?;
-            }
-            if let Some(goal) = new {
-                session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
-            }
-            let opened = session.slot.look(Opened::of)?;
-            Ok((session, opened))
+            Session::begin(&io, state).await
         })
+    }
+
+    /// A session from its state, which takes over the goal that the app gives it.
+    pub(super) async fn begin(io: &Io, mut state: State) -> Result<(Session, Opened)> {
+        // A goal that the session does not work on yet.
+        let given = state.settings.goal.clone();
+        let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+        let parent = state.settings.parent.clone();
+        state.hand_out();
+        let session = Session { slot: Slot::new(state) };
+        if let Some(parent) = parent {
+            fork::link(io, &session.slot.take()?, &parent).await?;
+        }
+        if let Some(goal) = new {
+            session.slot.take()?.update_goal(io, |_, _| Ok(goal.clone())).await?;
+        }
+        let opened = session.slot.look(Opened::of)?;
+        Ok((session, opened))
     }
 
     /// Compacts a history once, unconditionally, storing nothing.
@@ -381,7 +386,11 @@ impl Session {
 
     /// The checkpoints of the context, oldest first (`S5.3`).
     pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
-        self.slot.look(|state| state.context.items().iter().filter_map(CheckpointRecord::of).collect())
+        let records = |state: &State| {
+            let origins = state.context.items().iter().map(|item| &item.origin);
+            origins.filter_map(CheckpointRecord::of).collect()
+        };
+        self.slot.look(records)
     }
 
     /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
@@ -466,6 +475,7 @@ impl Session {
     }
 }
 
+/// The name of a session that the app does not name.
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
     let started = io.now().await?;

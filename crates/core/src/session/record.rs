@@ -57,6 +57,9 @@ pub(crate) struct SessionRow {
     /// Tokens of those, as they were when they were pinned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned_tokens: usize,
+    /// Tokens of all messages so far (`S5.3`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: usize,
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
@@ -450,6 +453,14 @@ pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
         v: u32,
     }
     let Version { v } = parse(bytes, what)?;
+    check_version(v, what)?;
+    Ok(v)
+}
+
+/// Refuses a record of a version that this release cannot read.
+///
+/// Errors: [`Code::SchemaTooNew`].
+pub(crate) fn check_version(v: u32, what: &str) -> Result<()> {
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
@@ -459,7 +470,7 @@ pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
             ),
         ));
     }
-    Ok(v)
+    Ok(())
 }
 
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {

@@ -158,11 +158,11 @@ enum JobRow<'a> {
 
 /// The body of a log row of kind `view`.
 #[derive(Serialize)]
-struct ViewNote<'a> {
-    view: u64,
-    rung: &'a str,
+pub(super) struct ViewNote<'a> {
+    pub(super) view: u64,
+    pub(super) rung: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    snapshot: Option<&'a str>,
+    pub(super) snapshot: Option<&'a str>,
 }
 
 impl State {
@@ -186,6 +186,7 @@ impl State {
             pending_step: false,
             pins: Vec::new(),
             pinned_tokens: 0,
+            tokens: 0,
             compressions: 0,
             log: SessionLog::default(),
             goal: settings.goal.clone(),
@@ -285,7 +286,7 @@ impl State {
         SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
     }
 
-    fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+    pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
         puts.push((keys::session(&self.sid), record::encode(row)?));
         let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
         if self.row.ver == 0 {
@@ -332,6 +333,7 @@ impl State {
                 row.next_seq += 1;
             }
             row.messages += 1;
+            row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
         let batch = self.batch(&row, puts)?;
@@ -339,7 +341,7 @@ impl State {
     }
 
     /// Serialises a log row and moves `row` behind it.
-    fn log_row(
+    pub(super) fn log_row(
         &self,
         row: &mut SessionRow,
         id: String,

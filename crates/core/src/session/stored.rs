@@ -21,7 +21,7 @@ pub(crate) const RACES: usize = 12;
 /// Races that are run again without a wait.
 const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
-const PAGE: usize = 4 << 20;
+pub(crate) const PAGE: usize = 4 << 20;
 
 /// How an attempt to append ended.
 pub(crate) enum Attempt {
@@ -44,8 +44,10 @@ impl State {
     }
 
     /// Reads the session with this one's rows; false when it is not there.
-    async fn load(&mut self, io: &Io) -> Result<bool> {
-        let Some(row) = migrations::session_row(io, &self.sid).await? else { return Ok(false) };
+    pub(super) async fn load(&mut self, io: &Io) -> Result<bool> {
+        let Some(row) = migrations::session_row(io, &self.sid, &self.settings).await? else {
+            return Ok(false);
+        };
         self.load_at(io, row).await?;
         Ok(true)
     }
@@ -104,7 +106,9 @@ impl Held {
             *self.state_mut() = copy;
             return Ok(moved);
         }
-        let Some(row) = migrations::session_row(io, &copy.sid).await? else { return Err(deleted()) };
+        let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
+            return Err(deleted());
+        };
         let moved = row.generation != copy.row.generation;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =

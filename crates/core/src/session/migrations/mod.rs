@@ -11,6 +11,7 @@ use super::operations::Session;
 use super::record::{self, SCHEMA, SessionRow};
 use super::stored::{RACES, conflict, name_row, pause, retryable};
 use crate::error::{Code, Error, Result};
+use crate::plan::Settings;
 use crate::step::{Io, Level, Machine};
 use serde_json::{Map, Value};
 
@@ -31,9 +32,9 @@ type Fields = Map<String, Value>;
 const OLDER: [u32; 1] = [100];
 
 /// Changes the fields of a row of schema `from` to those of the next; returns which that is.
-async fn step(io: &Io, sid: &str, from: u32, fields: &mut Fields) -> Result<u32> {
+async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut Fields) -> Result<u32> {
     match from {
-        100 => v100_to_v101::migrate(io, sid, fields).await.map(|()| 101),
+        100 => v100_to_v101::migrate(io, sid, settings, fields).await.map(|()| 101),
         _ => {
             let what = format!("the session was written by schema {from}, which this release does not know");
             Err(Error::new(Code::StoreCorrupt, what))
@@ -45,7 +46,7 @@ async fn step(io: &Io, sid: &str, from: u32, fields: &mut Fields) -> Result<u32>
 /// up and migrated first.
 ///
 /// Errors: [`Code::SchemaTooNew`], [`Code::StoreCorrupt`]; those of the store, which then holds what it held before.
-pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
     for race in 0..=RACES {
         let key = keys::session(sid);
         let Some(old) = io.read(vec![key.clone()]).await?.into_iter().next().flatten() else {
@@ -58,7 +59,7 @@ pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>
         let mut fields: Fields = record::decode(&old, "session")?;
         let mut to = from;
         while to < SCHEMA {
-            to = step(io, sid, to, &mut fields).await?;
+            to = step(io, sid, settings, to, &mut fields).await?;
         }
         fields.insert("v".into(), SCHEMA.into());
         let before = count_commit(&mut fields)?;
