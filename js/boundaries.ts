@@ -31,12 +31,15 @@ export function refuseRecord(value: object, index?: number): void {
 function kindOf(value: Record<string | symbol, unknown>): Kind | undefined {
   const marked = value[brand];
   if (marked === "snapshot" || marked === "history") return marked;
+  // The line of a message in an archive has a role beside the message.
+  if ("seq" in value && "kind" in value && "chain" in value && "hash" in value) return "history";
   if ("role" in value) return undefined;
-  const { purpose } = value;
+  const { purpose, kind } = value;
   const isPurpose = purpose === "recovery" || purpose === "rollback" || purpose === "emergency";
   if (isPurpose && ("conversationState" in value || "timestamp" in value)) return "snapshot";
   const isOfSession = "sessionId" in value && ("messages" in value || "checkpointRecords" in value);
-  const isLogRow = "seq" in value && "kind" in value && "chain" in value;
+  const isArchived = (kind === "session" && "state" in value) || (kind === "offload" && "sha256" in value);
   const isCheckpoint = "messageRange" in value && "compressedTokens" in value;
-  return isOfSession || isLogRow || isCheckpoint ? "history" : undefined;
+  const isMetadata = "totalMessages" in value && "compressionCount" in value;
+  return isOfSession || isArchived || isCheckpoint || isMetadata ? "history" : undefined;
 }

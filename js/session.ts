@@ -419,15 +419,16 @@ class LiveSession<M extends Message> implements Session<M> {
 
   history(): AsyncIterable<M> {
     this.#checkOpen();
-    return historyOf<M>(
+    const messages = historyOf<M>(
       (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
       ({ seq, index }) => this.#held.get(seq) ?? this.#known[index],
     );
+    return asRecord("history", messages);
   }
 
   exportJsonl(): ReadableStream<Uint8Array> {
     this.#checkOpen();
-    return streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor)));
+    return asRecord("history", streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor))));
   }
 
   exportMarkdown(): Promise<string> {

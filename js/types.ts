@@ -707,7 +707,8 @@ export interface CommandAnswer {
  *  another agent's, a new one; there must be none of that name in the store. */
 export interface ImportOptions extends SessionOptions {
   /** What the session is restored from: its `context`, summaries and references as they are (default), or its
-   *  `transcript`, so that every message stands in the context (`S3.9`). */
+   *  `transcript`, so that every message stands in the context but those that a restore or a rewind left behind, and
+   *  there are no snapshots (`S3.9`). */
   from?: "context" | "transcript";
   /** Told what was found, once the session is there. */
   onImport?: (report: ImportReport) => void;
@@ -882,12 +883,13 @@ export interface Session<M = Message> extends AsyncDisposable {
   checkpointRecords(): Promise<CheckpointRecord[]>;
   /** The session in numbers. */
   metadata(): SessionMetadata;
-  /** The complete conversation in order, as it was appended, whatever was compacted since: the same objects where the
-   *  process holds them. Read a page at a time; what is appended meanwhile is not part of it (`S5.3`). */
+  /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
+   *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
+   *  appended meanwhile is not part of it (`S5.3`). */
   history(): AsyncIterable<M>;
   /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
-   *  position, id, time and role, each change of the context, the checkpoints, the offloads. Read as fast as it is
-   *  taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+   *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast
+   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
   exportJsonl(): ReadableStream<Uint8Array>;
   /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
    *  the document (`S5.3`). */

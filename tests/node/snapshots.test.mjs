@@ -227,6 +227,8 @@ async function records() {
   const [snapshot] = await session.snapshots();
   const [checkpoint] = session.checkpoints();
   const messages = chat(1);
+  const archive = await new Response(session.exportJsonl()).text();
+  const lines = archive.trim().split("\n").map((line) => JSON.parse(line));
   const row = { v: 100, seq: 0, n: 0, id: "msg_x", kind: "message", at: 1, prev: "", chain: "x", body: messages[0], hash: "x" };
   return {
     snapshot: [
@@ -239,6 +241,12 @@ async function records() {
       checkpoint,
       structuredClone(checkpoint),
       row,
+      ...["session", "message", "view", "snapshot", "checkpoint"].map((kind) => lines.find((line) => line.kind === kind)),
+      session.metadata(),
+      structuredClone(session.metadata()),
+      ...(await session.checkpointRecords()),
+      session.history(),
+      session.exportJsonl(),
       { sessionId: "s", messages, checkpointRecords: [], metadata: { startTime: 1 } },
     ],
   };
