@@ -140,6 +140,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         done.rungs.extend(checkpoint_budget::rehearse(&held.state(), level));
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
+                    emergency::secure(io, held, climb).await?;
                     let mut spent = Cost::default();
                     let mut edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
@@ -192,6 +193,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
             }
             return Ok(());
         }
+        emergency::secure(io, held, climb).await?;
         let mut result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
         if let Some(before) = &done.result {
             result.follow(before);

@@ -158,7 +158,7 @@ impl CompactionResult {
     pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
     }
@@ -182,7 +182,7 @@ impl CompactionResult {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.applied_edits.extend_from_slice(edits);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
