@@ -82,6 +82,7 @@ const GROUPS: Record<string, readonly string[]> = {
     "ageModerate",
     "ageCompact",
     "mergeCount",
+    "keepSnapshots",
     "profiles",
   ],
 };

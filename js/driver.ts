@@ -197,7 +197,8 @@ function tell(effect: Effect, host: Host): boolean {
   }
 }
 
-function quietly(listener: () => void): void {
+/** Tells a listener; what it throws does not end what it only watches. */
+export function quietly(listener: () => void): void {
   try {
     listener();
   } catch (error) {

@@ -283,6 +283,8 @@ export interface CheckpointOptions {
   ageCompact?: number;
   /** So many old checkpoints of level 1 become one, 2 or more; default 3. */
   mergeCount?: number;
+  /** Snapshots that a session of any preset keeps, the newest ones, 100 at most; default 5 (`S5.2`). */
+  keepSnapshots?: number;
   /** What models can be run with (`S5.12`). With them the window is the limit of `model` at a size of `contextWindow`;
    *  a model or a size that is not listed is an error. */
   profiles?: {
@@ -331,7 +333,7 @@ export interface CheckpointRecord {
   id: string;
   /** ms since 1970. */
   timestamp: number;
-  /** Indices of the messages that it stands for: from the first to behind the last. */
+  /** Indices of the messages that it stands for: from the first to behind the last; 0 to 0 when a fork took it over. */
   messageRange: [number, number];
   originalTokens: number;
   compressedTokens: number;
@@ -340,6 +342,34 @@ export interface CheckpointRecord {
   level?: Level;
   /** Compressions of the session before it. */
   number: number;
+}
+
+/** A snapshot that can be restored (`S5.2`). It is no message: handed over as one it is refused (`S5.4`). */
+export interface SnapshotInfo {
+  id: string;
+  /** `emergency`: taken by the session itself before a step that was to make a prompt fit (`S5.15`). */
+  purpose: "recovery" | "rollback" | "emergency";
+  /** ms since 1970. */
+  timestamp: number;
+  /** Messages in its context. */
+  messageCount: number;
+  /** Checkpoints among them. */
+  checkpointCount: number;
+  /** Tokens of its context. */
+  tokens: number;
+  goal?: Goal;
+}
+
+/** What the model sees, by its parts (`S5.1`): system prompt, checkpoints, recent messages, in this order. The object
+ *  and its lists are frozen; the messages are the app's own. */
+export interface ActiveContext<M = Message> {
+  /** The session's own, without the goal. */
+  readonly systemPrompt?: string;
+  readonly checkpoints: readonly Readonly<CheckpointRecord>[];
+  /** All messages that are neither the system's nor a checkpoint's. */
+  readonly recentMessages: readonly (M | NewMessageAmong<M>)[];
+  /** Tokens: of the system prompt with tools and goal, of the checkpoints, of the rest, and of all. */
+  readonly tokenCount: Readonly<{ system: number; checkpoints: number; recent: number; total: number }>;
 }
 
 export interface ProviderOptions {
@@ -467,6 +497,7 @@ export interface Edit {
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
+  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
@@ -655,6 +686,20 @@ export interface SessionOptions extends CompactOptions {
   /** Default: IndexedDB where there is one, else memory. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
+  /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
+  parent?: string;
+}
+
+/** What is told of a session of a store. */
+export interface SessionInfo {
+  id: string;
+  format?: Format;
+  /** Messages in its log. */
+  messages: number;
+  createdAt: number;
+  updatedAt: number;
+  /** The session that it was begun from, which may be deleted by now, and the rows of its log at that time (`S3.10`). */
+  parent?: { id: string; seq: number };
 }
 
 /** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
@@ -662,6 +707,37 @@ export interface CommandAnswer {
   /** `idle`: there was nothing to do. */
   tone: "ok" | "idle" | "error";
   text: string;
+}
+
+/** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
+ *  another agent's, a new one; there must be none of that name in the store. */
+export interface ImportOptions extends SessionOptions {
+  /** What the session is restored from: its `context`, summaries and references as they are (default), or its
+   *  `transcript`, so that every message stands in the context but those that a restore or a rewind left behind, and
+   *  there are no snapshots (`S3.9`). */
+  from?: "context" | "transcript";
+  /** Told what was found, once the session is there. */
+  onImport?: (report: ImportReport) => void;
+}
+
+export interface ImportReport {
+  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`. */
+  kind: "context-compactor" | "claude-code" | "codex";
+  /** Lines with something in them. */
+  lines: number;
+  messages: number;
+  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are. */
+  skipped: Record<string, number>;
+}
+
+/** A session in numbers (`S5.3`). Times are in ms since 1970. */
+export interface SessionMetadata {
+  startTime: number;
+  lastUpdate: number;
+  totalMessages: number;
+  totalTokens: number;
+  /** Summaries of the history so far. */
+  compressionCount: number;
 }
 
 export interface SessionEvents {
@@ -753,6 +829,19 @@ export interface Session<M = Message> extends AsyncDisposable {
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
   compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+  /** Makes the context what it was just before message `index` was appended, to edit that message or have it written
+   *  again: the view of that time, so a summary that was made later is undone. `index` counts every message of the log, as
+   *  `explain` does, and must not part an exchange. `append` and `sync` go on from there, `sync` with the history as it is
+   *  then. What was said since stays in the log, and rewinding to an index behind it brings it back; the goal stays as it
+   *  is. Throws `invalid_option`, naming an index that works. */
+  rewind(index: number): Promise<void>;
+  /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
+   *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
+   *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session
+   *  called `id` (`S3.10`). */
+  fork(options?: { id?: string }): Promise<Session<M>>;
+  /** The sessions that were begun from this one, oldest first. */
+  children(): Promise<SessionInfo[]>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */
@@ -776,8 +865,41 @@ export interface Session<M = Message> extends AsyncDisposable {
   sessionLog(): string;
   /** Whether the context fits as it is (`S5.12`). */
   validate(): Validation;
+  /** The context by its parts, as it is now (`S5.1`). */
+  getState(): ActiveContext<M>;
+  /** Tokens that the next messages may take: what the window leaves after the answer's share; never below 0. */
+  getAvailableTokens(): number;
+  /** Takes messages out of the context, given by their `index` in `explain()`; the transcript keeps them, and so do
+   *  `search` and `sync`. A call goes with its results: the indices of all that went are returned. Refused with
+   *  `invalid_option` where a message is pinned, stands in a checkpoint, or the rest would break a rule of its provider
+   *  (`S5.1`). */
+  removeMessages(ids: readonly number[]): Promise<number[]>;
+  /** Takes a snapshot of messages, checkpoints and goal: its id (`S5.2`). Durable when it resolves, small whatever the
+   *  session's size, and never sent to a model. Default `recovery`. The newest 5 are kept. */
+  snapshot(purpose?: "recovery" | "rollback"): Promise<string>;
+  /** The snapshots that can be restored, oldest first. */
+  snapshots(): Promise<SnapshotInfo[]>;
+  /** Goes back to a snapshot: the context and the goal are exactly what they were. What was said since is in the context
+   *  no more and `sync` expects it no more; transcript and `explain()` keep it, and a snapshot of it brings it back.
+   *  Throws `not_found` for one that there is not, or not any more. */
+  restore(id: string): Promise<void>;
   /** The summaries that stand in the context, oldest first (`S5.3`). */
   checkpoints(): CheckpointRecord[];
+  /** Every checkpoint that was ever made, also those that another one stands for by now (`S5.3`). */
+  checkpointRecords(): Promise<CheckpointRecord[]>;
+  /** The session in numbers. */
+  metadata(): SessionMetadata;
+  /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
+   *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
+   *  appended meanwhile is not part of it (`S5.3`). */
+  history(): AsyncIterable<M>;
+  /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
+   *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast
+   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+  exportJsonl(): ReadableStream<Uint8Array>;
+  /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
+   *  the document (`S5.3`). */
+  exportMarkdown(): Promise<string>;
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
   addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
   /** How full the context is, in characters (`S2.9`). */

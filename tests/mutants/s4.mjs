@@ -128,7 +128,7 @@ export const s4 = [
     what: "constraints are not proposed",
     file: `${core}/session/pins.rs`,
     from: "(!constraints.is_empty()).then_some(PinProposal",
-    to: "constraints.get(9).map(|_| PinProposal",
+    to: "(constraints.len() > 9).then_some(PinProposal",
     tests: ["pin_rules"],
   },
   {
@@ -289,6 +289,14 @@ export const s4 = [
     file: `${core}/reduce/shape/digest.rs`,
     from: "named || BEGINNINGS.iter().any(begins)",
     to: "named && BEGINNINGS.iter().any(begins)",
+    tests: ["lib"],
+  },
+  {
+    id: "S4.6",
+    what: "errors that the format does not tell are processed",
+    file: `${core}/reduce/process.rs`,
+    from: "\n            || is_error(text);",
+    to: ";",
     tests: ["process_rules"],
   },
   {

@@ -246,6 +246,20 @@ fn s5_9_checkpoints_above_their_budget_are_made_shorter_whatever_their_age() {
 }
 
 #[test]
+fn s5_9_s1_10_the_result_tells_the_summary_that_stands_where_the_budget_made_it_shorter() {
+    let mut desk = desk(json!({ "level": 3, "contextWindow": 8_000 }));
+    desk.append(&chat(6, 200));
+    desk.host.run(desk.session.count_fixed(vec![long("You are a tool.", 700)])).unwrap();
+    desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
+        true => part("shorter", 40),
+        false => part("part", 100),
+    });
+    let summary = desk.compact().summary.unwrap();
+    assert!(summary.contains("shorter"), "{summary}");
+    assert!(desk.context().iter().any(|message| message["content"].as_str().unwrap().contains(&summary)));
+}
+
+#[test]
 fn s5_9_what_is_above_the_budget_after_all_is_said_with_figures_and_stays() {
     for fails in [false, true] {
         let mut desk = desk(json!({ "level": 3, "contextWindow": 8_000 }));

@@ -245,6 +245,14 @@ fn s4_2_the_summary_is_the_models_where_the_users_message_follows_it_and_the_for
 }
 
 #[test]
+fn s4_2_the_summary_is_the_users_as_long_as_the_format_may_be_one_that_begins_with_the_user() {
+    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    desk.append(&talk(5, 100)[..9]);
+    assert!(desk.compact().success);
+    assert_eq!(desk.context()[0]["role"], "user");
+}
+
+#[test]
 fn s4_2_s4_3_a_summary_of_the_model_is_summarised_again_and_quotes_pins() {
     let mut desk = Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "hasPinned": true }));
     desk.host.pinned = Box::new(|index| index == 0);

@@ -321,6 +321,7 @@ fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str
         // The prompt's budget again, in proportion to the window.
         room: _,
         trigger_share,
+        keep_snapshots,
     } = numbers;
     let on = |cell: String| if preset.checkpoints { cell } else { String::new() };
     let length = |Range { low, high }: Range| on(format!("{low} to {high}"));
@@ -337,6 +338,7 @@ fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str
         ("safetyMargin", on(number(safety_margin))),
         ("promptBudget", on(number(prompt_budget))),
         ("triggerShare", on(percent(trigger_share))),
+        ("keepSnapshots", on(number(keep_snapshots))),
     ]
 }
 

@@ -198,17 +198,12 @@ pub(super) async fn shorten(
     let freed = freed + of_reasoning;
     let (total, settings) = (held.tokens(), held.settings());
     let cause = Cause {
-        rung: rung.as_str().into(),
         trigger: climb.trigger.as_str().into(),
-        tokens_before: total,
-        tokens_after: total.saturating_sub(freed),
-        preset: settings.preset.name.into(),
         prompt_version: Some(PROMPT_VERSION),
         model: settings.summariser_model().map(str::to_string),
-        input: String::new(),
+        ..Cause::of(&held.state(), rung.as_str(), total.saturating_sub(freed))
     };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None, pin: None })
-        .await?;
+    held.change(io, Change::new(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }

@@ -160,7 +160,8 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     // follows it (`S4.2`). Where the user's would follow the user's the cut moves on to an earlier answer of the model,
     // so that the roles go on alternating; not far, not to where nothing is left to compress, and not where it would
     // keep more than fits.
-    let may_be_models = settings.preset.assistant_summaries && format.wire().assistant_may_begin();
+    let may_be_models = settings.preset.assistant_summaries
+        && state.may_be().all(|format| format.wire().assistant_may_begin());
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
     let is_earlier = |at: usize| {

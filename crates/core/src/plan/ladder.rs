@@ -49,16 +49,17 @@ pub(crate) struct Climbed {
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) {
+    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) -> Result<()> {
         if let Some(result) = &mut self.result {
-            result.add(held, &edits, spent);
+            result.add(held, &edits, spent)?;
         }
         self.rungs.extend(edits.iter().map(RungPlan::of));
         self.edits.extend(edits);
+        Ok(())
     }
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
-    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) {
+    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) -> Result<()> {
         for mut result in results {
             if let Some(before) = &self.result {
                 result.follow(before);
@@ -67,7 +68,7 @@ impl Climbed {
             let spent = Cost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
-                    before.add(held, &result.applied_edits, spent);
+                    before.add(held, &result.applied_edits, spent)?;
                     before.summary = result.summary.or(before.summary.take());
                     (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
                     before.pin_proposals = result.pin_proposals;
@@ -76,11 +77,12 @@ impl Climbed {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
                         let spent = Cost { calls: before.llm_calls, usage: before.usage };
-                        now.add(held, &[], spent);
+                        now.add(held, &[], spent)?;
                     }
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -138,6 +140,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                         done.rungs.extend(checkpoint_budget::rehearse(&held.state(), level));
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
+                    emergency::secure(io, held, climb).await?;
                     let mut spent = Cost::default();
                     let mut edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
@@ -146,7 +149,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     if *rung == Rung::Merge {
                         edits.extend(checkpoint_budget::enforce(io, held, climb, &mut spent).await?);
                     }
-                    done.add(held, edits, spent);
+                    done.add(held, edits, spent)?;
                 }
             }
             Rung::Rollover if climb.rehearse => {
@@ -157,7 +160,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             Rung::Rollover => {
                 let failed = done.result.as_ref().and_then(|result| result.error.clone());
                 let results = emergency::run(io, held, climb, failed.as_ref()).await?;
-                done.rescue(held, results);
+                done.rescue(held, results)?;
             }
         }
     }
@@ -190,6 +193,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
             }
             return Ok(());
         }
+        emergency::secure(io, held, climb).await?;
         let mut result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
         if let Some(before) = &done.result {
             result.follow(before);

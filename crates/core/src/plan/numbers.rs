@@ -168,6 +168,9 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
     })
 }
 
+/// The session's row, which every commit writes, names them all.
+const MAX_SNAPSHOTS: usize = 100;
+
 fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> Result<CheckpointNumbers> {
     let group = options.child("checkpoint")?;
     let count = |key: &str, min: usize| group.integer(key, min, MAX_TOKENS);
@@ -203,6 +206,7 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         prompt_budget: prompt_budget.unwrap_or(tier.prompt_budget()),
         room: prompt_budget.unwrap_or_else(|| in_proportion(tier.prompt_budget(), window.tokens)),
         trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
+        keep_snapshots: group.integer("keepSnapshots", 1, MAX_SNAPSHOTS)?.unwrap_or(base.keep_snapshots),
     })
 }
 

@@ -165,6 +165,8 @@ pub struct Settings {
     pub level: Option<Level>,
     /// What the session is for, when it begins (`S5.13`).
     pub goal: Option<Goal>,
+    /// The session that a new one is begun from (`S3.10`).
+    pub parent: Option<String>,
 }
 
 impl Settings {
@@ -273,6 +275,7 @@ impl Settings {
             mode: options.text("mode")?.map_or(Mode::default(), Mode::of),
             level: level(&options)?,
             goal: goal(&options)?,
+            parent: options.text("parent")?.map(str::to_string),
         })
     }
 }

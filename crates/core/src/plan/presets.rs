@@ -228,6 +228,8 @@ pub struct CheckpointNumbers {
     pub room: usize,
     /// A session acts above this share of what these two leave of the window.
     pub trigger_share: f64,
+    /// Snapshots that a session keeps, the newest ones (`S5.2`).
+    pub keep_snapshots: usize,
 }
 
 /// The numbers of processing results by the type of their tool.
@@ -405,6 +407,7 @@ pub(super) const NUMBERS: Numbers = Numbers {
         prompt_budget: 1_500,
         room: 1_500,
         trigger_share: 0.75,
+        keep_snapshots: 5,
     },
     emergency_share: 1.0,
     process: ProcessNumbers {

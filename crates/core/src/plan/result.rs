@@ -1,9 +1,10 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
 use super::call::Cost;
+use super::frame::text_of;
 use super::presets::Rung;
 use crate::error::{Error, Result};
-use crate::session::{Held, LedgerEntry, PinProposal, ledger};
+use crate::session::{Held, LedgerEntry, Origin, PinProposal, ledger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
 
@@ -157,7 +158,7 @@ impl CompactionResult {
     pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
     }
@@ -176,16 +177,24 @@ impl CompactionResult {
     }
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
-    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.applied_edits.extend_from_slice(edits);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
         }
+        if self.summary.is_some() && !edits.is_empty() {
+            // The new checkpoint may have been made shorter, too.
+            let context = held.context();
+            let summaries =
+                context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = summaries.last().map(|newest| text_of(held, newest, true)).transpose()?;
+        }
+        Ok(())
     }
 }
 

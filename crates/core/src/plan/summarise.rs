@@ -459,14 +459,10 @@ impl Update {
             return Err(Error::new(Code::ContextOverflow, what));
         }
         let cause = Cause {
-            rung: order.rung.as_str().into(),
             trigger: order.trigger.as_str().into(),
-            tokens_before: before,
-            tokens_after: after,
-            preset: settings.preset.name.into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            input: String::new(),
+            ..Cause::of(&held.state(), order.rung.as_str(), after)
         };
         let job = by_model(&settings, order).then(|| job(&held.state()));
         let entry = LogEntry {
@@ -479,7 +475,7 @@ impl Update {
             budget: settings.window,
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary, pin: None };
+        let change = Change { job, summary, ..Change::new(splices, cause) };
         Ok(Update { change, freed, entry, detail: written.reason.clone() })
     }
 

@@ -60,19 +60,9 @@ pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()>
         held.state_mut().unseen_from = None;
         return Ok(());
     }
-    let tokens = held.tokens();
-    let cause = Cause {
-        rung: "reasoning".into(),
-        trigger: trigger.as_str().into(),
-        tokens_before: tokens,
-        tokens_after: tokens.saturating_sub(freed),
-        preset: held.settings().preset.name.into(),
-        prompt_version: None,
-        model: None,
-        input: String::new(),
-    };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None, pin: None })
-        .await?;
+    let after = held.tokens().saturating_sub(freed);
+    let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
+    held.change(io, Change::new(splices, cause)).await?;
     held.state_mut().unseen_from = None;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use super::context::{Item, Place};
+use super::context::{Context, Item, Place};
 use super::held::Held;
 use super::pins::PinProposal;
 use super::state::{Measured, Settled, measure, size_of};
@@ -174,7 +174,9 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
             let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
             items.push(Item { size, ..item });
         }
-        context = Some(items.into_iter().collect());
+        let mut measured: Context = items.into_iter().collect();
+        measured.set_left(held.context().left().to_vec());
+        context = Some(measured);
     }
     Ok(Settled { format, sure, plausible, context })
 }

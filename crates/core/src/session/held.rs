@@ -119,6 +119,12 @@ impl Held {
         self.state().row.messages
     }
 
+    /// Indices of the messages that the conversation is made of as it goes on.
+    pub(super) fn history(&self) -> Vec<usize> {
+        let state = self.state();
+        state.context.history(state.row.messages)
+    }
+
     /// The active context.
     pub(crate) fn context(&self) -> Ref<'_, Context> {
         Ref::map(self.state(), |state| &state.context)

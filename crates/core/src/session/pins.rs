@@ -8,7 +8,7 @@ use super::state::{Change, State};
 use super::stored;
 use crate::error::{Error, Result};
 use crate::message::Message;
-use crate::plan::{self, PinProposals, Trigger};
+use crate::plan::{self, PinProposals};
 use crate::reduce::reasoning;
 use crate::step::Io;
 use crate::summary;
@@ -106,18 +106,20 @@ fn standing(state: &State, index: usize) -> Result<Standing> {
             return Ok(if is_quoted { Standing::Verbatim(0) } else { Standing::Summarised(at) });
         }
     }
-    Err(Error::option("index", format!("there is no message {index}; there are {}", state.row.messages)))
+    let what = match state.row.messages {
+        messages if index < messages => format!("message {index} is in the context no more"),
+        messages => format!("there is no message {index}; there are {messages}"),
+    };
+    Err(Error::option("index", what))
 }
 
 /// Pins a message: durable when it ends. One that was summarised already is quoted behind its summary from now on.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
 pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
-    if held.state().is_pinned(index) {
-        return Ok(());
-    }
     let standing = standing(&held.state(), index)?;
     match standing {
+        Standing::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
         Standing::Verbatim(tokens) => {
             let update = |row: &mut SessionRow, _| {
                 row.pin(index, tokens);
@@ -142,17 +144,8 @@ async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
     let splice = Splice { at, remove: 1, insert };
     // What signed reasoning was bound to has changed.
     let (splices, freed) = reasoning::unbind(io, held, vec![splice]).await?;
-    let before = held.tokens();
-    let cause = Cause {
-        rung: "pin".into(),
-        trigger: Trigger::Manual.as_str().into(),
-        tokens_before: before,
-        tokens_after: before.saturating_add(more).saturating_sub(freed),
-        preset: held.settings().preset.name.into(),
-        prompt_version: None,
-        model: None,
-        input: String::new(),
-    };
+    let after = held.tokens().saturating_add(more).saturating_sub(freed);
+    let cause = Cause::of(&held.state(), "pin", after);
     let pin = Some((place.index, more));
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None, pin }).await
+    held.change(io, Change { pin, ..Change::new(splices, cause) }).await
 }

@@ -296,7 +296,7 @@ impl Checked {
     /// What must hold of a context that was `before` until a call ended.
     fn changed(&mut self, before: &Context, handed_out: bool) -> Result<(), String> {
         let after = self.context()?;
-        conserve(after.items(), self.given.len()).map_err(text)?;
+        conserve(&after, self.given.len()).map_err(text)?;
         let mut summarised = BTreeSet::new();
         for Item { origin, body, .. } in after.items() {
             match origin {

@@ -11,6 +11,7 @@ impl World {
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
         self.model.grew(&found.messages)?;
+        self.turned(&found)?;
         self.stored = found;
         Ok(())
     }
@@ -26,10 +27,10 @@ impl World {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.report.failed += 1;
-                if let Asked::Sync { history } = asked {
-                    self.tabs[tab].again = self.rng.bool().then_some(history);
+                if let Asked::Sync { history } = &asked {
+                    self.tabs[tab].again = self.rng.bool().then(|| history.clone());
                 }
-                return self.excused(&error);
+                return self.may_refuse(&asked, &error).map_or_else(|| self.excused(&error), Ok);
             }
         };
         self.report.done += 1;
@@ -71,6 +72,12 @@ impl World {
                 self.decisions.push(decision);
                 self.remembers(&goal)?;
             }
+            (Asked::Snapshot, Outcome::Taken(id)) => {
+                if !self.taken.contains_key(&id) {
+                    return Err(format!("{id} was acknowledged and never stored"));
+                }
+            }
+            (Asked::Restore { .. }, Outcome::Restored) | (Asked::Remove, Outcome::Removed) => {}
             _ => return Err("an operation ended with the result of another".into()),
         }
         self.same_as_stored(tab)
@@ -108,7 +115,7 @@ impl World {
         let Some(session) = &self.tabs[tab].session else { return Ok(()) };
         let seen = look(session).map_err(text)?;
         let fates = session.explain().map_err(text)?;
-        conserve(seen.context.items(), fates.len()).map_err(text)?;
+        conserve(&seen.context, fates.len()).map_err(text)?;
         let is_lost = |entry: &&LedgerEntry| is_pinned(entry.index) && entry.fate == Fate::Summarised;
         if let Some(entry) = fates.iter().find(is_lost).filter(|_| self.settings.app_pins) {
             return Err(format!("message {} is pinned and was summarised", entry.index));

@@ -3,6 +3,7 @@
 //! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
+mod turns;
 
 use crate::conversation::{self as say, Body};
 use crate::host::{Host, failed, summary, thrown};
@@ -12,13 +13,13 @@ use context_compactor_core::checkpoint::Goal;
 use context_compactor_core::plan::{PRESETS, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit, look};
 use context_compactor_core::session::{
-    Compacted, Fate, LedgerEntry, Opened, Origin, Prepared, Session, Synced, conserve,
+    Compacted, Fate, LedgerEntry, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced, conserve,
 };
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
 use context_compactor_core::{Code, Error};
 use fastrand::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// The app's name for the session.
@@ -45,6 +46,8 @@ pub struct Report {
     pub messages: usize,
     /// How often each rung changed a context, as calls that ended told it.
     pub rungs: BTreeMap<&'static str, usize>,
+    /// Snapshots that were restored.
+    pub restored: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -97,6 +100,9 @@ enum Outcome {
     Compacted(Compacted),
     Read(String),
     Marked(Goal),
+    Taken(String),
+    Restored,
+    Removed,
 }
 
 /// What a task was asked to do, for the check of what it did.
@@ -108,6 +114,9 @@ enum Asked {
     Compact,
     Read { index: usize, nth: usize },
     Mark { decision: String },
+    Snapshot,
+    Restore { id: String },
+    Remove,
 }
 
 struct Task {
@@ -133,6 +142,12 @@ struct Tab {
     again: Option<Vec<Body>>,
 }
 
+/// What a snapshot is to bring back.
+struct Taken {
+    context: Vec<(Origin, String)>,
+    decisions: Vec<String>,
+}
+
 struct World {
     rng: Rng,
     memory: Rc<MemoryStore>,
@@ -142,10 +157,15 @@ struct World {
     format: Format,
     tabs: Vec<Tab>,
     model: Model,
-    /// What was decided, as far as it was acknowledged.
+    /// What was decided, as far as it was acknowledged and no restore took it back.
     decisions: Vec<String>,
     /// The store after the last commit.
     stored: Audit,
+    /// Every snapshot that was ever taken.
+    taken: HashMap<String, Taken>,
+    /// The app takes snapshots and goes back to them. It hands over no whole histories then: which of the branches is
+    /// meant would be a guess.
+    turns_back: bool,
     /// Makes every message another one.
     said: u32,
     /// Things may go wrong.
@@ -220,6 +240,7 @@ impl World {
         let tabs = tabs.collect();
         let (model, decisions) = (Model::default(), Vec::new());
         let (stored, report) = (Audit::default(), Report::default());
+        let (taken, turns_back) = (HashMap::new(), rng.u8(..3) == 0);
         World {
             rng,
             memory,
@@ -230,6 +251,8 @@ impl World {
             model,
             decisions,
             stored,
+            taken,
+            turns_back,
             said: 0,
             faults: true,
             report,
@@ -280,6 +303,7 @@ impl World {
                 let bodies = self.talk();
                 self.append(tab, &session, bodies)
             }
+            8..11 if self.turns_back => self.turn_back(tab, &session),
             8..11 => {
                 let new = self.talk();
                 let history: Vec<Body> = self.model.log().iter().cloned().chain(new).collect();
