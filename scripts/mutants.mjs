@@ -3,7 +3,8 @@
  * the tests that carry the id of the behaviour to fail. A mutant that they let pass, or that does not compile, fails the
  * run. What failed is written to `bench/reports/mutants.json`.
  *
- * `npm run mutants -- S1.4 S3` runs those of S1.4 and of the whole of S3; the others keep what the report says of them.
+ * `npm run mutants -- S1.4 S3` runs those of S1.4 and of the whole of S3, `npm run mutants -- new` those that the report
+ * does not have; it keeps what it says of the others.
  */
 
 import { spawn } from "node:child_process";
@@ -44,13 +45,15 @@ const env = {
 
 await script(async () => {
   const asked = process.argv.slice(2);
-  const isAsked = ({ id }) => asked.length === 0 || asked.some((name) => id === name || id.startsWith(`${name}.`));
-  const chosen = mutants.filter(isAsked);
+  const killed = new Map(known().map((entry) => [key(entry), entry]));
+  const isNew = (mutant) => killed.get(key(mutant))?.file !== mutant.file;
+  const names = (name, { id }) => id === name || id.startsWith(`${name}.`);
+  const isAsked = (mutant) => asked.some((name) => (name === "new" ? isNew(mutant) : names(name, mutant)));
+  const chosen = asked.length === 0 ? mutants : mutants.filter(isAsked);
   if (chosen.length === 0) throw new Problem(`mutants: none of ${asked.join(", ")}`);
   const started = Date.now();
   copy();
   await green(chosen);
-  const killed = new Map(known().map((entry) => [key(entry), entry]));
   const failures = [];
   for (const [nth, mutant] of chosen.entries()) {
     const { id, what } = mutant;
@@ -166,7 +169,8 @@ async function rustTests(target, ids) {
   try {
     output = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { cwd: tree, env });
   } catch (error) {
-    return { passed: [], failed: [], problem: `does not compile\n${error.message}` };
+    const errors = error.message.split("\n").filter((line) => line.startsWith("error"));
+    return { passed: [], failed: [], problem: ["does not compile", ...errors].join("\n") };
   }
   const artifacts = output.split("\n").filter((line) => line.startsWith("{"));
   const { executable } = artifacts.map((line) => JSON.parse(line)).findLast(({ executable }) => executable);

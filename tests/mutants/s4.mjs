@@ -47,8 +47,8 @@ export const s4 = [
     id: "S4.2",
     what: "it is the model's where the user must begin",
     file: `${core}/plan/cut.rs`,
-    from: " && format.wire().assistant_may_begin();",
-    to: ";",
+    from: "state.may_be().all(|format| format.wire().assistant_may_begin())",
+    to: "state.may_be().count() > 0",
     tests: ["factor3_rules"],
   },
   {
