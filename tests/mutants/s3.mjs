@@ -396,14 +396,6 @@ export const s3 = [
     tests: ["fork_rules"],
   },
   {
-    id: "S3.10",
-    what: "a fork may take the name of a session",
-    file: `${core}/session/fork.rs`,
-    from: "        return Err(taken(&id));\n    }\n    sweep",
-    to: "        let _ = taken(&id);\n    }\n    sweep",
-    tests: ["fork_rules"],
-  },
-  {
     id: "S3.11",
     what: "it rounds down",
     file: `${core}/tokens/chars4.rs`,

@@ -105,7 +105,7 @@ export const s5 = [
     file: `${core}/session/checkpoints.rs`,
     from: "covers.last().map_or(0, |cover| cover.to),",
     to: "covers.last().map_or(0, |cover| cover.to - 1),",
-    tests: ["transcript_rules"],
+    tests: ["checkpoint_rules"],
   },
   {
     id: "S5.3",
@@ -129,7 +129,7 @@ export const s5 = [
     file: `${core}/plan/frame.rs`,
     from: "original_tokens: proposal.replaced_tokens,",
     to: "original_tokens: 0,",
-    tests: ["checkpoint_ageing"],
+    tests: ["checkpoint_rules"],
   },
   {
     id: "S5.3",
@@ -146,14 +146,6 @@ export const s5 = [
     from: "**Compressions:**",
     to: "**Summaries:**",
     tests: ["transcript_rules"],
-  },
-  {
-    id: "S5.4",
-    what: "a snapshot is a message",
-    file: "js/boundaries.ts",
-    from: "if (marked === \"snapshot\" || marked === \"history\") return marked;",
-    to: "if (marked === \"history\") return marked;",
-    tests: ["tests/node/snapshots.test.mjs"],
   },
   {
     id: "S5.4",

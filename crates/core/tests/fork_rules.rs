@@ -113,6 +113,19 @@ fn s3_10_a_fork_begins_with_the_parents_context_and_reads_its_references() {
 }
 
 #[test]
+fn s3_10_what_the_parent_pinned_stays_in_the_child_word_for_word() {
+    let mut parent = worked(Format::OpenaiChat);
+    let (mut child, _) = fork(&mut parent, "child").unwrap();
+    for round in 0..2 {
+        child.append(&talk(8, 100));
+        let result = child.compact();
+        assert!(result.success && result.summary.is_some(), "{round}");
+        let quoted = child.session.explain().unwrap().iter().filter(|entry| entry.quoted).count();
+        assert_eq!(quoted, 1, "{round}");
+    }
+}
+
+#[test]
 fn s3_10_parent_and_child_never_change_each_other() {
     let format = Format::OpenaiChat;
     let mut parent = worked(format);
