@@ -3,7 +3,7 @@
  *
  * A bench exports `title` and `run()`, which returns rows: flat objects whose first key names the case and whose
  * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`. Rows are printed as a table
- * and written to out/NAME.json.
+ * and written to out/NAME.json; one that exports `committed` has its results in reports/NAME.json, to be committed.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -24,12 +24,13 @@ if (unknown.length > 0) {
 }
 
 const out = new URL("out/", here);
-mkdirSync(out, { recursive: true });
+const reports = new URL("reports/", here);
+for (const folder of [out, reports]) mkdirSync(folder, { recursive: true });
 const host = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
 for (const name of wanted) {
-  const { title, run } = await import(new URL(name + ending, here));
+  const { title, run, committed } = await import(new URL(name + ending, here));
   console.log(`\n${title}`);
   const rows = await run();
   console.log(table(rows));
-  writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
+  writeFileSync(new URL(`${name}.json`, committed ? reports : out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
 }

@@ -143,6 +143,7 @@ export function* samples(count, seed = 1) {
   for (let nth = 0; nth < count; nth++) {
     const name = names[nth % names.length];
     const length = name === "short_chat" ? 20 + random(280) : Math.round(100 * 60 ** (random(1_000_000) / 1_000_000));
-    yield { name, text: classes[name](random, length) };
+    // A slice may begin or end within a pair.
+    yield { name, text: classes[name](random, length).replace(/\p{Surrogate}/gu, "") };
   }
 }
