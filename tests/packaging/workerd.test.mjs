@@ -17,6 +17,11 @@ test("a Worker imports the module itself", async (context) => {
   const modules = ["core.wasm", "tokenizer.wasm"].map((name) => join(folder, "node_modules/context-compactor", name));
   assert.deepEqual(wasm.toSorted(), modules);
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
+  const plain = await project(join(temporary, "small"), archive, {
+    "main.js": 'import { compact } from "context-compactor"; export default { fetch: () => Response.json(String(compact)) };',
+  });
+  const small = await bundleWorker(plain, "./main.js");
+  for (const part of ["tokenizer.wasm", "o200k_base"]) assert.ok(!small.code.includes(part), `${part} is not asked for`);
   const worker = await startWorker({ code, wasm });
   context.after(() => worker.dispose());
   const response = await worker.dispatchFetch("http://localhost/");
