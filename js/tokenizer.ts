@@ -15,7 +15,8 @@ export type Encoding = "o200k_base" | "cl100k_base";
 
 /**
  * Counts tokens as tiktoken does. The names of special tokens (`<|endoftext|>`) are text like any other, so text that
- * nobody vouches for can be counted and encoded; a lone surrogate counts as U+FFFD, which takes its place.
+ * nobody vouches for can be counted and encoded; a lone surrogate counts as U+FFFD, which takes its place. Characters are
+ * those of Unicode 16, as for tiktoken 1.0.22; what came later is cut as what is not assigned.
  */
 export interface Tokenizer {
   readonly name: Encoding;
@@ -30,7 +31,7 @@ export interface Tokenizer {
   encode(text: string): Uint32Array;
   /** The text of ids. Tokens can end within a character; what is left of one becomes U+FFFD. */
   decode(ids: Iterable<number>): string;
-  /** Counts a text that comes in pieces: exact after each, at the cost of what is new. */
+  /** Counts a text that comes in parts: exact after each, at the cost of what is new and of the word that it goes on with. */
   counter(): TokenCounter;
 }
 

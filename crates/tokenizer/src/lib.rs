@@ -1,6 +1,6 @@
 //! Exact tokens of `o200k_base` and `cl100k_base`.
 //!
-//! A text is cut into pieces by the rules of the encoding ([`split`](crate)), a piece is a token or is merged of some
+//! A text is cut into pieces by the rules of the encoding (`split`), a piece is a token or is merged of some
 //! (`merge`), and how many those were is kept (`cache`). Names of special tokens in a text are text.
 //!
 //! The same code runs natively and as a module of its own, with the boundary in `wasm`, which does without the
