@@ -3,11 +3,12 @@
  *
  * A bench exports `title` and `run()`, which returns rows: flat objects whose first key names the case and whose
  * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`. Rows are printed as a table
- * and written to out/NAME.json; one that exports `committed` has its results in reports/NAME.json, to be committed.
+ * and written to out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
+import { parseArgs } from "node:util";
 import { table } from "./table.mjs";
 
 const here = new URL("./", import.meta.url);
@@ -16,7 +17,8 @@ const known = readdirSync(here)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort();
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : known;
+const { values, positionals } = parseArgs({ options: { report: { type: "boolean" } }, allowPositionals: true });
+const wanted = positionals.length > 0 ? positionals : known;
 const unknown = wanted.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`no such bench: ${unknown.join(", ")}; there are: ${known.join(", ")}`);
@@ -25,12 +27,15 @@ if (unknown.length > 0) {
 
 const out = new URL("out/", here);
 const reports = new URL("reports/", here);
-for (const folder of [out, reports]) mkdirSync(folder, { recursive: true });
+for (const folder of values.report ? [out, reports] : [out]) mkdirSync(folder, { recursive: true });
 const host = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
 for (const name of wanted) {
-  const { title, run, committed } = await import(new URL(name + ending, here));
+  const { title, run } = await import(new URL(name + ending, here));
   console.log(`\n${title}`);
   const rows = await run();
   console.log(table(rows));
-  writeFileSync(new URL(`${name}.json`, committed ? reports : out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
+  writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
+  if (values.report) {
+    writeFileSync(new URL(`${name}.json`, reports), `${JSON.stringify({ title, node: host.node, rows }, null, 2)}\n`);
+  }
 }

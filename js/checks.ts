@@ -18,6 +18,8 @@ const GROUPS: Record<string, readonly string[]> = {
   ],
   layered: [
     "clear",
+    "cacheRead",
+    "cacheWrite",
     "compactableTools",
     "keepRecent",
     "clearMinTokens",
@@ -80,6 +82,7 @@ const GROUPS: Record<string, readonly string[]> = {
     "ageModerate",
     "ageCompact",
     "mergeCount",
+    "keepSnapshots",
     "profiles",
   ],
 };

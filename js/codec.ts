@@ -3,6 +3,7 @@
  * and ill-formed strings. What comes back is deeply equal to what went in; anything else is refused with its place.
  */
 
+import { refuseRecord } from "./boundaries.js";
 import { CompactionError } from "./errors.js";
 
 const TAG = "$cc";
@@ -32,8 +33,16 @@ export function decode(text: string): unknown {
   return text.includes(`"${TAG}"`) ? untagged(value) : value;
 }
 
+/** Throws unless it is an array, as a history is. */
+export function checkHistory(messages: unknown): void {
+  if (Array.isArray(messages)) return;
+  if (typeof messages === "object" && messages !== null) refuseRecord(messages);
+  throw new CompactionError("invalid_message", "messages must be an array");
+}
+
 /** JSON texts of messages in one buffer. `first` is the index of the first for errors. */
 export function pack(messages: readonly unknown[], first = 0): Packed {
+  checkHistory(messages);
   // Not `map`, which leaves holes out.
   const texts = Array.from({ length: messages.length }, (_, nth) => {
     const message = messages[nth];
@@ -44,6 +53,7 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
         field: "",
       });
     }
+    refuseRecord(message, index);
     return encode(message, index);
   });
   return packTexts(texts);

@@ -33,7 +33,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";
@@ -197,7 +197,8 @@ function tell(effect: Effect, host: Host): boolean {
   }
 }
 
-function quietly(listener: () => void): void {
+/** Tells a listener; what it throws does not end what it only watches. */
+export function quietly(listener: () => void): void {
   try {
     listener();
   } catch (error) {

@@ -3,7 +3,6 @@
 import { checkFunction, checkObject, checkOptions, plainOptions } from "./checks.js";
 import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
-import { CompactionError } from "./errors.js";
 import { factsFor, loadedFactsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { estimateText } from "./text.js";
@@ -18,6 +17,7 @@ import type {
   Message,
   Mode,
   NewMessageAmong,
+  PinProposal,
   Plan,
   Preset,
   Problem,
@@ -37,15 +37,10 @@ export function estimateTokens(
 }
 
 function estimate(messages: readonly Message[], options: { estimator?: Estimator; format?: Format }): Uint32Array {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   const { estimator, format } = options;
   const given = plainOptions({ estimator, format });
   return run((engine) => engine.estimateMessages(bytes, ends, given));
-}
-
-function packed(messages: readonly unknown[]): ReturnType<typeof pack> {
-  if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
-  return pack(messages);
 }
 
 /** Where to cut a history so that `keep` (default: the last 5 messages) stays. No tool call is parted from its result
@@ -54,7 +49,7 @@ export function splitMessages<M extends Message>(
   messages: readonly M[],
   options: { keep?: Keep; format?: Format; pinned?: (message: M, index: number) => boolean } = {},
 ): Split<M> {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   checkOptions(options, ["keep", "format", "pinned"]);
   const { keep, format, pinned } = options;
   checkFunction("pinned", pinned);
@@ -95,7 +90,7 @@ export function buildSummaryPrompt(
     maxInputTokens?: number;
   } = {},
 ): SummaryRequest {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   checkOptions(options, [
     "preset",
     "format",
@@ -112,12 +107,21 @@ export function buildSummaryPrompt(
   return run((engine) => engine.buildSummaryPrompt(bytes, ends, given)) as SummaryRequest;
 }
 
+/** The messages of the user that state constraints, for which a pin is proposed (`S4.3`): what an app may answer with the
+ *  option `pinned`. Precise rather than complete; quotes, code and questions are not looked at. */
+export function proposePins(messages: readonly Message[], options: { format?: Format } = {}): PinProposal[] {
+  const { bytes, ends } = pack(messages);
+  checkOptions(options, ["format"]);
+  const given = plainOptions(options);
+  return run((engine) => engine.proposePins(bytes, ends, given)) as PinProposal[];
+}
+
 /** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
 export function extractiveSummary(
   messages: readonly Message[],
   options: { targetTokens?: number; format?: Format } = {},
 ): string {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   checkOptions(options, ["targetTokens", "format"]);
   const given = plainOptions(options);
   return run((engine) => engine.extractiveSummary(bytes, ends, given));
@@ -125,7 +129,7 @@ export function extractiveSummary(
 
 /** The format of a history. Plain roles and texts read as `openai-chat`; an empty history is an error. */
 export function detectFormat(messages: readonly Message[]): Format {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   return run((engine) => engine.detectFormat(bytes, ends)) as Format;
 }
 
@@ -134,7 +138,7 @@ export function validateHistory(
   messages: readonly Message[],
   options: { format?: Format; strict?: boolean } = {},
 ): { valid: boolean; problems: Problem[] } {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   checkOptions(options, ["format", "strict"]);
   const given = plainOptions(options);
   const problems = run((engine) => engine.validateHistory(bytes, ends, given)) as Problem[];
@@ -146,7 +150,7 @@ export function repairHistory<M extends Message>(
   messages: readonly M[],
   options: { format?: Format } = {},
 ): { messages: (M | NewMessageAmong<M>)[]; changes: Problem[] } {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   checkOptions(options, ["format"]);
   const given = plainOptions(options);
   const repaired = run((engine) => engine.repairHistory(bytes, ends, given)) as {
@@ -173,7 +177,7 @@ export async function compact<M extends Message>(
   messages: readonly M[],
   options: CompactOptions = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   const checked = engineOptions(options);
   const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
   const given = withFacts(checked, await factsFor(options));
@@ -192,7 +196,7 @@ export async function compact<M extends Message>(
 /** What a session with these messages would do at its next `prepare`. No model is called. With `model` and no
  *  `contextWindow`, call `modelFacts` before: nothing can be loaded here. */
 export function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Plan {
-  const { bytes, ends } = packed(messages);
+  const { bytes, ends } = pack(messages);
   const given = withFacts(engineOptions(options), loadedFactsFor(options));
   const host = hostOf(options, (whose, at, body) =>
     whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),

@@ -12,13 +12,16 @@ export {
   extractiveSummary,
   optionsFromEnv,
   planCompaction,
+  proposePins,
   repairHistory,
   splitMessages,
   validateHistory,
 } from "./history.js";
+export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { openSession } from "./session.js";
+export { listSessions, restoreBackup } from "./sessions.js";
 export { storeConformance, type ConformanceCase } from "./store/conformance.js";
 export { indexedDbStore } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";

@@ -21,6 +21,7 @@ const VALUES = [
   "retryCount",
   "timeoutMs",
   "instructions",
+  "pinProposals",
   "prefixMismatchBehavior",
   "offload",
   "concurrency",
@@ -31,6 +32,7 @@ const VALUES = [
   "mode",
   "level",
   "goal",
+  "parent",
 ] as const;
 
 /** Options that are functions. */
@@ -40,7 +42,7 @@ const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pin
 const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
 
 /** The options for the engine. */
-export function engineOptions(options: CompactOptions): object {
+export function engineOptions(options: CompactOptions & { parent?: string }): object {
   checkOptions(options, SESSION);
   for (const name of FUNCTIONS) checkFunction(name, options[name]);
   checkSignal(options.signal);

@@ -1,16 +1,21 @@
 /** Sessions: the engine's handle, the app's own objects, and the order of calls. */
 
+import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
-import { decode, encode, isWellFormed, pack } from "./codec.js";
+import { checkHistory, decode, encode, isWellFormed, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run, withEither, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { factsFor } from "./models.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { activeContext, type Active } from "./state.js";
 import { indexedDbStore } from "./store/indexeddb.js";
+import { byAge } from "./sessions.js";
 import { memoryStore } from "./store/memory.js";
+import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import type {
+  ActiveContext,
   CompactionResult,
   ContextUsage,
   Edit,
@@ -22,13 +27,17 @@ import type {
   Trajectory,
   Message,
   NewMessageAmong,
+  PinProposal,
   Plan,
   Prepared,
   RecallTools,
   SearchHit,
   Session,
   SessionEvents,
+  SessionInfo,
+  SessionMetadata,
   SessionOptions,
+  SnapshotInfo,
   Store,
   ToolDefinition,
   Validation,
@@ -36,13 +45,20 @@ import type {
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
 
-interface Opened {
+export interface Opened {
   id: string;
   format?: Format;
   messages: number;
   handle: Handle;
+}
+
+/** A store and how many sessions use it: one that was made for them is closed with the last. */
+interface Lease {
+  readonly store: Store;
+  readonly own: boolean;
+  users: number;
 }
 
 interface Placed {
@@ -50,22 +66,45 @@ interface Placed {
   format?: Format;
 }
 
+interface Synced extends Placed {
+  appended: number;
+  diverged?: number;
+  again?: true;
+}
+
 /**
  * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB where there is one, else in
  * memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
+  return startSession(options, (given, id, host, maxBatchOps) =>
+    drive<Opened>(
+      run((engine) => engine.Session.open(given, id, maxBatchOps)),
+      host,
+    ),
+  );
+}
+
+type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
+
+/** A session that `begin` opens. */
+export async function startSession<M extends Message>(options: SessionOptions, begin: Begin): Promise<Session<M>> {
   const checked = engineOptions(options);
   const { id, systemPrompt } = options;
-  // Ids with different lone surrogates would all become the same.
+  checkId(id);
+  checkSystemPrompt(systemPrompt);
+  const given = withFacts(checked, await factsFor(options));
+  const own = options.store === undefined || typeof options.store === "string";
+  const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
+  await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
+  return session;
+}
+
+/** Ids with different lone surrogates would all become the same. */
+function checkId(id: unknown): void {
   if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
     throw invalidOption("id", "must be a text that is well-formed and not empty");
   }
-  checkSystemPrompt(systemPrompt);
-  const given = withFacts(checked, await factsFor(options));
-  const session = new LiveSession<M>(options, chooseStore(options.store));
-  await session.open(given, id);
-  return session;
 }
 
 function checkSystemPrompt(systemPrompt: unknown): void {
@@ -104,7 +143,7 @@ function chooseStore(store: SessionOptions["store"]): Store {
 
 class LiveSession<M extends Message> implements Session<M> {
   readonly #options: SessionOptions;
-  readonly #store: Store;
+  readonly #lease: Lease;
   readonly #host: Host;
   /** Whole calls that change the context, one after the other. */
   readonly #turn = new Mutex();
@@ -126,9 +165,11 @@ class LiveSession<M extends Message> implements Session<M> {
   #format: Format | undefined;
   #closed = false;
 
-  constructor(options: SessionOptions, store: Store) {
+  constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
-    this.#store = store;
+    this.#lease = lease;
+    lease.users++;
+    const { store } = lease;
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#counted(whose, at, body)),
       store,
@@ -146,11 +187,11 @@ class LiveSession<M extends Message> implements Session<M> {
     };
   }
 
-  async open(options: object, id: string | undefined): Promise<void> {
-    const opened = await drive<Opened>(
-      run((engine) => engine.Session.open(options, id, this.#store.caps.maxBatchOps)),
-      { ...this.#host, signal: this.#options.signal },
-    );
+  async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
+    this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
+  }
+
+  #begin(opened: Opened): void {
     this.#handle = opened.handle;
     this.#id = opened.id;
     this.#format = opened.format;
@@ -175,21 +216,30 @@ class LiveSession<M extends Message> implements Session<M> {
 
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
     return this.#queued(this.#state, async () => {
-      if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
-      const same = this.#known.length <= messages.length && this.#known.every((known, at) => known && known === messages[at]);
-      const known = same ? this.#known.length : 0;
-      const { bytes, ends } = pack(messages.slice(known), known);
-      this.#incoming = messages.slice(known);
-      const { appended, diverged, ...placed } = await this.#drive<Placed & { appended: number; diverged?: number }>(
-        (handle) => handle.sync(known, bytes, ends),
-      );
+      checkHistory(messages);
+      const branch = this.#branch();
+      const isKnown = (index: number, at: number) => this.#known[index] && this.#known[index] === messages[at];
+      const known = branch.length <= messages.length && branch.every(isKnown) ? branch.length : 0;
+      let synced = await this.#synced(messages, known);
+      if (synced.again) {
+        const before = synced.appended;
+        synced = await this.#synced(messages, 0);
+        synced.appended += before;
+      }
+      const { appended, diverged, ...placed } = synced;
       if (diverged !== undefined) return { appended, diverged };
+      this.#place(messages.slice(messages.length - placed.places.length), placed);
       // What was read from the store is held as the app's own objects from now on.
-      const fresh = messages.length - placed.places.length;
-      this.#known = messages.slice(0, fresh);
-      this.#place(messages.slice(fresh), placed);
+      this.#branch().forEach((index, at) => (this.#known[index] = messages[at]));
       return { appended };
     });
+  }
+
+  /** Hands over a history from message `known` on. */
+  #synced(messages: readonly M[], known: number): Promise<Synced> {
+    this.#incoming = messages.slice(known);
+    const { bytes, ends } = pack(this.#incoming, known);
+    return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
@@ -236,6 +286,32 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
+  rewind(index: number): Promise<void> {
+    return this.#alone(async () => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.rewind(index));
+    });
+  }
+
+  fork(options: { id?: string } = {}): Promise<Session<M>> {
+    return this.#queued(this.#state, async () => {
+      checkOptions(options, ["id"]);
+      const { id } = options;
+      checkId(id);
+      const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
+      const child = new LiveSession<M>(this.#options, this.#lease);
+      child.#begin(opened);
+      child.#tools = this.#tools;
+      // What the process holds is handed out by the child as the same objects.
+      places.forEach(({ seq, index }, at) => (child.#known[at] = this.#known[index] ?? this.#held.get(seq)));
+      return child;
+    });
+  }
+
+  async children(): Promise<SessionInfo[]> {
+    return byAge(await this.#queued(this.#state, () => this.#drive<SessionInfo[]>((handle) => handle.children())));
+  }
+
   plan(): Plan {
     this.#countFixed();
     return driveSync(
@@ -271,6 +347,23 @@ class LiveSession<M extends Message> implements Session<M> {
     return run(() => this.#handle.reliability()) as { score: number; warn: boolean };
   }
 
+  pin(index: number): Promise<void> {
+    return this.#exclusive({}, [], async (host) => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.pin(index), host);
+    });
+  }
+
+  pinProposals(): PinProposal[] {
+    this.#checkOpen();
+    return run(() => this.#handle.pinProposals()) as PinProposal[];
+  }
+
+  sessionLog(): string {
+    this.#checkOpen();
+    return run(() => this.#handle.sessionLog());
+  }
+
   validate(): Validation {
     this.#countFixed();
     return run(() => this.#handle.validate()) as Validation;
@@ -278,7 +371,73 @@ class LiveSession<M extends Message> implements Session<M> {
 
   checkpoints(): CheckpointRecord[] {
     this.#checkOpen();
-    return run(() => this.#handle.checkpoints()) as CheckpointRecord[];
+    const found = run(() => this.#handle.checkpoints()) as CheckpointRecord[];
+    return found.map((record) => asRecord("history", record));
+  }
+
+  getState(): ActiveContext<M> {
+    this.#countFixed();
+    const active = run(() => this.#handle.active()) as Active;
+    return activeContext(active, this.#messages(active.items), this.checkpoints(), this.#systemPrompt());
+  }
+
+  getAvailableTokens(): number {
+    this.#countFixed();
+    return run(() => this.#handle.availableTokens());
+  }
+
+  removeMessages(ids: readonly number[]): Promise<number[]> {
+    return this.#alone(() => {
+      if (!Array.isArray(ids)) throw invalidOption("ids", "must be an array of indices, as explain() tells them");
+      ids.forEach((id, nth) => checkWhole(`ids[${nth}]`, id, 0));
+      return this.#drive<number[]>((handle) => handle.removeMessages(Uint32Array.from(ids)));
+    });
+  }
+
+  snapshot(purpose: "recovery" | "rollback" = "recovery"): Promise<string> {
+    return this.#queued(this.#state, () => this.#drive<string>((handle) => handle.snapshot(String(purpose))));
+  }
+
+  async snapshots(): Promise<SnapshotInfo[]> {
+    const found = await this.#queued(this.#state, () => this.#drive<SnapshotInfo[]>((handle) => handle.snapshots()));
+    return found.map((snapshot) => asRecord("snapshot", snapshot));
+  }
+
+  restore(id: string): Promise<void> {
+    return this.#alone(async () => void (await this.#drive((handle) => handle.restore(String(id)))));
+  }
+
+  async checkpointRecords(): Promise<CheckpointRecord[]> {
+    const found = await this.#paged<CheckpointRecord[]>((handle) => handle.checkpointRecords());
+    return found.map((record) => asRecord("history", record));
+  }
+
+  metadata(): SessionMetadata {
+    this.#checkOpen();
+    return asRecord("history", run(() => this.#handle.metadata()) as SessionMetadata);
+  }
+
+  history(): AsyncIterable<M> {
+    this.#checkOpen();
+    const messages = historyOf<M>(
+      (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
+      ({ seq, index }) => this.#held.get(seq) ?? this.#known[index],
+    );
+    return asRecord("history", messages);
+  }
+
+  exportJsonl(): ReadableStream<Uint8Array> {
+    this.#checkOpen();
+    return asRecord("history", streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor))));
+  }
+
+  exportMarkdown(): Promise<string> {
+    return textOf((cursor) => this.#paged((handle) => handle.markdown(cursor)));
+  }
+
+  /** Reads a page; other calls may come between two of them. */
+  #paged<T>(begin: (handle: Handle) => Operation): Promise<T> {
+    return this.#queued(this.#state, () => this.#drive<T>(begin));
   }
 
   async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {
@@ -367,8 +526,7 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#handle.close();
         this.#handle.free();
       });
-      // A store that was made for this session alone is closed with it.
-      if (this.#options.store === undefined || typeof this.#options.store === "string") await this.#store.close?.();
+      if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     } finally {
       state();
       turn();
@@ -391,6 +549,18 @@ class LiveSession<M extends Message> implements Session<M> {
     } finally {
       this.#incoming = [];
       release();
+    }
+  }
+
+  /** A call that changes the context at once. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const { turn, state } = await this.#both();
+    try {
+      this.#checkOpen();
+      return await work();
+    } finally {
+      state();
+      turn();
     }
   }
 
@@ -449,6 +619,13 @@ class LiveSession<M extends Message> implements Session<M> {
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = message;
     });
+  }
+
+  /** Indices of the messages that are the history now: all but those that a rewind or a restore left behind. */
+  #branch(): number[] {
+    const { messages, behind } = run(() => this.#handle.branch()) as { messages: number; behind: [number, number][] };
+    while (this.#known.length < messages) this.#known.push(undefined);
+    return [...this.#known.keys()].filter((index) => !behind.some(([from, to]) => from <= index && index < to));
   }
 
   /** The objects to hand out: the app's own where the process holds them. */

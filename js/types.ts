@@ -135,8 +135,14 @@ export interface OffloadOptions {
 /** Every number of preset `layered` (`S3.1` to `S3.8`). `clear: "every-turn"` and `largeOutputTokens` switch those
  *  rungs on under another preset too. */
 export interface LayeredOptions {
-  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). */
-  clear?: "every-turn" | "never";
+  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). `break-even` clears them in batches,
+   *  when reading less from the provider's cache at the calls to come (as many are expected as there were) saves more
+   *  than writing what stands behind the first of them anew costs, and when the session would act otherwise. */
+  clear?: "every-turn" | "break-even" | "never";
+  /** For `break-even`: price of a token read from the provider's cache, as a share of the price of input; default 0.1. */
+  cacheRead?: number;
+  /** And of one written to it; default 1.25. */
+  cacheWrite?: number;
   /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
   compactableTools?: string[];
   /** The newest results of those tools that stay; default 3. */
@@ -247,7 +253,9 @@ export interface Factor3Options {
 export interface CheckpointOptions {
   /** Size of the window, which decides the prompt's budget; default by `contextWindow` (`S5.9`). */
   tier?: "TIER_1_MINIMAL" | "TIER_2_BASIC" | "TIER_3_STANDARD" | "TIER_4_PREMIUM" | "TIER_5_ULTRA";
-  /** Tokens that the system prompt may take; default by `tier`: 200, 500, 1,000, 1,500, 1,500. */
+  /** Tokens that the system prompt may take; default by `tier`: 200, 500, 1,000, 1,500, 1,500. What it leaves is for the
+   *  checkpoints: above that they are made shorter and merged before their time. For them the default grows with
+   *  windows above 32K in proportion, as they do; a number that is given is taken as it is. */
   promptBudget?: number;
   /** Tokens kept free for the answer where `maxOutputTokens` does not say; default 1,000, a quarter of a small window
    *  at most. */
@@ -275,6 +283,8 @@ export interface CheckpointOptions {
   ageCompact?: number;
   /** So many old checkpoints of level 1 become one, 2 or more; default 3. */
   mergeCount?: number;
+  /** Snapshots that a session of any preset keeps, the newest ones, 100 at most; default 5 (`S5.2`). */
+  keepSnapshots?: number;
   /** What models can be run with (`S5.12`). With them the window is the limit of `model` at a size of `contextWindow`;
    *  a model or a size that is not listed is an error. */
   profiles?: {
@@ -323,7 +333,7 @@ export interface CheckpointRecord {
   id: string;
   /** ms since 1970. */
   timestamp: number;
-  /** Indices of the messages that it stands for: from the first to behind the last. */
+  /** Indices of the messages that it stands for: from the first to behind the last; 0 to 0 when a fork took it over. */
   messageRange: [number, number];
   originalTokens: number;
   compressedTokens: number;
@@ -332,6 +342,34 @@ export interface CheckpointRecord {
   level?: Level;
   /** Compressions of the session before it. */
   number: number;
+}
+
+/** A snapshot that can be restored (`S5.2`). It is no message: handed over as one it is refused (`S5.4`). */
+export interface SnapshotInfo {
+  id: string;
+  /** `emergency`: taken by the session itself before a step that was to make a prompt fit (`S5.15`). */
+  purpose: "recovery" | "rollback" | "emergency";
+  /** ms since 1970. */
+  timestamp: number;
+  /** Messages in its context. */
+  messageCount: number;
+  /** Checkpoints among them. */
+  checkpointCount: number;
+  /** Tokens of its context. */
+  tokens: number;
+  goal?: Goal;
+}
+
+/** What the model sees, by its parts (`S5.1`): system prompt, checkpoints, recent messages, in this order. The object
+ *  and its lists are frozen; the messages are the app's own. */
+export interface ActiveContext<M = Message> {
+  /** The session's own, without the goal. */
+  readonly systemPrompt?: string;
+  readonly checkpoints: readonly Readonly<CheckpointRecord>[];
+  /** All messages that are neither the system's nor a checkpoint's. */
+  readonly recentMessages: readonly (M | NewMessageAmong<M>)[];
+  /** Tokens: of the system prompt with tools and goal, of the checkpoints, of the rest, and of all. */
+  readonly tokenCount: Readonly<{ system: number; checkpoints: number; recent: number; total: number }>;
 }
 
 export interface ProviderOptions {
@@ -407,6 +445,11 @@ export interface CompactOptions {
   /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
    *  summarised is quoted in full, fenced, behind the summary. */
   pinned?: (message: Message, index: number) => boolean;
+  /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). `ask`, the
+   *  default, pins nothing: event `pin` and `pinProposals()` tell them, `pin(index)` accepts one, and as long as nobody
+   *  does, every summary is asked to repeat the constraints word for word. `accept` pins them at once, as long as pins
+   *  take no more than a tenth of the window. `off` looks for none. */
+  pinProposals?: "ask" | "accept" | "off";
   /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
    *  is put back. */
   readFile?: (path: string) => Promise<string>;
@@ -454,6 +497,7 @@ export interface Edit {
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
+  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
   fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
@@ -465,6 +509,16 @@ export interface LedgerEntry {
   /** Of the first one's text. */
   sha256?: string;
   reason?: string;
+}
+
+/** A message of the user that states constraints (`S4.3`). */
+export interface PinProposal {
+  /** Its index among the app's messages. */
+  index: number;
+  /** The sentences that require, limit or forbid something, to the letter. */
+  constraints: string[];
+  /** What the whole message costs: that much stays in the context with the pin. */
+  tokens: number;
 }
 
 export interface CompactionResult<M = Message> {
@@ -479,6 +533,13 @@ export interface CompactionResult<M = Message> {
   /** References of offloads that nothing in the context refers to any more. */
   deletedFiles: string[];
   summary?: string;
+  /** Tokens of what was summarised less those of the summary (`S4.4`). */
+  savedTokens?: number;
+  /** What `sessionLog()` says about it (`S4.4`). */
+  logEntry?: string;
+  /** Pins that were proposed for what was summarised and that nobody answered (`S4.3`). Their constraints were quoted to
+   *  the summariser as what it must keep; `pin(index)` still brings the message back word for word. */
+  pinProposals?: PinProposal[];
   appliedEdits: Edit[];
   ledger: LedgerEntry[];
   usage?: Usage;
@@ -625,6 +686,20 @@ export interface SessionOptions extends CompactOptions {
   /** Default: IndexedDB where there is one, else memory. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
+  /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
+  parent?: string;
+}
+
+/** What is told of a session of a store. */
+export interface SessionInfo {
+  id: string;
+  format?: Format;
+  /** Messages in its log. */
+  messages: number;
+  createdAt: number;
+  updatedAt: number;
+  /** The session that it was begun from, which may be deleted by now, and the rows of its log at that time (`S3.10`). */
+  parent?: { id: string; seq: number };
 }
 
 /** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
@@ -634,12 +709,45 @@ export interface CommandAnswer {
   text: string;
 }
 
+/** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
+ *  another agent's, a new one; there must be none of that name in the store. */
+export interface ImportOptions extends SessionOptions {
+  /** What the session is restored from: its `context`, summaries and references as they are (default), or its
+   *  `transcript`, so that every message stands in the context but those that a restore or a rewind left behind, and
+   *  there are no snapshots (`S3.9`). */
+  from?: "context" | "transcript";
+  /** Told what was found, once the session is there. */
+  onImport?: (report: ImportReport) => void;
+}
+
+export interface ImportReport {
+  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`. */
+  kind: "context-compactor" | "claude-code" | "codex";
+  /** Lines with something in them. */
+  lines: number;
+  messages: number;
+  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are. */
+  skipped: Record<string, number>;
+}
+
+/** A session in numbers (`S5.3`). Times are in ms since 1970. */
+export interface SessionMetadata {
+  startTime: number;
+  lastUpdate: number;
+  totalMessages: number;
+  totalTokens: number;
+  /** Summaries of the history so far. */
+  compressionCount: number;
+}
+
 export interface SessionEvents {
   /** `S1.14`. */
   offload: { count: number; freedTokens: number };
   /** `S1.14`. */
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
   progress: Progress;
+  /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
+  pin: PinProposal & { accepted: boolean };
   warning: { code: string; message: string };
 }
 
@@ -721,6 +829,19 @@ export interface Session<M = Message> extends AsyncDisposable {
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */
   compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+  /** Makes the context what it was just before message `index` was appended, to edit that message or have it written
+   *  again: the view of that time, so a summary that was made later is undone. `index` counts every message of the log, as
+   *  `explain` does, and must not part an exchange. `append` and `sync` go on from there, `sync` with the history as it is
+   *  then. What was said since stays in the log, and rewinding to an index behind it brings it back; the goal stays as it
+   *  is. Throws `invalid_option`, naming an index that works. */
+  rewind(index: number): Promise<void>;
+  /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
+   *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
+   *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session
+   *  called `id` (`S3.10`). */
+  fork(options?: { id?: string }): Promise<Session<M>>;
+  /** The sessions that were begun from this one, oldest first. */
+  children(): Promise<SessionInfo[]>;
   /** What `prepare` would do now. */
   plan(): Plan;
   /** `/context` (`S1.13`). */
@@ -734,10 +855,51 @@ export interface Session<M = Message> extends AsyncDisposable {
   applyMarkers(modelOutput: string): Promise<Goal>;
   /** How far the context can be trusted after its compressions by a model of this size (`S5.11`). */
   reliability(): { score: number; warn: boolean };
+  /** Pins the message with this index: word for word for ever (`S4.3`), also one that was summarised already. Durable
+   *  when it resolves. */
+  pin(index: number): Promise<void>;
+  /** The pins that are proposed and not answered, in the order of their messages (`S4.3`). */
+  pinProposals(): PinProposal[];
+  /** What every summary saved, with the use of the window before and after, as Markdown (`S4.4`); times are UTC. Empty
+   *  when there is none yet. Never sent to a model. */
+  sessionLog(): string;
   /** Whether the context fits as it is (`S5.12`). */
   validate(): Validation;
+  /** The context by its parts, as it is now (`S5.1`). */
+  getState(): ActiveContext<M>;
+  /** Tokens that the next messages may take: what the window leaves after the answer's share; never below 0. */
+  getAvailableTokens(): number;
+  /** Takes messages out of the context, given by their `index` in `explain()`; the transcript keeps them, and so do
+   *  `search` and `sync`. A call goes with its results: the indices of all that went are returned. Refused with
+   *  `invalid_option` where a message is pinned, stands in a checkpoint, or the rest would break a rule of its provider
+   *  (`S5.1`). */
+  removeMessages(ids: readonly number[]): Promise<number[]>;
+  /** Takes a snapshot of messages, checkpoints and goal: its id (`S5.2`). Durable when it resolves, small whatever the
+   *  session's size, and never sent to a model. Default `recovery`. The newest 5 are kept. */
+  snapshot(purpose?: "recovery" | "rollback"): Promise<string>;
+  /** The snapshots that can be restored, oldest first. */
+  snapshots(): Promise<SnapshotInfo[]>;
+  /** Goes back to a snapshot: the context and the goal are exactly what they were. What was said since is in the context
+   *  no more and `sync` expects it no more; transcript and `explain()` keep it, and a snapshot of it brings it back.
+   *  Throws `not_found` for one that there is not, or not any more. */
+  restore(id: string): Promise<void>;
   /** The summaries that stand in the context, oldest first (`S5.3`). */
   checkpoints(): CheckpointRecord[];
+  /** Every checkpoint that was ever made, also those that another one stands for by now (`S5.3`). */
+  checkpointRecords(): Promise<CheckpointRecord[]>;
+  /** The session in numbers. */
+  metadata(): SessionMetadata;
+  /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
+   *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
+   *  appended meanwhile is not part of it (`S5.3`). */
+  history(): AsyncIterable<M>;
+  /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
+   *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast
+   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+  exportJsonl(): ReadableStream<Uint8Array>;
+  /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
+   *  the document (`S5.3`). */
+  exportMarkdown(): Promise<string>;
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
   addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
   /** How full the context is, in characters (`S2.9`). */

@@ -1,7 +1,7 @@
 /**
  * `npm run soak`: the properties of every wire format over many more histories than `npm test` takes, every cut point
- * of every recorded transcript, the simulator over more seeds, and the exact tokenizers against others over more texts.
- * Counts are shown as they come; the sum is
+ * of every recorded transcript, each of them through every preset with every summariser, the simulator over more seeds, and
+ * the exact tokenizers against others over more texts. Counts are shown as they come; the sum is
  * `bench/reports/soak-formats.json`, written when everything was run.
  *
  * `--histories N` for each format, `--seeds N` of the simulator, `--cuts some`, `--data core|full|none`, `--megabytes N` and
@@ -40,8 +40,8 @@ await script(async () => {
     CC_DATA_SET: wanted.data,
   };
   const checks = [];
-  for (const name of ["formats", "recorded", "simulation"]) {
-    if (name === "recorded" && wanted.data === "none") continue;
+  for (const name of ["formats", "recorded", "summarisers", "simulation"]) {
+    if (["recorded", "summarisers"].includes(name) && wanted.data === "none") continue;
     say("soak", `${name} (${minutes(started)})`);
     checks.push(...(await test(binaries[name], ["--nocapture", "--test-threads=1"], env)));
   }

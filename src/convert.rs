@@ -7,6 +7,7 @@ use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, Event, Failure, Usage, Whose};
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -20,6 +21,11 @@ pub(crate) fn to_js<T: Serialize>(value: &T) -> Thrown<JsValue> {
 /// An options object as a JSON tree.
 pub(crate) fn options(given: JsValue) -> Thrown<Value<'static>> {
     Value::deserialize(serde_wasm_bindgen::Deserializer::from(given)).map_err(unreadable)
+}
+
+/// A value that may be absent, of one that was handed out before.
+pub(crate) fn optional<T: DeserializeOwned>(given: JsValue) -> Thrown<Option<T>> {
+    serde_wasm_bindgen::from_value(given).map_err(unreadable)
 }
 
 /// Checked options.

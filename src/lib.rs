@@ -10,11 +10,13 @@ mod fetch;
 mod operation;
 mod session;
 mod text;
+mod transcript;
 
 pub use fetch::global_fetch;
 pub use operation::Operation;
 pub use session::Session;
 pub use text::{estimate_buffer, text_buffer, wasm_memory};
+pub use transcript::Importer;
 
 use context_compactor_core::Error;
 use context_compactor_core::plan;
@@ -57,6 +59,12 @@ pub fn split_messages(bytes: &[u8], ends: &[u32], pinned: &[u32], given: JsValue
 #[wasm_bindgen(js_name = buildSummaryPrompt)]
 pub fn build_summary_prompt(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
     to_js(&standalone::summary_prompt(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+}
+
+/// Messages for which a pin is proposed: `[{ index, constraints, tokens }]`.
+#[wasm_bindgen(js_name = proposePins)]
+pub fn propose_pins(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::propose_pins(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
 }
 
 /// A summary that no model is needed for.
@@ -121,4 +129,16 @@ pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operat
 #[wasm_bindgen(js_name = planOnce)]
 pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
     Ok(Operation::new(CoreSession::plan_once(settings(given)?, bodies(bytes, ends)?), to_js))
+}
+
+/// The sessions of a store.
+#[wasm_bindgen(js_name = listSessions)]
+pub fn list_sessions() -> Operation {
+    Operation::new(CoreSession::list(), to_js)
+}
+
+/// Puts a session back as it was before it was migrated: the number of its schema.
+#[wasm_bindgen(js_name = restoreBackup)]
+pub fn restore_backup(id: String) -> Operation {
+    Operation::new(CoreSession::restore_backup(id), |schema| Ok(JsValue::from(*schema)))
 }

@@ -4,15 +4,26 @@ use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
 use context_compactor_core::wire::Format;
-use js_sys::Reflect;
+use js_sys::{Object, Reflect};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 /// A session.
 #[wasm_bindgen]
 pub struct Session {
-    core: CoreSession,
+    pub(crate) core: CoreSession,
+}
+
+impl Session {
+    /// What was opened or begun, with a handle on it.
+    pub(crate) fn opened<T: Serialize>(core: &CoreSession, opened: &T) -> Thrown<Object> {
+        let object = Object::from(to_js(opened)?);
+        let handle = JsValue::from(Session { core: core.clone() });
+        Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
+        Ok(object)
+    }
 }
 
 #[wasm_bindgen]
@@ -20,12 +31,8 @@ impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     /// `max_batch_ops` is the most that the store takes in one batch.
     pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
-        Ok(Operation::new(CoreSession::open(settings(given)?, id, max_batch_ops), |(core, opened)| {
-            let object = to_js(opened)?;
-            let handle = JsValue::from(Session { core: core.clone() });
-            Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
-            Ok(object)
-        }))
+        let begin = CoreSession::open(settings(given)?, id, max_batch_ops);
+        Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())))
     }
 
     /// `{ places, format? }`.
@@ -33,7 +40,7 @@ impl Session {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, places, format? }`.
+    /// `{ appended, diverged?, places, format?, again? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
@@ -53,6 +60,26 @@ impl Session {
     /// `{ items, result }`.
     pub fn compact(&self, instructions: Option<String>) -> Operation {
         Operation::new(self.core.compact(instructions), to_js)
+    }
+
+    /// Nothing.
+    pub fn rewind(&self, index: usize) -> Operation {
+        Operation::new(self.core.rewind(index), |()| Ok(JsValue::NULL))
+    }
+
+    /// Which messages of the log are the history: `{ messages, behind: [[from, to]] }`.
+    pub fn branch(&self) -> Thrown<JsValue> {
+        to_js(&self.core.branch().map_err(thrown)?)
+    }
+
+    /// A session that begins from this one: `{ id, format?, messages, places, handle }`.
+    pub fn fork(&self, id: Option<String>) -> Operation {
+        Operation::new(self.core.fork(id), |(core, forked)| Ok(Session::opened(core, forked)?.into()))
+    }
+
+    /// The sessions that began from this one.
+    pub fn children(&self) -> Operation {
+        Operation::new(self.core.children(), to_js)
     }
 
     /// A plan.
@@ -90,6 +117,23 @@ impl Session {
         to_js(&self.core.reliability().map_err(thrown)?)
     }
 
+    /// Nothing: pins a message by its index.
+    pub fn pin(&self, index: usize) -> Operation {
+        Operation::new(self.core.pin(index), |()| Ok(JsValue::NULL))
+    }
+
+    /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`.
+    #[wasm_bindgen(js_name = pinProposals)]
+    pub fn pin_proposals(&self) -> Thrown<JsValue> {
+        to_js(&self.core.pin_proposals().map_err(thrown)?)
+    }
+
+    /// What every summary saved, as Markdown.
+    #[wasm_bindgen(js_name = sessionLog)]
+    pub fn session_log(&self) -> Thrown<String> {
+        self.core.session_log().map_err(thrown)
+    }
+
     /// `{ valid, tokens, limit, overage?, message?, suggestions? }`.
     pub fn validate(&self) -> Thrown<JsValue> {
         to_js(&self.core.validate().map_err(thrown)?)
@@ -98,6 +142,40 @@ impl Session {
     /// The checkpoints of the context.
     pub fn checkpoints(&self) -> Thrown<JsValue> {
         to_js(&self.core.checkpoints().map_err(thrown)?)
+    }
+
+    /// The active context: `{ items, recent, tokenCount }`.
+    pub fn active(&self) -> Thrown<JsValue> {
+        to_js(&self.core.active().map_err(thrown)?)
+    }
+
+    /// Tokens that the next messages may take.
+    #[wasm_bindgen(js_name = availableTokens)]
+    pub fn available_tokens(&self) -> Thrown<f64> {
+        Ok(self.core.available_tokens().map_err(thrown)? as f64)
+    }
+
+    /// The indices of the messages that left the context.
+    #[wasm_bindgen(js_name = removeMessages)]
+    pub fn remove_messages(&self, indices: &[u32]) -> Operation {
+        let indices = indices.iter().map(|index| *index as usize).collect();
+        Operation::new(self.core.remove_messages(indices), to_js)
+    }
+
+    /// The id of a snapshot that was taken now.
+    pub fn snapshot(&self, purpose: &str) -> Thrown<Operation> {
+        let purpose = SnapshotPurpose::named(purpose).map_err(thrown)?;
+        Ok(Operation::new(self.core.snapshot(purpose), |id| Ok(JsValue::from_str(id))))
+    }
+
+    /// The snapshots, oldest first.
+    pub fn snapshots(&self) -> Operation {
+        Operation::new(self.core.snapshots(), to_js)
+    }
+
+    /// Nothing: goes back to a snapshot.
+    pub fn restore(&self, id: String) -> Operation {
+        Operation::new(self.core.restore(id), |()| Ok(JsValue::NULL))
     }
 
     /// `[{ ref, seq, snippet }]`, best first.

@@ -93,6 +93,9 @@ const BAD = [
   [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
   [{ factor3: { fileLines: 0 } }, "factor3.fileLines"],
   [{ factor3: { processTools: { files: "read_file" } } }, "factor3.processTools.files"],
+  [{ layered: { clear: "often" } }, "layered.clear"],
+  [{ layered: { cacheRead: -1 } }, "layered.cacheRead"],
+  [{ layered: { cacheWrite: 11 } }, "layered.cacheWrite"],
 ];
 
 /** Names that no option has, and their path. */

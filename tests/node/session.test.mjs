@@ -192,7 +192,7 @@ test("s1_13_getContextUsage counts messages, calls and offloads, and its categor
   assert.equal(sum("used") + sum("free") + sum("buffer"), 200_000);
 });
 
-test("the system prompt may be a function: it is called for every prepare, and counted", async () => {
+test("s5_14_the system prompt may be a function: it is called for every prepare, and counted", async () => {
   let calls = 0;
   const session = await openSession({ store: "memory", systemPrompt: () => `Prompt ${"x ".repeat(200 * ++calls)}` });
   await session.append(...chat(1));

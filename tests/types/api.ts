@@ -4,6 +4,7 @@ import {
   chatCommand,
   compact,
   CompactionError,
+  importSession,
   isContextOverflow,
   loadTokenizer,
   modelFacts,
@@ -12,7 +13,9 @@ import {
   planCompaction,
   repairHistory,
   splitMessages,
+  type ActiveContext,
   type CommandAnswer,
+  type CheckpointRecord,
   type CompactionResult,
   type CompactOptions,
   type Edit,
@@ -26,6 +29,8 @@ import {
   type RecallTools,
   type SearchHit,
   type Session,
+  type SnapshotInfo,
+  type SessionMetadata,
   type Store,
   type Summarize,
   type ToolAnswer,
@@ -160,6 +165,49 @@ export async function recall(): Promise<void> {
   same<typeof unknown, ToolAnswer>();
   // @ts-expect-error: no such format.
   session.tools("claude");
+}
+
+export async function transcript(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory" });
+  for await (const message of session.history()) same<typeof message, ChatMessage>();
+  const stream = session.exportJsonl();
+  same<typeof stream, ReadableStream<Uint8Array>>();
+  same<Awaited<ReturnType<typeof session.exportMarkdown>>, string>();
+  same<ReturnType<typeof session.metadata>, SessionMetadata>();
+  same<Awaited<ReturnType<typeof session.checkpointRecords>>, CheckpointRecord[]>();
+  const again = await importSession<ChatMessage>(stream, {
+    id: "again",
+    store: "memory",
+    from: "transcript",
+    onImport: ({ kind, skipped }) => {
+      same<typeof kind, "context-compactor" | "claude-code" | "codex">();
+      same<typeof skipped, Record<string, number>>();
+    },
+  });
+  same<typeof again, Session<ChatMessage>>();
+  // @ts-expect-error: a session is restored from its context or from its transcript.
+  await importSession("", { from: "summary" });
+}
+
+export async function snapshots(): Promise<void> {
+  const session = await openSession<ChatMessage>({ store: "memory", checkpoint: { keepSnapshots: 3 } });
+  const id = await session.snapshot("rollback");
+  same<typeof id, string>();
+  await session.restore(id);
+  // @ts-expect-error: the session's own purpose.
+  await session.snapshot("emergency");
+  const taken = await session.snapshots();
+  same<typeof taken, SnapshotInfo[]>();
+  // @ts-expect-error: a snapshot is no message (S5.4).
+  await session.append(...taken);
+  same<Awaited<ReturnType<typeof session.removeMessages>>, number[]>();
+  const state = session.getState();
+  same<typeof state, ActiveContext<ChatMessage>>();
+  create({ messages: [...state.recentMessages] });
+  // @ts-expect-error: it is looked at only.
+  state.tokenCount.total = 5;
+  // @ts-expect-error: it is looked at only.
+  state.recentMessages.push({ role: "user", content: "x" });
 }
 
 export async function disposed(): Promise<void> {

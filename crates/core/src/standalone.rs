@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::plan::{self, StandaloneOptions};
+use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::tokens;
@@ -106,10 +107,21 @@ pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryReq
                 instructions: options.instructions.as_deref(),
                 previous_summary: options.previous_summary.as_deref(),
                 rejected: None,
+                keep: &[],
                 indices: None,
                 estimator: options.estimator,
             },
         )
+    })
+}
+
+/// The messages of the user that state constraints, for which a pin is proposed (`S4.3`).
+pub fn propose_pins(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<PinProposal>> {
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        let numbered = messages.iter().enumerate();
+        let of = |(index, message)| PinProposal::of(index, message, options.estimator.message(message));
+        Ok(numbered.filter_map(of).collect())
     })
 }
 

@@ -168,6 +168,17 @@ fn compaction_items_of_the_providers() {
     read(&message, |message| assert!(message.has_compaction()));
 }
 
+/// Bytes are no text, which would be offloaded in their place.
+#[test]
+fn an_output_that_is_bytes_says_nothing() {
+    let bytes = json!({ "$cc": "bytes", "v": "AAEC" });
+    read(&results(&[bytes.clone(), json!({ "type": "json", "value": bytes })]), |message| {
+        let results: Vec<_> = message.results().cloned().map(Part::ToolResult).collect();
+        let found = [media(MediaKind::Document, 3)];
+        assert_eq!(results, [result("c0", "", false, &found), result("c1", "", false, &found)]);
+    });
+}
+
 #[test]
 fn ai5_outputs_of_every_tag() {
     let image = json!({ "type": "image-data", "data": "AAAA", "mediaType": "image/png" });

@@ -7,49 +7,17 @@ use context_compactor_core::Code;
 use context_compactor_core::checkpoint::GoalStatus;
 use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::{Fate, LedgerEntry, Session};
-use context_compactor_core::step::{Effect, Event, Level, Notice, Purpose, Stage};
+use context_compactor_core::step::{Level, Stage};
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
 use std::rc::Rc;
+use support::checkpoints::*;
 use support::*;
-
-fn options(over: Value) -> Value {
-    let mut options = json!({ "preset": "checkpoint", "contextWindow": 32_000 });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
-    options
-}
-
-fn desk(over: Value) -> Desk {
-    Desk::new(options(over))
-}
 
 fn read(over: Value) -> Result<Settings, context_compactor_core::Error> {
     Settings::read(&serde_json::from_str(&options(over).to_string()).unwrap())
-}
-
-/// A summary of about `tokens` tokens that names itself.
-fn part(name: &str, tokens: usize) -> Event {
-    summary(&format!(
-        "{name}: {}",
-        "the tools answered and the parser was read again. ".repeat(tokens * 4 / 50)
-    ))
-}
-
-/// Questions of a few tokens, answers of many.
-fn chat(count: usize, tokens: usize) -> Vec<Body> {
-    (0..count).flat_map(|nth| [user(&format!("ask {nth}")), assistant(&long("answer", tokens))]).collect()
-}
-
-fn texts(desk: &Desk) -> Vec<String> {
-    desk.context().iter().map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
-}
-
-fn checkpoints(desk: &Desk) -> Vec<String> {
-    texts(desk).into_iter().filter(|text| text.starts_with("[Checkpoint ")).collect()
 }
 
 #[test]
@@ -246,84 +214,6 @@ fn s5_7_s5_10_level_and_mode_decide_the_prompt() {
     }
 }
 
-/// Compacts once more: twelve messages and a summary of 80 tokens, or of 20 for a checkpoint that is made shorter.
-fn another(desk: &mut Desk, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
-    desk.append(&chat(6, 200));
-    let seen = desk.host.seen.purposes.len();
-    desk.host.summarise = Box::new(move |request, _| {
-        if request.system.starts_with("You keep") {
-            let tokens = if request.system.contains("Moderate") { 50 } else { 30 };
-            return part(&format!("shorter {nth}"), tokens);
-        }
-        part(&format!("part {nth}"), 80)
-    });
-    let result = desk.compact();
-    assert!(result.success && result.summary.is_some(), "{nth}: {result:?}");
-    assert_eq!(result.current_tokens, result.previous_tokens - result.freed_tokens);
-    let rungs = result.applied_edits.iter().map(|edit| edit.rung).collect();
-    (desk.host.seen.purposes[seen..].to_vec(), rungs)
-}
-
-#[test]
-fn s5_8_checkpoints_age_and_merge_and_s5_17_twelve_and_more_stay_bounded() {
-    let mut desk = desk(json!({ "level": 3 }));
-    let mut sizes = Vec::new();
-    for nth in 1..=24 {
-        let (purposes, rungs) = another(&mut desk, nth);
-        // Number 0 is `nth` compressions old now.
-        let mut expected = vec![Purpose::History];
-        expected.extend((nth >= 5).then_some(Purpose::Age));
-        expected.extend((nth >= 10).then_some(Purpose::Age));
-        expected.extend((nth >= 12 && nth % 2 == 0).then_some(Purpose::Checkpoints));
-        assert_eq!(purposes, expected, "{nth}");
-        assert_eq!(rungs.contains(&"age"), nth >= 5, "{nth} {:?}", desk.host.seen.logs);
-        let records = desk.session.checkpoints().unwrap();
-        for record in &records {
-            let level = match nth as u64 - record.number {
-                0..=4 => 3,
-                5..=9 => 2,
-                _ => 1,
-            };
-            assert_eq!(record.level.map(u8::from), Some(level), "{nth}: {record:?}");
-        }
-        assert_valid(FORMATS[0], &desk.context());
-        sizes.push((records.len(), desk.session.usage().unwrap().used_tokens));
-    }
-    assert!(sizes[13..].iter().all(|(count, _)| *count <= 12), "{sizes:?}");
-    assert!(sizes[23].1 <= sizes[13].1 + 100, "{sizes:?}");
-    assert_eq!(desk.session.explain().unwrap().len(), 24 * 12, "every message has its fate");
-}
-
-#[test]
-fn s5_8_what_cannot_be_made_shorter_stays_as_it_was() {
-    for fails in [true, false] {
-        let mut desk = desk(json!({ "level": 3 }));
-        for nth in 1..=4 {
-            another(&mut desk, nth);
-        }
-        let before = checkpoints(&desk)[0].clone();
-        for nth in 5..=6 {
-            desk.append(&chat(6, 200));
-            desk.host.summarise = Box::new(move |request, _| {
-                if !request.system.starts_with("You keep") {
-                    part(&format!("part {nth}"), 80)
-                } else if fails {
-                    thrown("busy", None)
-                } else {
-                    part("longer", 200)
-                }
-            });
-            let result = desk.compact();
-            assert!(result.success, "the compaction itself is done: {:?}", result.error);
-            let prose = |text: &str| text.split("\n\nThese messages").next().unwrap().to_string();
-            assert_eq!(prose(&checkpoints(&desk)[0]), prose(&before));
-        }
-        // One that failed is tried again; one that is as short as it gets is not.
-        let asked = desk.host.seen.purposes.iter().filter(|purpose| **purpose == Purpose::Age).count();
-        assert_eq!(asked, if fails { 3 } else { 2 });
-    }
-}
-
 #[test]
 fn s5_11_reliability_falls_with_every_compression_and_warns() {
     let mut desk = desk(json!({ "model": "llama3:3b" }));
@@ -383,14 +273,6 @@ fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its
 
 fn prepare(desk: &mut Desk) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
     desk.host.run(Session::prepare(&desk.session, Trigger::Auto, Vec::new()))
-}
-
-fn warnings(desk: &Desk) -> Vec<String> {
-    let notices = desk.host.seen.notices.iter().filter_map(|notice| match notice {
-        Notice::Warning { message, .. } => Some(message.clone()),
-        _ => None,
-    });
-    notices.collect()
 }
 
 #[test]
@@ -492,44 +374,4 @@ fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_
         }
     }
     assert!(crashes >= 6, "{crashes}");
-}
-
-#[test]
-fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
-    let mut desk = desk(json!({ "level": 3 }));
-    for nth in 1..=4 {
-        another(&mut desk, nth);
-    }
-    desk.append(&chat(6, 200));
-    let mut tab = Some(Desk::over(Rc::clone(&desk.memory), "tab", options(json!({ "level": 3 }))));
-    desk.host.meanwhile = Box::new(move |effect| {
-        if matches!(effect, Effect::Summarize { purpose: Purpose::Age, .. })
-            && let Some(mut tab) = tab.take()
-        {
-            tab.append(&chat(8, 200));
-            assert!(tab.compact().success);
-        }
-    });
-    let result = desk.compact();
-    assert!(result.success && result.summary.is_some(), "{result:?}");
-    assert_eq!(desk.stored().messages.len(), desk.session.explain().unwrap().len());
-    assert_valid(FORMATS[0], &desk.context());
-}
-
-#[test]
-fn s5_3_how_a_checkpoint_was_made_is_stored_with_it() {
-    let mut desk = desk(json!({}));
-    desk.append(&chat(20, 100));
-    assert!(desk.compact().success);
-    for batch in desk.host.seen.commits.clone() {
-        for (key, value) in batch.puts {
-            let text = String::from_utf8(value).unwrap();
-            if key.to_string().starts_with("views/") {
-                let view: Value = serde_json::from_str(&text).unwrap();
-                let made = &view["whole"][0]["summary"]["made"];
-                assert_eq!(made["number"], 0, "{view}");
-                assert!(made["tokens"].as_u64().unwrap() > 0 && made["createdAt"].as_u64().unwrap() > 0);
-            }
-        }
-    }
 }

@@ -158,6 +158,33 @@ fn another_tab_that_compacts_meanwhile_wins_and_this_one_is_told() {
 }
 
 #[test]
+fn lesson_stale_positions_a_change_made_while_the_format_is_read_anew_is_noticed() {
+    let mut desk = Desk::new(eager());
+    // Plain messages, which could be in any format: the other tab's tools say which.
+    desk.append(&talk(8, 60));
+    let mut other = Desk::over(Rc::clone(&desk.memory), "b", eager());
+    let mut at = 0;
+    desk.host.meanwhile = Box::new(move |effect| match (at, effect) {
+        (0, Effect::Summarize { .. }) => {
+            other.append(&turn(Format::Anthropic, 9, 30));
+            at = 1;
+        }
+        // The commit of the summary loses against that append, the row is read again, and then all that it names.
+        (1, Effect::Commit(_)) | (2, Effect::Read(_)) => at += 1,
+        (3, _) => {
+            assert!(other.compact().success);
+            at += 1;
+        }
+        _ => {}
+    });
+    let error = desk.host.run(desk.session.compact(None)).unwrap_err();
+    assert_eq!((error.code, desk.stored().generation), (Code::Conflict, 1), "{error}");
+    desk.host.meanwhile = Box::new(|_| {});
+    assert!(desk.compact().success, "it goes on with what the other made of it");
+    assert_eq!(desk.session.explain().unwrap().len(), 20);
+}
+
+#[test]
 fn a_fallback_is_used_and_said() {
     let mut desk = Desk::new(json!({ "fallback": "extractive", "retryCount": 2 }));
     desk.append(&talk(6, 80));

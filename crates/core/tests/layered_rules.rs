@@ -7,9 +7,10 @@ use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::Fate;
 use context_compactor_core::step::Event;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, calls, exchange, results, user};
+use context_compactor_store_tests::conversation::{assistant, body, calls, exchange, results, user};
 use context_compactor_store_tests::host::thrown;
 use serde_json::{Value, json};
+use std::rc::Rc;
 use support::*;
 
 const CLEARED: &str = "[Output compacted - re-read if needed]";
@@ -82,6 +83,35 @@ fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
         }
         assert_eq!(desk.prepare().edits.len(), usize::from(clears), "{options}");
     }
+}
+
+#[test]
+fn s3_1_break_even_clears_in_one_batch_when_the_calls_to_come_pay_for_it() {
+    let step_of = |layered: Value, tokens: usize| {
+        let mut desk = Desk::new(json!({
+            "contextWindow": 200_000, "preset": "offload", "maxOutputTokens": 0,
+            "layered": layered, "trigger": { "tokens": tokens }
+        }));
+        for nth in 0..5 {
+            desk.append(&turn(FORMATS[0], nth, 2_000));
+        }
+        (1..=80).find(|step| {
+            desk.append(&[user("go on"), assistant("done")]);
+            let edits = desk.prepare().edits;
+            assert!(edits.iter().all(|edit| edit.rung == "clear" && edit.indices.len() == 2), "{step}");
+            !edits.is_empty()
+        })
+    };
+    // Two of 2,000 are cleared, and three of 2,000 stand behind: 11.5 × 6,000 / 4,000 calls.
+    let usual = step_of(json!({ "clear": "break-even" }), 150_000).unwrap();
+    assert!((18..=20).contains(&usual), "{usual}");
+    let no_fee = step_of(json!({ "clear": "break-even", "cacheWrite": 1 }), 150_000).unwrap();
+    assert!((14..=16).contains(&no_fee), "9 × 6,000 / 4,000: {no_fee}");
+    // Where a change costs nothing it is made, where nothing is saved it is not, and where the session acts it must be.
+    assert_eq!(step_of(json!({ "clear": "break-even", "cacheWrite": 0.1 }), 150_000), Some(1));
+    assert_eq!(step_of(json!({ "clear": "break-even", "cacheRead": 0 }), 150_000), None);
+    assert_eq!(step_of(json!({ "clear": "break-even", "cacheRead": 0 }), 10_000), Some(1));
+    assert_eq!(step_of(json!({ "clear": "never" }), 150_000), None);
 }
 
 #[test]
@@ -270,4 +300,44 @@ fn s3_6_a_file_that_the_context_still_shows_is_not_put_back() {
     read(&mut desk, FORMATS[0], 2, "src/a.rs", "new");
     assert!(desk.compact().success);
     assert_eq!(files(&desk), [("src/b.rs".to_string(), "other".to_string())]);
+}
+
+#[test]
+fn s4_2_a_failed_call_changes_nothing() {
+    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    desk.host.summarise = Box::new(|_, _| thrown("down", None));
+    desk.append(&talk(9, 200));
+    let before = desk.context();
+    let result = desk.compact();
+    assert!(!result.success && result.error.is_some() && result.freed_tokens == 0);
+    assert_eq!(desk.context(), before);
+}
+
+#[test]
+fn s3_5_s5_14_the_summary_goes_into_the_conversation_and_the_system_prompt_stays() {
+    for preset in ["offload", "layered", "factor3", "checkpoint"] {
+        let mut desk = layered(json!({ "preset": preset, "layered": { "minSavings": 0 } }));
+        let system = body(&json!({ "role": "system", "content": "You are careful. 한국어", "x": 1 }));
+        desk.append(&[Rc::clone(&system)]);
+        let mut tokens = Vec::new();
+        for round in 0..3 {
+            desk.append(&talk(10, 200));
+            let result = desk.compact();
+            assert!(result.success && result.summary.is_some(), "{preset} {round}: {result:?}");
+            let fixed = vec!["The prompt of the app.".into(), long("tools", 100)];
+            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap();
+            let sent = bodies(&desk.session, &prepared);
+            assert_eq!(
+                sent[0].to_string(),
+                *system,
+                "{preset}: what a provider has cached before the summary"
+            );
+            assert!(sent[1..].iter().all(|message| message["role"] != "system"));
+            assert!(sent[1]["content"].as_str().unwrap().contains(SUMMARY), "{preset}: {}", sent[1]);
+            let [system, tools, ..] = &prepared.usage.categories[..] else { panic!("no categories") };
+            assert!(tools.tokens > 100, "{preset}");
+            tokens.push(system.tokens);
+        }
+        assert!(tokens[0] > 0 && tokens.iter().all(|now| *now == tokens[0]), "{preset}: {tokens:?}");
+    }
 }

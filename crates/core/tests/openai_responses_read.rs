@@ -475,6 +475,13 @@ fn or4_an_edited_output_keeps_its_shape_and_loses_its_server_id() {
             { "stdout": one, "stderr": two, "outcome": exit }, { "stdout": "", "stderr": two, "outcome": exit }] })
     };
     assert_eq!(replaced(&shell("long", "error"), 0, "short"), Some(shell("short", "")));
+    // A text does not go to where nothing reads it.
+    let torn = |text: &str| json!({ "type": "shell_call_output", "call_id": "a", "output": [null, { "stdout": text }] });
+    assert_eq!(replaced(&torn("long"), 0, "short"), Some(torn("short")));
+    assert_eq!(
+        replaced(&json!({ "type": "shell_call_output", "call_id": "a", "output": [null] }), 0, "x"),
+        None
+    );
     let patch =
         json!({ "type": "apply_patch_call_output", "call_id": "a", "status": "failed", "output": "long" });
     let mut shorter = patch.clone();

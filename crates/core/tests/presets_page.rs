@@ -182,11 +182,20 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
         offload: OffloadNumbers { scan_ratio, min_chars },
         react,
         restore,
-        layered: LayeredNumbers { keep_recent, clear_min_tokens, large_output_tokens, preview_chars },
+        layered,
         checkpoint,
         emergency_share,
         process,
     } = preset.numbers;
+    let LayeredNumbers {
+        every_turn,
+        cache_read,
+        cache_write,
+        keep_recent,
+        clear_min_tokens,
+        large_output_tokens,
+        preview_chars,
+    } = layered;
     let summarises = |cell: String| if removes(preset) { cell } else { String::new() };
     let on = |rung: Rung, cell: String| if preset.rungs.contains(&rung) { cell } else { String::new() };
     let file =
@@ -221,6 +230,9 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
         (
             "`layered`",
             vec![
+                ("clear", on(Rung::Clear, if every_turn { "every-turn" } else { "break-even" }.to_owned())),
+                ("cacheRead (break-even)", on(Rung::Clear, percent(cache_read))),
+                ("cacheWrite (break-even)", on(Rung::Clear, percent(cache_write))),
                 ("keepRecent", on(Rung::Clear, number(keep_recent))),
                 ("clearMinTokens", on(Rung::Clear, number(clear_min_tokens))),
                 ("largeOutputTokens", on(Rung::Admit, number(large_output_tokens))),
@@ -306,7 +318,10 @@ fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str
         merge_count,
         safety_margin,
         prompt_budget,
+        // The prompt's budget again, in proportion to the window.
+        room: _,
         trigger_share,
+        keep_snapshots,
     } = numbers;
     let on = |cell: String| if preset.checkpoints { cell } else { String::new() };
     let length = |Range { low, high }: Range| on(format!("{low} to {high}"));
@@ -323,6 +338,7 @@ fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str
         ("safetyMargin", on(number(safety_margin))),
         ("promptBudget", on(number(prompt_budget))),
         ("triggerShare", on(percent(trigger_share))),
+        ("keepSnapshots", on(number(keep_snapshots))),
     ]
 }
 

@@ -171,6 +171,39 @@ fn s4_6_errors_small_results_and_structured_ones_are_kept_as_they_are() {
 }
 
 #[test]
+fn s4_5_s4_6_both_sides_of_every_border() {
+    let file = |lines: usize| vec!["pub fn step() {}"; lines].join("\n");
+    let table = |count: usize| rows().lines().take(count + 1).collect::<Vec<_>>().join("\n");
+    // Four characters are a token here.
+    let prose = |tokens: usize| format!("{}{}", "x\n".repeat(100), "y".repeat(tokens * 4 - 200));
+    let data = |tokens: usize| {
+        let row = json!({ "id": 1 });
+        let mut rows: Vec<Value> = vec![row; 150];
+        let length = Value::from(rows.clone()).to_string().len();
+        rows[149] = json!({ "id": "z".repeat(tokens * 4 - length - 1) });
+        Value::from(rows).to_string()
+    };
+    assert_eq!((prose(200).len(), data(500).len()), (800, 2_000));
+    for (tool, kept, processed, options) in [
+        ("read_file", file(500), file(501), json!({})),
+        ("query", table(100), table(101), json!({})),
+        ("read_file", prose(199), prose(200), json!({ "fileLines": 10 })),
+        ("query", data(499), data(500), json!({})),
+    ] {
+        for (text, is_kept) in [(kept, true), (processed, false)] {
+            let mut desk = factor3(json!({ "factor3": options }));
+            ask(&mut desk, FORMATS[0], tool, &text);
+            let shown = result(&mut desk, FORMATS[0]);
+            assert_eq!(shown == text, is_kept, "{tool} {}: {shown}", text.len());
+            if !is_kept {
+                let reference = shown.split("is at: ").nth(1).unwrap().split(']').next().unwrap();
+                assert_eq!(desk.read(reference), text, "the original is stored");
+            }
+        }
+    }
+}
+
+#[test]
 fn s4_6_a_result_that_its_format_calls_an_error_is_kept_whole() {
     let format = Format::Anthropic;
     let mut desk = factor3(json!({}));

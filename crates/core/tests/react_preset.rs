@@ -89,6 +89,25 @@ fn s2_2_the_second_level_only_when_the_chunks_together_are_too_large() {
 }
 
 #[test]
+fn s2_2_targets_are_rounded_down_and_the_second_level_is_taken_however_long_it_is() {
+    let mut desk = react(json!({ "react": { "strategies": false } }));
+    desk.host.summarise = Box::new(|request, _| {
+        let joined = request.messages[0].content.contains("[Part 1/3]");
+        summary(&"s".repeat(if joined { 52_000 } else { 18_000 }))
+    });
+    tool(&mut desk, FORMATS[0], "a", &"x".repeat(123_456));
+    let sent = desk.sent();
+    assert_eq!(desk.host.seen.purposes, [Purpose::Chunk, Purpose::Chunk, Purpose::Chunk, Purpose::Merge]);
+    // Tenths of 50,000, of 23,456 and of three answers with their headers.
+    let targets = [5_000, 5_000, 2_345, 5_403].map(|chars| format!("at most {chars} characters"));
+    for ((request, _), target) in desk.host.seen.requests.iter().zip(targets) {
+        assert!(request.system.contains(&target), "{target}: {}", request.system);
+    }
+    assert_eq!(results(FORMATS[0], &sent)[0].len(), 52_000, "still too large, and returned");
+    assert!(desk.prepare().edits.is_empty());
+}
+
+#[test]
 fn s2_3_a_chunk_or_a_second_level_that_fails_keeps_a_marked_start() {
     let mut desk = react(json!({}));
     let mut calls = 0;

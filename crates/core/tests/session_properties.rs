@@ -136,7 +136,7 @@ proptest! {
             prop_assert_eq!(planned, done, "{}", plan.reason);
             prop_assert_eq!(plan.will_compact, !plan.rungs.is_empty());
             let items = context_compactor_core::session::audit::look(&desk.session).unwrap();
-            prop_assert!(conserve(items.context.items(), desk.session.explain().unwrap().len()).is_ok());
+            prop_assert!(conserve(&items.context, desk.session.explain().unwrap().len()).is_ok());
         }
     }
 }

@@ -6,11 +6,11 @@ mod support;
 use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::audit::look;
+use context_compactor_core::session::audit::{audit, look};
 use context_compactor_core::step::{Event, Notice, Whose};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
-use context_compactor_store_tests::{Host, How};
+use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::json;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -174,6 +174,20 @@ fn a_failed_append_settles_nothing() {
     assert_eq!(error.code, Code::QuotaExceeded);
     desk.append(&turn(Format::OpenaiChat, 0, 20));
     assert_eq!(desk.stored().messages.len(), 5);
+}
+
+#[test]
+fn lesson_lost_writes_a_batch_whose_answer_was_lost_stays_when_the_next_one_settles_the_format() {
+    let memory = Rc::new(MemoryStore::default());
+    let mut host = Host::new(Rc::clone(&memory) as _, "a");
+    // Two messages in a batch.
+    let (session, _) = host.run(Session::open(settings(json!({})), Some("s".into()), 6)).unwrap();
+    host.run(session.append(talk(1, 20))).unwrap();
+    host.fault(1, is_commit, How::Lost);
+    host.run(session.append(turn(Format::Anthropic, 0, 20))).unwrap();
+    assert_eq!(session.explain().unwrap().len(), 6);
+    let stored = audit("s", &memory.rows()).unwrap();
+    assert_eq!(look(&session).unwrap().context.items().len(), stored.context.len());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Real agent sessions: every request fits its ceiling, every built-in summary its target and its own checks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use context_compactor_core::message::{Message, Part};
-use context_compactor_core::summary::{FactKind, OFFLOAD, PromptOptions, check, extractive, facts};
+use context_compactor_core::message::{Message, Part, Role};
+use context_compactor_core::summary::{
+    FactKind, OFFLOAD, PromptOptions, check, constraints, extractive, facts,
+};
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_store_tests::recorded::lines;
@@ -71,4 +73,21 @@ fn lesson_lost_constraints_facts_of_real_sessions_stand_in_them() {
             assert!(stands, "{id}: {:?} is not in message {:?}", fact.kind, fact.index);
         }
     });
+}
+
+#[test]
+fn s4_3_constraints_in_real_sessions_are_the_users_own_sentences_and_few() {
+    let (mut said, mut proposed) = (0, 0);
+    each_history(|id, messages| {
+        for message in messages {
+            let found = constraints(message);
+            for constraint in &found {
+                assert_eq!(message.role, Role::User, "{id}");
+                assert!(message.text().contains(constraint), "{id}: {constraint}");
+            }
+            said += usize::from(message.role == Role::User);
+            proposed += usize::from(!found.is_empty());
+        }
+    });
+    assert!(proposed * 2 <= said, "{proposed} of {said} messages");
 }

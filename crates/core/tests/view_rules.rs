@@ -6,10 +6,13 @@ mod support;
 use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::Notice;
+use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;
+use context_compactor_store_tests::Host;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
+use context_compactor_store_tests::host::{failed, thrown};
 use serde_json::{Value, json};
+use std::rc::Rc;
 use support::*;
 
 /// Nothing to offload, always over the threshold.
@@ -299,4 +302,36 @@ fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
     let with = other.host.run(other.session.plan()).unwrap();
     assert!(with.rungs[0].tokens_freed >= without.rungs[0].tokens_freed + 80);
     assert!(with.floor <= without.floor + 1, "{} {}", with.floor, without.floor);
+}
+
+/// The offload changed what stood before the answer that was on its way, and no summary followed it (AN8).
+#[test]
+fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_the_next_prepare() {
+    let options = json!({
+        "trigger": { "tokens": 100 }, "retryCount": 1,
+        "offload": { "scanRatio": 1.0, "compactTriggerThreshold": 1_000_000, "compactCooldownSteps": 0 },
+    });
+    let mut desk = Desk::new(options);
+    desk.append(&thinking_turn(0, 400));
+    desk.append(&thinking_turn(1, 400));
+    let (mut arrived, session) = (Some(thinking_turn(2, 10)), desk.session.clone());
+    let mut other = Host::new(Rc::clone(&desk.memory) as _, "other");
+    desk.host.meanwhile = Box::new(move |effect| {
+        if matches!(effect, Effect::Summarize { .. })
+            && let Some(bodies) = arrived.take()
+        {
+            other.run(session.append(bodies)).unwrap();
+        }
+    });
+    desk.host.summarise = Box::new(|_, _| failed(Code::Aborted));
+    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    assert_eq!(error.code, Code::Aborted);
+    assert!(desk.stored().generation > 0, "the offload was stored before");
+    desk.host.summarise = Box::new(|_, _| thrown("down", None));
+    let sent = desk.sent();
+    let thinking: Vec<usize> = (0..sent.len()).filter(|at| thinks(&sent[*at])).collect();
+    assert!(thinking.iter().all(|at| *at < 2), "{thinking:?}: only what stands before the first change");
+    desk.append(&thinking_turn(3, 10));
+    let sent = desk.sent();
+    assert!((sent.len() - 4..sent.len()).any(|at| thinks(&sent[at])), "what was written since keeps it");
 }

@@ -61,6 +61,8 @@ pub struct Seen {
 pub type Summarise = Box<dyn FnMut(&SummaryRequest, u32) -> Event>;
 /// Counts the tokens of a message.
 pub type Count = Box<dyn FnMut(Whose, &str) -> Event>;
+/// Says with which code an effect is given up, when it is.
+pub type GiveUp = Box<dyn FnMut(&Effect) -> Option<Code>>;
 /// Says why a batch is refused, when it is.
 pub type Refuse = Box<dyn Fn(&Batch) -> Option<Code>>;
 
@@ -84,6 +86,9 @@ pub struct Host {
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
     pub refuse: Refuse,
+    /// Looks at an effect first and may give it up. It is performed all the same, and its answer comes late: with that
+    /// of the next one, or behind the end.
+    pub gives_up: GiveUp,
     /// Is called before each awaited effect: another tab that acts meanwhile.
     pub meanwhile: Box<dyn FnMut(&Effect)>,
     /// What it saw.
@@ -123,6 +128,7 @@ impl Host {
             read_file: Box::new(|_| thrown("no such file", None)),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
+            gives_up: Box::new(|_| None),
             meanwhile: Box::new(|_| {}),
             seen: Seen::default(),
             faults: Vec::new(),
@@ -149,19 +155,34 @@ impl Host {
     pub fn try_run<T>(&mut self, mut machine: Machine<T>) -> Option<Result<T>> {
         let mut step = machine.step(None);
         let mut waiting = VecDeque::new();
+        let mut late = Vec::new();
         loop {
             waiting.extend(self.hear(step.effects));
             self.seen.at_once = self.seen.at_once.max(waiting.len());
             if let Some(result) = step.done {
+                for answer in late {
+                    let after = machine.step(Some(answer));
+                    assert!(after.effects.is_empty() && after.done.is_none(), "it had ended");
+                }
                 return Some(result);
             }
             let (id, effect) =
                 waiting.pop_front().expect("an operation that has not ended waits for something");
+            for answer in std::mem::take(&mut late) {
+                let after = machine.step(Some(answer));
+                assert!(after.effects.is_empty() && after.done.is_none(), "nobody waited for it");
+            }
             let how = self.due(&effect);
             let event = match how {
                 Some(How::CrashBefore) => return None,
                 Some(How::Fail(code)) => failed(code),
-                None => self.perform(&effect),
+                None => match (self.gives_up)(&effect) {
+                    Some(code) => {
+                        late.push((id, self.perform(&effect)));
+                        failed(code)
+                    }
+                    None => self.perform(&effect),
+                },
                 Some(How::CrashAfter | How::Lost) => {
                     self.perform(&effect);
                     if how == Some(How::CrashAfter) {

@@ -4,6 +4,7 @@
 //! * [`histories`]: valid histories of every format, broken ones, and any JSON at all, from a seed.
 //! * [`checked`]: a session that is checked after every call.
 //! * [`recorded`]: recorded transcripts and requests, where they are present.
+//! * [`summariser`]: summarisers of every temper.
 //! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
 //! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
 
@@ -17,6 +18,7 @@ mod model;
 pub mod recorded;
 pub mod simulation;
 pub mod store;
+pub mod summariser;
 
 pub use host::{Host, How};
 pub use store::{MemoryStore, Store};

@@ -47,6 +47,10 @@ fn every_seed_keeps_the_invariants() {
         sum.crashes += report.crashes;
         sum.views += report.views;
         sum.messages += report.messages;
+        for (rung, count) in report.rungs {
+            *sum.rungs.entry(rung).or_default() += count;
+        }
+        sum.restored += report.restored;
     }
     let mut counts = Counts::default();
     counts.add("failures", 0);
@@ -58,11 +62,21 @@ fn every_seed_keeps_the_invariants() {
         ("crashes", sum.crashes as usize),
         ("views", sum.views as usize),
         ("messages", sum.messages),
+        ("snapshots restored", sum.restored as usize),
     ] {
         counts.add(what, number);
     }
+    for (rung, count) in &sum.rungs {
+        counts.add(rung, *count);
+    }
     println!("{}", counts.line("simulation", "tabs on one session"));
-    assert!(sum.failed > 0 && sum.crashes > 0 && sum.views > 0, "faults and compactions happen: {sum:?}");
+    assert!(
+        sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0,
+        "faults and compactions happen: {sum:?}"
+    );
+    let rungs = ["admit", "clear", "offload", "compress", "summarise", "age", "merge", "rollover"];
+    let missing = rungs.iter().find(|rung| seeds().count() >= 2_000 && !sum.rungs.contains_key(**rung));
+    assert_eq!(missing, None, "every rung of every preset has something to do");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The window that the target lengths are written for; larger ones have longer checkpoints in proportion.
+/// The window that the lengths of checkpoints are written for.
 const WRITTEN_FOR: usize = 32_768;
 
 /// How detailed a checkpoint is. Stored and told as its number.
@@ -92,12 +92,14 @@ impl Levels {
             Level::Moderate => self.moderate,
             Level::Detailed => self.detailed,
         };
-        let scaled = |tokens: usize| {
-            let exact = tokens as u128 * window.max(WRITTEN_FOR) as u128 / WRITTEN_FOR as u128;
-            usize::try_from(exact).unwrap_or(usize::MAX)
-        };
-        Range { low: scaled(range.low), high: scaled(range.high) }
+        Range { low: in_proportion(range.low, window), high: in_proportion(range.high, window) }
     }
+}
+
+/// Tokens in a window of `window` tokens: in one above 32K, in proportion more.
+pub fn in_proportion(tokens: usize, window: usize) -> usize {
+    let exact = tokens as u128 * window.max(WRITTEN_FOR) as u128 / WRITTEN_FOR as u128;
+    usize::try_from(exact).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

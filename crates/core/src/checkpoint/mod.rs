@@ -10,7 +10,7 @@ mod reliability;
 mod tier;
 
 pub use goal::{Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalStatus, Priority, Progress};
-pub use level::{Level, Levels, NUMBERS as LEVELS, Range};
+pub use level::{Level, Levels, NUMBERS as LEVELS, Range, in_proportion};
 pub use marker::{Source, Update, markers};
 pub use mode::{Mode, Preservation};
 pub use profile::{Profile, Validation, limit_of, validate};

@@ -1,5 +1,6 @@
-//! Old checkpoints made shorter, and several of them made one (`S5.8`). Each goes through the summariser once in a
-//! compaction; what fails stays as it was, and the next compaction tries again.
+//! Old checkpoints made shorter, and several of them made one (`S5.8`), so that a conversation with many of them stays
+//! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
+//! compaction tries again.
 
 use super::call::{Cost, call};
 use super::frame::{Frame, text_of};
@@ -15,6 +16,7 @@ use crate::reduce::reasoning;
 use crate::session::{Cause, Change, Cover, Held, Item, Made, Origin, Place, Splice, State, ids};
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
+use crate::wire::Author;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -67,11 +69,17 @@ fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
     (count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)
 }
 
+/// What is due at the next compaction: which checkpoints for which level, and which become one.
+pub(super) fn due_next(state: &State) -> (Vec<(usize, Level)>, Option<Range<usize>>) {
+    let compressions = state.row.compressions + 1;
+    (aged(state, compressions), run_of(state, compressions))
+}
+
 /// What the rungs would do at the next compaction.
 pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<RungPlan> {
     let compressions = state.row.compressions + u64::from(summarises);
     let tokens = |at: usize| state.context.items().get(at).map_or(0, |item| item.size.tokens);
-    let target = |level| state.settings.numbers.checkpoint.levels.target(level, state.settings.window).high;
+    let target = |level| state.settings.checkpoint_tokens(level);
     let (places, calls, after): (Vec<usize>, usize, usize) = match rung {
         Rung::Age => {
             let aged = aged(state, compressions);
@@ -83,7 +91,7 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     if places.is_empty() {
         return None;
     }
-    let calls = if state.settings.summariser == Summariser::Extractive { 0 } else { calls };
+    let calls = if state.settings.asks_a_model() { calls } else { 0 };
     let before: usize = places.iter().map(|at| tokens(*at)).sum();
     let items = places.iter().filter_map(|at| state.context.items().get(*at));
     Some(RungPlan {
@@ -103,7 +111,8 @@ fn covers(item: &Item) -> &[Cover] {
     }
 }
 
-fn indices(item: &Item) -> impl Iterator<Item = usize> {
+/// The app's messages that a checkpoint stands for.
+pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
     covers(item).iter().flat_map(|cover| cover.from..cover.to)
 }
 
@@ -136,7 +145,7 @@ pub(super) async fn merge(
 }
 
 /// Nothing when the context was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
-fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
+pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
     match done {
         Err(error) if error.code == Code::Conflict => {
             io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
@@ -147,7 +156,7 @@ fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>
 }
 
 /// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
-async fn shorten(
+pub(super) async fn shorten(
     io: &Io,
     held: &mut Held,
     range: Range<usize>,
@@ -190,16 +199,12 @@ async fn shorten(
     let freed = freed + of_reasoning;
     let (total, settings) = (held.tokens(), held.settings());
     let cause = Cause {
-        rung: rung.as_str().into(),
         trigger: climb.trigger.as_str().into(),
-        tokens_before: total,
-        tokens_after: total.saturating_sub(freed),
-        preset: settings.preset.name.into(),
         prompt_version: Some(PROMPT_VERSION),
         model: settings.summariser_model().map(str::to_string),
-        input: String::new(),
+        ..Cause::of(&held.state(), rung.as_str(), total.saturating_sub(freed))
     };
-    held.change(io, Change { splices, blobs: Vec::new(), cause, job: None, summary: None }).await?;
+    held.change(io, Change::new(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }
@@ -233,7 +238,9 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         all.extend_from_slice(covers(item));
         let this = made_of(item).unwrap_or_default();
         // It is as old as the newest of them.
-        made = Made { original_tokens: made.original_tokens + this.original_tokens, ..this };
+        let proposed = [made.proposed, this.proposed.clone()].concat();
+        let original_tokens = made.original_tokens + this.original_tokens;
+        made = Made { original_tokens, proposed, ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {
@@ -245,7 +252,8 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
     }
     let made = Made { level: Some(level), compressed_at: Some(now), ..made };
     let checkpoint = id.unwrap_or_default();
-    Frame { checkpoint, text, covers: all, quotes, files: "", made }.item(io, held).await
+    let author = Author::User;
+    Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.

@@ -6,10 +6,10 @@ use crate::error::Result;
 use crate::message::Role;
 use crate::order;
 use crate::reduce::reasoning;
-use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
+use crate::session::{Cover, Held, Item, Offload, Origin, PinProposal, Place, Splice, State};
 use crate::split;
 use crate::step::Io;
-use crate::wire;
+use crate::wire::{self, Author};
 
 /// What a summary is to leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,6 +66,8 @@ pub(crate) struct Proposal {
     pub(crate) level: Option<Level>,
     /// Target length of the summary, in tokens.
     pub(crate) target_tokens: usize,
+    /// Whose message the summary is.
+    pub(crate) author: Author,
     /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
@@ -75,6 +77,8 @@ pub(crate) struct Proposal {
     pub(crate) mandatory_tokens: usize,
     /// Messages behind the boundary.
     pub(crate) preserved: usize,
+    /// Pins that were proposed for what is summarised and that nobody answered (`S4.3`); looked for when it is.
+    pub(crate) unanswered: Vec<PinProposal>,
 }
 
 impl Proposal {
@@ -152,9 +156,12 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     let role = |at: usize| history.get(at).map(|item| item.size.role);
     let is_system = |at: usize| role(at) == Some(Role::System);
     let cut = split::cut(&messages, &tokens, aim.keep, is_system);
-    // The summary is a user message. Where a user message would follow it the cut moves on to an earlier answer of
-    // the model, so that the roles go on alternating; not far, not to where nothing is left to compress, and not
-    // where it would keep more than fits.
+    // The summary is a user message, or the model's in a preset and a format that want that and where a user message
+    // follows it (`S4.2`). Where the user's would follow the user's the cut moves on to an earlier answer of the model,
+    // so that the roles go on alternating; not far, not to where nothing is left to compress, and not where it would
+    // keep more than fits.
+    let may_be_models = settings.preset.assistant_summaries
+        && state.may_be().all(|format| format.wire().assistant_may_begin());
     let exchanges = crate::message::Exchanges::of(&messages);
     let collides = |at: usize| role(at) == Some(Role::User);
     let is_earlier = |at: usize| {
@@ -179,10 +186,11 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant))
         .filter(|at| fits(*at));
     let boundary = match better {
-        Some(better) if collides(cut.boundary) && !settings.preset.acknowledges => better,
+        Some(better) if collides(cut.boundary) && !may_be_models && !settings.preset.acknowledges => better,
         _ => cut.boundary,
     };
-    let acknowledge = collides(boundary);
+    let author = if may_be_models && collides(boundary) { Author::Assistant } else { Author::User };
+    let acknowledge = author == Author::User && collides(boundary);
     let before = history.iter().take(boundary).cloned().enumerate();
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
@@ -220,12 +228,14 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         replaced_tokens,
         mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
+        unanswered: Vec::new(),
         compress,
         quotes,
         quotes_from,
         level,
         target_tokens,
         stay,
+        author,
         acknowledge,
     }))
 }

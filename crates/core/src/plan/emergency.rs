@@ -1,6 +1,6 @@
 //! When a prompt does not fit after all else (`S5.15`, `S4.7`): recent messages are summarised too, and then the context
-//! begins anew with a built-in summary of everything and what the user said last. The log keeps every message, and each
-//! step is told as a warning.
+//! begins anew with a built-in summary of everything and what the user said last. The log keeps every message, a snapshot
+//! is taken before each step, and each is told as a warning.
 
 use super::cut::{self, Aim, Proposal};
 use super::ladder::Climb;
@@ -41,6 +41,16 @@ pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result
     Ok(cut::propose(state, Aim::ROLLOVER)?.ok().map(plan))
 }
 
+/// Takes a snapshot before a step of the ladder that is to make a prompt fit which does not.
+pub(super) async fn secure(io: &Io, held: &Held, climb: Climb<'_>) -> Result<()> {
+    let settings = held.settings();
+    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
+    if must_fit && held.tokens() > settings.hard_limit && settings.rungs.contains(&Rung::Rollover) {
+        held.emergency_snapshot(io).await?;
+    }
+    Ok(())
+}
+
 /// Makes the prompt fit, if that is possible at all; whether it fits is looked at after each step. `failed` is why the
 /// summary before it failed: a summariser that does not answer is not asked again.
 pub(super) async fn run(
@@ -64,8 +74,11 @@ pub(super) async fn run(
         if proposal.is_err() {
             continue;
         }
-        let message =
-            format!("Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message");
+        let snapshot = held.emergency_snapshot(io).await?;
+        let message = format!(
+            "Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message, and restoring \
+             {snapshot} undoes it"
+        );
         io.log(Level::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
         results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);

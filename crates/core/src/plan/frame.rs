@@ -1,10 +1,11 @@
-//! What takes the place of summarised messages: the message of the summary, and what must stand around it.
+//! What takes the place of summarised messages: the message of the summary, which stands in the conversation and never in
+//! the system prompt, whose cached prefix stays valid (`S3.5`), and what must stand around it.
 
 use super::cut::Proposal;
 use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
-use crate::session::{Cover, Held, Item, Made, Origin, Place, ids, logged, measure};
+use crate::session::{Cover, Held, Item, Made, Origin, Place, carried, ids, logged, measure};
 use crate::step::{Io, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -34,10 +35,12 @@ pub(super) async fn candidate(
         created_at: started,
         original_tokens: proposal.replaced_tokens,
         model: settings.summariser_model().map(str::to_string),
+        proposed: carried(&proposal.unanswered),
         ..Made::default()
     };
     let frame = Frame {
         checkpoint: Rc::clone(&checkpoint),
+        author: proposal.author,
         text,
         covers: proposal.covers(),
         quotes: proposal.quotes.clone(),
@@ -108,6 +111,8 @@ fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc
 pub(super) struct Frame<'a> {
     /// Its id.
     pub(super) checkpoint: Rc<str>,
+    /// Whose message it is.
+    pub(super) author: Author,
     /// The summary.
     pub(super) text: &'a str,
     /// What it stands for.
@@ -131,8 +136,15 @@ impl Frame<'_> {
         text += &quoted(io, held, &self.quotes).await?;
         text += self.files;
         let mut item =
-            message(io, held, Author::User, &text, &self.checkpoint, Origin::Acknowledgement).await?;
-        let made = Made { tokens: item.size.tokens, header: header.len(), ..self.made };
+            message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
+        let alone = match text.get(..prose).filter(|own| own.len() < text.len()) {
+            Some(own) => {
+                message(io, held, self.author, own, &self.checkpoint, Origin::Acknowledgement).await?
+            }
+            None => item.clone(),
+        };
+        let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
+        let made = Made { tokens, text_tokens, header: header.len(), ..self.made };
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
             covers: self.covers,
@@ -156,23 +168,38 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
 
 /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`).
 async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
+    let quotes = item.origin.quotes();
+    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
+    if kept.len() == quotes.len() { Ok(item.clone()) } else { with_quotes(io, held, item, kept).await }
+}
+
+/// A summary that quotes one more of the messages that it stands for.
+pub(crate) async fn quoting(io: &Io, held: &Held, item: &Item, place: Place) -> Result<Item> {
+    let mut all = item.origin.quotes().to_vec();
+    all.insert(all.partition_point(|other| other.index < place.index), place);
+    with_quotes(io, held, item, all).await
+}
+
+/// The message of a summary with other quotes.
+async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Result<Item> {
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
         return Ok(item.clone());
     };
-    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
-    if kept.len() == quotes.len() {
-        return Ok(item.clone());
-    }
     let value: Rc<str> = Rc::clone(&item.body);
     let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
     let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
     let files = tail.strip_prefix(&quoted(io, held, quotes).await?).unwrap_or_default();
     let body = format!("{head}{}{files}", quoted(io, held, &kept).await?);
-    let mut new = message(io, held, Author::User, &body, checkpoint, Origin::Acknowledgement).await?;
+    let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
     let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
+}
+
+/// Whose message a summary is.
+pub(super) fn author_of(item: &Item) -> Author {
+    if item.size.role == Role::Assistant { Author::Assistant } else { Author::User }
 }
 
 /// The message that keeps the roles alternating.

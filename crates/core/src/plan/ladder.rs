@@ -3,12 +3,14 @@
 use super::ageing;
 use super::ask::Spent;
 use super::call::Cost;
+use super::checkpoint_budget;
 use super::compress;
 use super::cut::{self, Aim};
 use super::emergency;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
 use super::summarise::{self, Order};
+use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::Held;
@@ -41,37 +43,46 @@ pub(crate) struct Climbed {
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
     pub(crate) idle: Vec<String>,
+    /// How detailed the summary of a dry run would be.
+    level: Option<Level>,
 }
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) {
+    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) -> Result<()> {
         if let Some(result) = &mut self.result {
-            result.add(held, &edits, spent);
+            result.add(held, &edits, spent)?;
         }
         self.rungs.extend(edits.iter().map(RungPlan::of));
         self.edits.extend(edits);
+        Ok(())
     }
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
-    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) {
-        for result in results {
+    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) -> Result<()> {
+        for mut result in results {
+            if let Some(before) = &self.result {
+                result.follow(before);
+            }
             self.edits.extend(result.applied_edits.iter().cloned());
             let spent = Cost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
-                    before.add(held, &result.applied_edits, spent);
+                    before.add(held, &result.applied_edits, spent)?;
                     before.summary = result.summary.or(before.summary.take());
+                    (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
+                    before.pin_proposals = result.pin_proposals;
                 }
                 _ => {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
                         let spent = Cost { calls: before.llm_calls, usage: before.usage };
-                        now.add(held, &[], spent);
+                        now.add(held, &[], spent)?;
                     }
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -123,15 +134,22 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     if summarises {
                         done.rungs.extend(ageing::rehearse(&held.state(), *rung, true));
                     }
+                    if *rung == Rung::Merge
+                        && let Some(level) = done.level
+                    {
+                        done.rungs.extend(checkpoint_budget::rehearse(&held.state(), level));
+                    }
                 } else if summarised || held.tokens() > settings.hard_limit {
+                    emergency::secure(io, held, climb).await?;
                     let mut spent = Cost::default();
-                    let edits = match rung {
-                        Rung::Age => ageing::age(io, held, climb, &mut spent).await,
-                        _ => ageing::merge(io, held, climb, &mut spent)
-                            .await
-                            .map(|edit| edit.into_iter().collect()),
+                    let mut edits = match rung {
+                        Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
+                        _ => ageing::merge(io, held, climb, &mut spent).await?.into_iter().collect(),
                     };
-                    done.add(held, edits?, spent);
+                    if *rung == Rung::Merge {
+                        edits.extend(checkpoint_budget::enforce(io, held, climb, &mut spent).await?);
+                    }
+                    done.add(held, edits, spent)?;
                 }
             }
             Rung::Rollover if climb.rehearse => {
@@ -142,7 +160,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             Rung::Rollover => {
                 let failed = done.result.as_ref().and_then(|result| result.error.clone());
                 let results = emergency::run(io, held, climb, failed.as_ref()).await?;
-                done.rescue(held, results);
+                done.rescue(held, results)?;
             }
         }
     }
@@ -167,12 +185,19 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
         }
         if climb.rehearse {
             match proposal {
-                Ok(proposal) => done.rungs.push(summarise::rehearse(io, held, &proposal).await?),
+                Ok(proposal) => {
+                    done.rungs.push(summarise::rehearse(io, held, &proposal).await?);
+                    done.level = proposal.level;
+                }
                 Err(reason) => done.idle.push(reason),
             }
             return Ok(());
         }
-        let result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
+        emergency::secure(io, held, climb).await?;
+        let mut result = summarise::run(io, held, Order::new(climb, Rung::Summarise), proposal).await?;
+        if let Some(before) = &done.result {
+            result.follow(before);
+        }
         let freed = result.freed_tokens;
         done.edits.extend(result.applied_edits.iter().cloned());
         done.result = Some(result);

@@ -4,6 +4,7 @@
 mod ageing;
 mod ask;
 mod call;
+mod checkpoint_budget;
 mod compress;
 mod cut;
 mod emergency;
@@ -22,7 +23,9 @@ mod trajectory;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{Keep, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep};
+pub use options::{
+    Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep,
+};
 pub use presets::{
     API_TOOLS, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers,
     Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS,
@@ -35,4 +38,5 @@ pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, T
 pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
+pub(crate) use frame::quoting;
 pub(crate) use ladder::{Climb, climb, plan};

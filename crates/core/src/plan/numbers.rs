@@ -5,7 +5,7 @@ use super::presets::{
     ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
-use crate::checkpoint::{Range, Tier, compress_above};
+use crate::checkpoint::{Range, Tier, compress_above, in_proportion};
 use crate::error::{Error, Result};
 use crate::tokens::budget;
 
@@ -97,6 +97,21 @@ pub(super) fn safety_margin(options: &Reader<'_>, window: usize) -> Result<usize
     Ok(given.unwrap_or_else(|| NUMBERS.checkpoint.safety_margin.min(window / 4)))
 }
 
+/// When old results are cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clears {
+    EveryTurn,
+    BreakEven,
+    Never,
+}
+
+/// What the option says about it.
+pub(super) fn clears(layered: &Reader<'_>) -> Result<Option<Clears>> {
+    let choices =
+        [("every-turn", Clears::EveryTurn), ("break-even", Clears::BreakEven), ("never", Clears::Never)];
+    layered.choice("clear", &choices)
+}
+
 pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
     let base = preset.numbers;
     // The group that is named as the preset holds what all presets have; `offload`'s is that of old.
@@ -135,6 +150,10 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
             .unwrap_or(base.emergency_share),
         process: process(options, base.process)?,
         layered: LayeredNumbers {
+            every_turn: clears(&layered)?
+                .map_or(base.layered.every_turn, |clears| clears == Clears::EveryTurn),
+            cache_read: layered.number("cacheRead", 0.0, 10.0)?.unwrap_or(base.layered.cache_read),
+            cache_write: layered.number("cacheWrite", 0.0, 10.0)?.unwrap_or(base.layered.cache_write),
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
                 .integer("clearMinTokens", 0, MAX_TOKENS)?
@@ -148,6 +167,9 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
         },
     })
 }
+
+/// The session's row, which every commit writes, names them all.
+const MAX_SNAPSHOTS: usize = 100;
 
 fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> Result<CheckpointNumbers> {
     let group = options.child("checkpoint")?;
@@ -173,6 +195,7 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         return Err(Error::option("checkpoint.ageCompact", "must not be less than ageModerate"));
     }
     let tier = group.choice("tier", &Tier::ALL)?.unwrap_or_else(|| Tier::of(window.tokens));
+    let prompt_budget = count("promptBudget", 0)?;
     Ok(CheckpointNumbers {
         levels,
         keep_user_messages: count("keepUserMessages", 0)?.unwrap_or(base.keep_user_messages),
@@ -180,8 +203,10 @@ fn checkpoint(options: &Reader<'_>, base: CheckpointNumbers, window: Window) -> 
         age_compact,
         merge_count: count("mergeCount", 2)?.unwrap_or(base.merge_count),
         safety_margin: safety_margin(options, window.tokens)?,
-        prompt_budget: count("promptBudget", 0)?.unwrap_or(tier.prompt_budget()),
+        prompt_budget: prompt_budget.unwrap_or(tier.prompt_budget()),
+        room: prompt_budget.unwrap_or_else(|| in_proportion(tier.prompt_budget(), window.tokens)),
         trigger_share: group.number("triggerShare", 0.001, 1.0)?.unwrap_or(base.trigger_share),
+        keep_snapshots: group.integer("keepSnapshots", 1, MAX_SNAPSHOTS)?.unwrap_or(base.keep_snapshots),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::numbers::{MAX_TOKENS, Threshold, Window, numbers, safety_margin, threshold};
+use super::numbers::{Clears, MAX_TOKENS, Threshold, Window, clears, numbers, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
     SEARCH_TOOLS,
@@ -32,6 +32,10 @@ const MIN_WINDOW: usize = 1_000;
 const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
     [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
 
+/// Values of `pinProposals`.
+const PIN_PROPOSALS: [(&str, PinProposals); 3] =
+    [("ask", PinProposals::Ask), ("accept", PinProposals::Accept), ("off", PinProposals::Off)];
+
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Summariser {
@@ -62,6 +66,17 @@ pub enum PrefixMismatch {
     Error,
     /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
     DropBlock,
+}
+
+/// What becomes of a message that states constraints (`S4.3`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinProposals {
+    /// A pin is proposed, and summaries are asked to keep the constraints.
+    Ask,
+    /// It is pinned, as long as pins leave room.
+    Accept,
+    /// Nothing is looked for.
+    Off,
 }
 
 /// Which tools are of which type (`S4.6`), in lower case.
@@ -118,6 +133,8 @@ pub struct Settings {
     pub app_counts: bool,
     /// The app's `pinned` is asked about every message.
     pub app_pins: bool,
+    /// What becomes of other messages that state constraints.
+    pub pin_proposals: PinProposals,
     /// The app's `redact` is applied to what a summariser sees.
     pub app_redacts: bool,
     /// Context window.
@@ -148,6 +165,8 @@ pub struct Settings {
     pub level: Option<Level>,
     /// What the session is for, when it begins (`S5.13`).
     pub goal: Option<Goal>,
+    /// The session that a new one is begun from (`S3.10`).
+    pub parent: Option<String>,
 }
 
 impl Settings {
@@ -159,6 +178,16 @@ impl Settings {
             Some(level) => (Some(level), levels.target(level, self.window).high),
             None => (None, self.numbers.target_tokens),
         }
+    }
+
+    /// How long a checkpoint of this level is, at most about.
+    pub(crate) fn checkpoint_tokens(&self, level: Level) -> usize {
+        self.numbers.checkpoint.levels.target(level, self.window).high
+    }
+
+    /// A model writes the summaries, not the built-in summariser.
+    pub(crate) fn asks_a_model(&self) -> bool {
+        self.summariser != Summariser::Extractive
     }
 
     /// What a summary of this level is to stress.
@@ -223,6 +252,7 @@ impl Settings {
             estimator: estimator(&options)?,
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
+            pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
             app_redacts: options.flag("hasRedact")?,
             window,
             hard_limit,
@@ -245,6 +275,7 @@ impl Settings {
             mode: options.text("mode")?.map_or(Mode::default(), Mode::of),
             level: level(&options)?,
             goal: goal(&options)?,
+            parent: options.text("parent")?.map(str::to_string),
         })
     }
 }
@@ -320,16 +351,16 @@ fn process_tools(options: &Reader<'_>) -> Result<ProcessTools> {
 /// The preset's rungs, with those of other presets that options switch on, in the order of the ladder.
 fn rungs(options: &Reader<'_>, preset: &Preset) -> Result<Vec<Rung>> {
     let layered = options.child("layered")?;
-    let clear = layered.choice("clear", &[("every-turn", true), ("never", false)])?;
+    let clear = clears(&layered)?;
     let admit = layered.integer("largeOutputTokens", 1, MAX_TOKENS)?.is_some();
     let factor3 = options.child("factor3")?;
     let process = factor3.child("processTools")?.is_given();
     let verbose = factor3.choice("verbosity", &[("normal", false), ("debug", true)])? == Some(true);
-    let more = [(Rung::Clear, clear == Some(true)), (Rung::Admit, admit), (Rung::Process, process)];
+    let more = [(Rung::Clear, clear.is_some()), (Rung::Admit, admit), (Rung::Process, process)];
     let mut rungs: Vec<Rung> = preset.rungs.to_vec();
     rungs.extend(more.into_iter().filter(|(_, on)| *on).map(|(rung, _)| rung));
     rungs.retain(|rung| match rung {
-        Rung::Clear => clear != Some(false),
+        Rung::Clear => clear != Some(Clears::Never),
         // All of a result is wanted (`S4.6`).
         Rung::Process => !verbose,
         _ => true,

@@ -86,6 +86,9 @@ pub struct Preset {
     pub prompt: &'static Prompt,
     /// Text before a summary in the message that holds it.
     pub summary_marker: &'static str,
+    /// A summary is the model's message where the user's follows it and the format lets the model begin (`S4.2`); it is
+    /// the user's otherwise, so that roles alternate whatever follows.
+    pub assistant_summaries: bool,
     /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
     /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
@@ -188,6 +191,12 @@ pub struct ReactNumbers {
 /// The numbers of the layers that need no model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LayeredNumbers {
+    /// Old results are cleared at every `prepare`; else when that pays, by the two prices (`S3.1`).
+    pub every_turn: bool,
+    /// What a token costs that the provider reads from its cache, as a share of the price of input.
+    pub cache_read: f64,
+    /// What one costs that it writes to it.
+    pub cache_write: f64,
     /// The newest results of the compactable tools stay (`S3.1`).
     pub keep_recent: usize,
     /// Only results larger than this are cleared.
@@ -215,8 +224,12 @@ pub struct CheckpointNumbers {
     pub safety_margin: usize,
     /// What the system prompt may take (`S5.9`).
     pub prompt_budget: usize,
+    /// What the system prompt and the checkpoints may take together: the same, and in a larger window more in proportion.
+    pub room: usize,
     /// A session acts above this share of what these two leave of the window.
     pub trigger_share: f64,
+    /// Snapshots that a session keeps, the newest ones (`S5.2`).
+    pub keep_snapshots: usize,
 }
 
 /// The numbers of processing results by the type of their tool.
@@ -266,6 +279,7 @@ pub static OFFLOAD: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -280,6 +294,7 @@ pub static REACT: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -294,6 +309,7 @@ pub static LAYERED: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::LAYERED,
     summary_marker: "[Conversation compressed]\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
     checkpoints: false,
@@ -313,6 +329,7 @@ pub static FACTOR3: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::FACTOR3,
     summary_marker: "[SUMMARY]: ",
+    assistant_summaries: true,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
@@ -333,6 +350,7 @@ pub static CHECKPOINT: Preset = Preset {
     fallback: Fallback::None,
     prompt: &summary::CHECKPOINT,
     summary_marker: "[Checkpoint {id} @ {time}]\n\n",
+    assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: true,
@@ -371,6 +389,9 @@ pub(super) const NUMBERS: Numbers = Numbers {
     },
     restore: None,
     layered: LayeredNumbers {
+        every_turn: true,
+        cache_read: 0.1,
+        cache_write: 1.25,
         keep_recent: 3,
         clear_min_tokens: 1_000,
         large_output_tokens: 40_000,
@@ -384,7 +405,9 @@ pub(super) const NUMBERS: Numbers = Numbers {
         merge_count: 3,
         safety_margin: 1_000,
         prompt_budget: 1_500,
+        room: 1_500,
         trigger_share: 0.75,
+        keep_snapshots: 5,
     },
     emergency_share: 1.0,
     process: ProcessNumbers {

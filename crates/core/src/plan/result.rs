@@ -1,9 +1,10 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
 use super::call::Cost;
+use super::frame::text_of;
 use super::presets::Rung;
 use crate::error::{Error, Result};
-use crate::session::{Held, LedgerEntry, ledger};
+use crate::session::{Held, LedgerEntry, Origin, PinProposal, ledger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
 
@@ -141,6 +142,9 @@ impl CompactionResult {
             preserved_count: held.context().items().len().saturating_sub(held.context().head()),
             deleted_files: Vec::new(),
             summary: None,
+            saved_tokens: None,
+            log_entry: None,
+            pin_proposals: Vec::new(),
             applied_edits: Vec::new(),
             ledger: Vec::new(),
             usage: None,
@@ -154,23 +158,43 @@ impl CompactionResult {
     pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
     }
 }
 
 impl CompactionResult {
-    /// Adds what later rungs did.
-    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) {
+    /// Takes over what an earlier summary of the same compaction saved.
+    pub(super) fn follow(&mut self, earlier: &CompactionResult) {
+        let saved = [earlier.saved_tokens, self.saved_tokens].into_iter().flatten();
+        self.saved_tokens = saved.reduce(|sum, saved| sum + saved);
+        if self.pin_proposals.is_empty() {
+            self.pin_proposals.clone_from(&earlier.pin_proposals);
+        }
+        let entries = [earlier.log_entry.as_deref(), self.log_entry.as_deref()].into_iter().flatten();
+        self.log_entry = entries.map(str::to_string).reduce(|before, entry| format!("{before}\n\n{entry}"));
+    }
+
+    /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.current_tokens = held.tokens();
+        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.applied_edits.extend_from_slice(edits);
-        self.ledger = ledger(held.context().items());
+        self.ledger = ledger(&held.context());
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
         }
+        if self.summary.is_some() && !edits.is_empty() {
+            // The new checkpoint may have been made shorter, too.
+            let context = held.context();
+            let summaries =
+                context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = summaries.last().map(|newest| text_of(held, newest, true)).transpose()?;
+        }
+        Ok(())
     }
 }
 
@@ -198,6 +222,15 @@ pub struct CompactionResult {
     /// The summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Tokens of what was summarised less those of the summary (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_tokens: Option<usize>,
+    /// What the session log says about it (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_entry: Option<String>,
+    /// Pins that were proposed for what was summarised and that nobody answered (`S4.3`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin_proposals: Vec<PinProposal>,
     /// What was done.
     pub applied_edits: Vec<Edit>,
     /// The fate of every message.

@@ -3,7 +3,7 @@
 use super::call::{Cost, call};
 use super::cut::Proposal;
 use super::files;
-use super::frame::{candidate, text_of, tokens_of};
+use super::frame::{author_of, candidate, text_of, tokens_of};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
@@ -12,10 +12,10 @@ use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, Origin, State, ids, offloads};
+use crate::session::{Cause, Change, Held, Item, LogEntry, Origin, State, Summarised, ids, offloads};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PROMPT_VERSION, PromptOptions};
-use crate::wire::{self, Author};
+use crate::wire;
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -117,6 +117,8 @@ struct Written {
     /// Says that a fallback wrote it.
     reason: Option<String>,
     model: Option<String>,
+    /// When it was begun.
+    started: u64,
 }
 
 /// Replaces the older part of the history by a summary.
@@ -138,7 +140,8 @@ pub(crate) async fn run(
             result.reason = Some(NOTHING.into());
         }
         Err(reason) => result.reason = Some(reason),
-        Ok(proposal) => {
+        Ok(mut proposal) => {
+            proposal.unanswered = held.state().unanswered(&proposal.compress)?;
             {
                 let mut state = held.state_mut();
                 state.row.attempted_at = Some(state.row.steps);
@@ -153,7 +156,11 @@ pub(crate) async fn run(
                 Ok(update) => {
                     result.preserved_count = proposal.preserved;
                     result.deleted_files = proposal.retired();
+                    let entry = update.entry;
                     let edit = update.commit(io, held, &proposal, order).await?;
+                    result.pin_proposals = proposal.unanswered;
+                    result.saved_tokens = Some(entry.saved);
+                    result.log_entry = Some(entry.text());
                     result.reason = edit.detail.clone();
                     result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
@@ -224,7 +231,7 @@ async fn write(
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
-                return Ok(Written { text, items, reason: None, model });
+                return Ok(Written { text, items, reason: None, model, started });
             }
             // The context is another one now, or gone: no summary of the old one has a place in it.
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
@@ -256,7 +263,7 @@ async fn write(
         io.log(Level::Warn, reason.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
     }
-    Ok(Written { text, items, reason, model: None })
+    Ok(Written { text, items, reason, model: None, started })
 }
 
 /// The id of a compaction under way: the same until the next commit of a view.
@@ -275,7 +282,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             // The new summary quotes those messages itself, and puts files back.
             let text = text_of(held, item, false)?;
             let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
-            bodies.push(Rc::from(wire.text_message(Author::User, &text, checkpoint, Some(&value))));
+            bodies.push(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value))));
             continue;
         }
         let mut texts = Vec::new();
@@ -336,6 +343,9 @@ async fn ask(
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     let places = proposal.compress.iter().map(|item| item.origin.place());
     let indices: Vec<Option<usize>> = places.map(|place| Some(place?.index)).collect();
+    let open = proposal.unanswered.iter();
+    let keep: Vec<(usize, &str)> =
+        open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.as_str()))).collect();
     for attempt in 1..=numbers.retry_count {
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
@@ -355,6 +365,7 @@ async fn ask(
                 previous_summary: None,
                 rejected: rejected.as_deref(),
                 indices: Some(&indices),
+                keep: &keep,
                 estimator: settings.estimator,
             },
         )?;
@@ -420,6 +431,7 @@ async fn ask(
 struct Update {
     change: Change,
     freed: usize,
+    entry: LogEntry,
     detail: Option<String>,
 }
 
@@ -447,18 +459,24 @@ impl Update {
             return Err(Error::new(Code::ContextOverflow, what));
         }
         let cause = Cause {
-            rung: order.rung.as_str().into(),
             trigger: order.trigger.as_str().into(),
-            tokens_before: before,
-            tokens_after: after,
-            preset: settings.preset.name.into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            input: String::new(),
+            ..Cause::of(&held.state(), order.rung.as_str(), after)
         };
         let job = by_model(&settings, order).then(|| job(&held.state()));
-        let change = Change { splices, blobs: Vec::new(), cause, job, summary: Some(written.text.clone()) };
-        Ok(Update { change, freed, detail: written.reason.clone() })
+        let entry = LogEntry {
+            at: written.started,
+            messages: proposal.compress.len(),
+            saved: replaced.saturating_sub(tokens_of(&written.items)),
+            summaries: 1,
+            before,
+            after,
+            budget: settings.window,
+        };
+        let summary = Some(Summarised { text: written.text.clone(), entry });
+        let change = Change { job, summary, ..Change::new(splices, cause) };
+        Ok(Update { change, freed, entry, detail: written.reason.clone() })
     }
 
     /// Puts it into the context, in one transaction.

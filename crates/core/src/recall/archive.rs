@@ -73,7 +73,11 @@ impl Archive {
 
 /// Where messages are now: in the model's context or not, and which of their results are in the store.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts(HashMap<usize, Whereabout>);
+pub(crate) struct Whereabouts {
+    known: HashMap<usize, Whereabout>,
+    /// Left behind when the app went back to before them: a model is not to come upon them.
+    behind: Vec<(usize, usize)>,
+}
 
 #[derive(Debug, Default)]
 struct Whereabout {
@@ -83,15 +87,15 @@ struct Whereabout {
 
 impl Whereabouts {
     pub(crate) fn of(state: &State) -> Self {
-        let mut found = Whereabouts::default();
+        let mut found = Whereabouts { behind: state.context.behind(), ..Whereabouts::default() };
         for item in state.context.items() {
             if let Some(place) = item.origin.place() {
                 let offloads = item.origin.offloads().to_vec();
-                found.0.insert(place.index, Whereabout { is_in_context: true, offloads });
+                found.known.insert(place.index, Whereabout { is_in_context: true, offloads });
             }
             if let Origin::Summary { covers, .. } = &item.origin {
                 for (index, offload) in covers.iter().flat_map(|cover| &cover.offloads) {
-                    found.0.entry(*index).or_default().offloads.push(offload.clone());
+                    found.known.entry(*index).or_default().offloads.push(offload.clone());
                 }
             }
         }
@@ -100,13 +104,16 @@ impl Whereabouts {
 
     /// The reference of an offloaded result.
     pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&str> {
-        let offloads = &self.0.get(&index)?.offloads;
+        let offloads = &self.known.get(&index)?.offloads;
         offloads.iter().find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
     }
 
-    /// True when the model has this text in its context: what the message itself says, or one of its results.
+    /// True when the model has this text in its context, what the message itself says or one of its results; or when it
+    /// is not to have it.
     pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
-        self.0.get(&index).is_some_and(|found| found.is_in_context) && self.offload(index, result).is_none()
+        let is_in_context = self.known.get(&index).is_some_and(|found| found.is_in_context);
+        self.behind.iter().any(|(from, to)| (*from..*to).contains(&index))
+            || (is_in_context && self.offload(index, result).is_none())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::calls::answered;
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
-use crate::plan::Trigger;
+use crate::plan::{LayeredNumbers, Trigger};
 use crate::session::{How, State};
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use std::collections::HashSet;
 const CLEARED: &str = "[Output compacted - re-read if needed]";
 
 /// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
-/// than `clearMinTokens`. Every turn, whatever the size of the context; a manual compaction summarises only.
+/// than `clearMinTokens`. Every turn, whatever the size of the context, or when it pays; a manual compaction summarises
+/// only.
 pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
     if matches!(trigger, Trigger::Manual | Trigger::None) {
         return Ok(None);
@@ -26,7 +27,39 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         let clears = old.contains(&(place.index, nth)) && estimator.text(text) > numbers.clear_min_tokens;
         clears.then(|| Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string()))
     })?;
-    Ok(Some(found).filter(|moves| !moves.is_empty()))
+    let pays = if numbers.every_turn { found } else { what_pays(state, found) };
+    Ok(Some(pays).filter(|moves| !moves.is_empty()))
+}
+
+/// Of what could be cleared, the batch that saves most, or nothing. Clearing `c` tokens makes the provider write the `s`
+/// tokens behind the first of them to its cache again, and saves reading `c` at each call that is still to come: as many
+/// are expected as there were. It pays when `calls × read × c > (write − read) × s`. A session that is full clears
+/// everything: it would summarise otherwise.
+fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
+    if state.settings.threshold.is_reached(state.tokens(), state.fixed_tokens) {
+        return found;
+    }
+    let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
+    let items = state.context.items();
+    let (mut behind, mut freed, mut end) = (0_usize, 0_usize, items.len());
+    let (mut best, mut from) = (0.0, found.len());
+    for (nth, planned) in found.iter().enumerate().rev() {
+        let between = items.get(planned.at..end).unwrap_or_default();
+        behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
+        end = planned.at;
+        freed += planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum::<usize>();
+        let saved = state.row.steps as f64 * cache_read * freed as f64;
+        let paid = (cache_write - cache_read) * behind.saturating_sub(freed) as f64;
+        if saved - paid > best {
+            (best, from) = (saved - paid, nth);
+        }
+    }
+    found.into_iter().skip(from).collect()
+}
+
+fn tokens_freed(state: &State, replacement: &Replacement) -> usize {
+    let estimator = state.settings.estimator;
+    estimator.text(&replacement.blob.text).saturating_sub(estimator.text(&replacement.text))
 }
 
 /// Message and number of the results of compactable tools, all but the newest.

@@ -2,8 +2,8 @@
 //! with it would be refused.
 
 use crate::error::Result;
-use crate::plan::PrefixMismatch;
-use crate::session::{Held, Item, Origin, Splice, measure};
+use crate::plan::{PrefixMismatch, Trigger};
+use crate::session::{Cause, Change, Held, Item, Origin, Splice, measure};
 use crate::step::{Io, Whose};
 use crate::wire::{self, Unbound};
 
@@ -41,6 +41,30 @@ pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result
         freed += unbind_kept(io, held, &items, from..items.len(), &mut completed).await?;
     }
     Ok((completed, freed))
+}
+
+/// Messages that were appended since the context became another one, and before anyone was handed that: their reasoning
+/// is bound to what was handed out before. A summary takes care of those that arrive while it is written; this is for a
+/// rung before one that then failed or was aborted.
+pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()> {
+    let Some(from) = held.state().unseen_from else { return Ok(()) };
+    if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
+        return Ok(());
+    }
+    let items = held.context().items().to_vec();
+    let is_unseen = |item: &Item| item.origin.place().is_some_and(|place| place.index >= from);
+    let first = items.iter().position(is_unseen).unwrap_or(items.len());
+    let mut splices = Vec::new();
+    let freed = unbind_kept(io, held, &items, first..items.len(), &mut splices).await?;
+    if splices.is_empty() {
+        held.state_mut().unseen_from = None;
+        return Ok(());
+    }
+    let after = held.tokens().saturating_sub(freed);
+    let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
+    held.change(io, Change::new(splices, cause)).await?;
+    held.state_mut().unseen_from = None;
+    Ok(())
 }
 
 async fn unbind_kept(

@@ -238,16 +238,10 @@ async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigge
     let (splices, of_reasoning) = reasoning::unbind(io, held, splices).await?;
     freed += of_reasoning;
     let cause = Cause {
-        rung: rung.as_str().into(),
         trigger: trigger.as_str().into(),
-        tokens_before,
-        tokens_after: tokens_before.saturating_sub(freed),
-        preset: held.settings().preset.name.into(),
-        prompt_version: None,
-        model: None,
-        input: String::new(),
+        ..Cause::of(&held.state(), rung.as_str(), tokens_before.saturating_sub(freed))
     };
-    held.change(io, Change { splices, blobs, cause, job: None, summary: None }).await
+    held.change(io, Change { blobs, ..Change::new(splices, cause) }).await
 }
 
 /// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.

@@ -1,11 +1,14 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use super::context::{Item, Place};
+use super::context::{Context, Item, Place};
 use super::held::Held;
+use super::pins::PinProposal;
 use super::state::{Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Whose};
+use crate::plan::PinProposals;
+use crate::step::{Effect, Io, Notice, Whose};
+use crate::summary;
 use crate::wire::{self, Evidence, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -49,6 +52,10 @@ pub(crate) async fn append(
             match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
                 Attempt::Written(more) => {
                     written += more.len();
+                    tell(io, &batch, &more);
+                    if let Some(first) = more.first() {
+                        held.state_mut().note_unseen(first.index);
+                    }
                     places.extend(more);
                     break;
                 }
@@ -58,13 +65,26 @@ pub(crate) async fn append(
             }
             let format = settled.format;
             settled = settle_format(io, held, bodies, given.first).await?;
-            if settled.format != format {
+            // A message that another tab overtook has another index, which the app's pins may go by.
+            if settled.format != format || held.settings().app_pins {
                 let first = held.messages().saturating_sub(written);
                 measured = measure_all(io, held, settled.format, bodies, given, first).await?;
             }
         }
     }
     Ok((places, false))
+}
+
+/// Tells which pins are proposed for messages that were written.
+fn tell(io: &Io, batch: &[Measured], places: &[Place]) {
+    for (message, place) in batch.iter().zip(places) {
+        if message.constraints.is_empty() {
+            continue;
+        }
+        let (constraints, tokens) = (message.constraints.clone(), message.size.tokens);
+        let proposal = PinProposal { index: place.index, constraints, tokens };
+        io.tell(Effect::Notify(Notice::Pin { proposal, accepted: message.pinned }));
+    }
 }
 
 /// Reads and measures messages; `first` is the index of the first among the app's.
@@ -78,17 +98,30 @@ async fn measure_all(
 ) -> Result<Vec<Measured>> {
     let settings = held.settings();
     let mut measured = Vec::with_capacity(bodies.len());
+    let mut accepted = 0;
     for (nth, body) in bodies.iter().enumerate() {
-        let mut size = {
+        let (mut size, constraints) = {
             let value = wire::parse(given.first + nth, body)?;
-            size_of(&settings, &format.wire().read(given.first + nth, &value)?)
+            let message = format.wire().read(given.first + nth, &value)?;
+            let looks = settings.pin_proposals != PinProposals::Off;
+            let constraints = if looks { summary::constraints(&message) } else { Vec::new() };
+            let constraints: Vec<String> = constraints.into_iter().map(str::to_string).collect();
+            (size_of(&settings, &message), constraints)
         };
         let whose = Whose::New(given.nth + nth);
         if settings.app_counts {
             size.tokens = io.count(whose, body).await?;
         }
         let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
-        measured.push(Measured { body: Rc::clone(body), size, pinned });
+        let mut new = Measured { body: Rc::clone(body), size, pinned, constraints };
+        if pinned {
+            // It was answered before it was asked.
+            new.constraints.clear();
+        } else if !new.constraints.is_empty() && held.state().accepts(accepted + size.tokens) {
+            new.pinned = true;
+            accepted += size.tokens;
+        }
+        measured.push(new);
     }
     Ok(measured)
 }
@@ -141,7 +174,9 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
             let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
             items.push(Item { size, ..item });
         }
-        context = Some(items.into_iter().collect());
+        let mut measured: Context = items.into_iter().collect();
+        measured.set_left(held.context().left().to_vec());
+        context = Some(measured);
     }
     Ok(Settled { format, sure, plausible, context })
 }

@@ -2,10 +2,11 @@
 //! simulators.
 
 use super::batch::{Key, KeyPart, keys};
-use super::context::{Context, Offload, Origin};
+use super::context::{Context, Left, Offload, Origin};
 use super::offloads;
 use super::operations::Session;
 use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
+use super::snapshots::{Mark, read_note};
 use super::{conserve_origins, ids};
 use crate::error::{Code, Error, Result};
 use crate::wire::{self, Format};
@@ -22,6 +23,10 @@ pub struct Audit {
     pub generation: u64,
     /// Rows of the log.
     pub rows: u64,
+    /// The snapshots that can be restored, oldest first: ids, and the context that each makes.
+    pub snapshots: Vec<(String, Vec<(Origin, String)>)>,
+    /// The snapshot that the current view went back to.
+    pub restored: Option<String>,
 }
 
 /// A look at a session in memory.
@@ -70,8 +75,61 @@ pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
         return broken("I3", format!("{} views, generation {}", mine("views"), row.generation));
     }
     let texts: Vec<String> = messages.iter().map(|(_, body)| body.clone()).collect();
-    let context = views(&sid, &row, &messages, &texts, &rows)?;
-    Ok(Audit { messages: texts, context, generation: row.generation, rows: row.next_seq })
+    let views = views(&sid, &row, &messages, &texts, &rows)?;
+    let Some((current, earlier)) = views.split_last() else {
+        return broken("I3", "no context");
+    };
+    let whole = |view: &View, from: u64, to: u64, count: usize| {
+        let behind = messages
+            .iter()
+            .filter(|(origin, _)| origin.place().is_some_and(|place| (from..to).contains(&place.seq)));
+        let mut items = view.items.clone();
+        items.extend(behind.map(|(origin, _)| (origin.clone(), None)));
+        conserve_origins(items.iter().map(|(origin, _)| origin), &view.left, count)?;
+        let text = |(origin, body): Unread| {
+            let index = origin.place().map_or(usize::MAX, |place| place.index);
+            let body = body.map(|body| body.to_string()).or_else(|| texts.get(index).cloned());
+            (origin, body.unwrap_or_default())
+        };
+        Ok(items.into_iter().map(text).collect::<Vec<_>>())
+    };
+    if current.to != row.tail_from {
+        return broken(
+            "I3",
+            format!("view {} ends at {}, not at {}", row.generation, current.to, row.tail_from),
+        );
+    }
+    let context = whole(current, current.to, row.next_seq, messages.len())?;
+    let mut snapshots = Vec::with_capacity(row.snapshots.len());
+    for mark in &row.snapshots {
+        let bytes = rows.get(&keys::log(&sid, mark.seq)).copied().unwrap_or_default();
+        let (note, count, _) = read_note(bytes, mark)?;
+        let number = usize::try_from(note.generation).unwrap_or(usize::MAX);
+        let view = earlier.iter().chain([current]).nth(number);
+        let Some(view) = view.filter(|view| view.to == note.tail_from && view.to <= mark.seq) else {
+            return broken("I8", format!("snapshot {} names a view that there is not", mark.id));
+        };
+        snapshots.push((mark.id.clone(), whole(view, view.to, mark.seq, count)?));
+    }
+    let restored = current.restored.clone();
+    Ok(Audit {
+        messages: texts,
+        context,
+        generation: row.generation,
+        rows: row.next_seq,
+        snapshots,
+        restored,
+    })
+}
+
+/// A view as it was when it was made.
+#[derive(Default, Clone)]
+struct View {
+    items: Vec<Unread>,
+    left: Vec<Left>,
+    /// Log rows from here on are behind it.
+    to: u64,
+    restored: Option<String>,
 }
 
 type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
@@ -97,6 +155,9 @@ fn log(sid: &str, row: &SessionRow, rows: &Rows<'_>) -> Result<Vec<(Origin, Stri
         }
         match found.kind {
             Kind::View => views += 1,
+            Kind::Snapshot => {
+                read_note(bytes, &Mark { id: found.id.clone(), seq })?;
+            }
             Kind::Message => {
                 let place = super::Place { seq, index: messages.len() };
                 messages.push((Origin::Message(place), found.body.get().to_string()));
@@ -116,45 +177,36 @@ fn log(sid: &str, row: &SessionRow, rows: &Rows<'_>) -> Result<Vec<(Origin, Stri
     Ok(messages)
 }
 
-/// I2 and I3. Returns the current context.
+/// I2 and I3. Returns every view; the first is the plain log.
 fn views(
     sid: &str,
     row: &SessionRow,
     messages: &[(Origin, String)],
     texts: &[String],
     rows: &Rows<'_>,
-) -> Result<Vec<(Origin, String)>> {
-    let mut context: Vec<Unread> = Vec::new();
+) -> Result<Vec<View>> {
+    let mut views = vec![View::default()];
+    let mut now = View::default();
     let mut resolved = HashSet::new();
-    let mut to = 0;
     for generation in 1..=row.generation {
         let Some(bytes) = rows.get(&keys::view(sid, generation)) else {
             return broken("I3", format!("view {generation} is missing"));
         };
-        let view: ViewRow = record::decode(bytes, "view")?;
-        if view.generation != generation || view.to <= to || view.messages > messages.len() {
+        let mut view: ViewRow = record::decode(bytes, "view")?;
+        if view.generation != generation || view.to <= now.to || view.messages > messages.len() {
             return broken("I3", format!("view {generation} does not follow the one before"));
         }
-        (to, context) = (view.to, record::replay(context, view));
-        for (index, offload) in context.iter().flat_map(|(origin, _)| offloads_of(origin)) {
+        let (left, restored) = (std::mem::take(&mut view.left), view.cause.snapshot.take());
+        now = View { left, restored, to: view.to, items: record::replay(now.items, view) };
+        for (index, offload) in now.items.iter().flat_map(|(origin, _)| offloads_of(origin)) {
             if !resolved.insert(offload.reference.clone()) {
                 continue;
             }
             resolve(sid, row.format.unwrap_or(Format::OpenaiChat), index, offload, texts, rows)?;
         }
+        views.push(now.clone());
     }
-    if to != row.tail_from {
-        return broken("I3", format!("view {} ends at {to}, not at {}", row.generation, row.tail_from));
-    }
-    let behind = messages.iter().filter(|(origin, _)| origin.place().is_some_and(|at| at.seq >= to));
-    context.extend(behind.map(|(origin, _)| (origin.clone(), None)));
-    conserve_origins(context.iter().map(|(origin, _)| origin), messages.len())?;
-    let text = |(origin, body): Unread| {
-        let index = origin.place().map_or(usize::MAX, |place| place.index);
-        let body = body.map(|body| body.to_string()).or_else(|| texts.get(index).cloned());
-        (origin, body.unwrap_or_default())
-    };
-    Ok(context.into_iter().map(text).collect())
+    Ok(views)
 }
 
 /// Offloads that an item refers to or stands for, with the index of their message.

@@ -70,9 +70,29 @@ pub mod keys {
         Key(with(key("meta", "session"), KeyPart::Text(ids::id(&[b"name", id.as_bytes()]))))
     }
 
+    /// All of those.
+    pub fn all_names() -> Key {
+        Key(key("meta", "session"))
+    }
+
+    /// A session that is being made of another one.
+    pub fn staging(sid: &str) -> Key {
+        Key(with(key("meta", "staging"), KeyPart::Text(sid.into())))
+    }
+
+    /// All of those.
+    pub fn all_staging() -> Key {
+        Key(key("meta", "staging"))
+    }
+
     /// The one row of a session that changes.
     pub fn session(sid: &str) -> Key {
         Key(key("sessions", sid))
+    }
+
+    /// That row as an older schema wrote it, from before it was migrated.
+    pub fn backup(sid: &str, schema: u32) -> Key {
+        Key(with(with(key("sessions", sid), KeyPart::Text("backup".into())), KeyPart::Number(schema.into())))
     }
 
     /// An immutable record of the log.

@@ -1,7 +1,12 @@
-//! What is told of the checkpoints that stand in a context.
+//! What is told of checkpoints: those that stand in a context, and all that were ever made.
 
-use super::context::{Item, Origin};
+use super::batch::keys;
+use super::context::Origin;
+use super::record::{self, ViewRow};
+use super::stored::PAGE;
 use crate::checkpoint::Level;
+use crate::error::Result;
+use crate::step::{Io, Scan};
 use serde::Serialize;
 
 /// A checkpoint of the context (`S5.3`).
@@ -12,7 +17,7 @@ pub struct CheckpointRecord {
     pub id: String,
     /// When it was made, in ms since 1970.
     pub timestamp: u64,
-    /// The app's messages from the first that it stands for to behind the last.
+    /// The app's messages from the first that it stands for to behind the last; 0 to 0 for one that a fork took over.
     pub message_range: (usize, usize),
     /// Tokens of those.
     pub original_tokens: usize,
@@ -28,14 +33,17 @@ pub struct CheckpointRecord {
 }
 
 impl CheckpointRecord {
-    /// The record of an item, when it is a summary whose making is known.
-    pub(crate) fn of(item: &Item) -> Option<Self> {
-        let Origin::Summary { checkpoint, covers, made, .. } = &item.origin else { return None };
+    /// The record of an item from there, when it is a summary whose making is known.
+    pub(crate) fn of(origin: &Origin) -> Option<Self> {
+        let Origin::Summary { checkpoint, covers, made, .. } = origin else { return None };
         let made = made.as_deref()?;
         Some(CheckpointRecord {
             id: checkpoint.to_string(),
             timestamp: made.created_at,
-            message_range: (covers.first()?.from, covers.last()?.to),
+            message_range: (
+                covers.first().map_or(0, |cover| cover.from),
+                covers.last().map_or(0, |cover| cover.to),
+            ),
             original_tokens: made.original_tokens,
             compressed_tokens: made.tokens,
             compression_ratio: made.tokens as f64 / made.original_tokens.max(1) as f64,
@@ -43,4 +51,40 @@ impl CheckpointRecord {
             number: made.number,
         })
     }
+}
+
+/// The records of all checkpoints of the first `generation` views, in the order in which they were made, each as it was
+/// when it last changed.
+pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<CheckpointRecord>> {
+    let mut records: Vec<CheckpointRecord> = Vec::new();
+    let mut read = 0;
+    while read < generation {
+        let scan = Scan {
+            prefix: keys::all("views", sid),
+            after: (read > 0).then(|| keys::view(sid, read)),
+            limit: (generation - read).min(1_000) as usize,
+            max_bytes: PAGE,
+            reverse: false,
+            keys_only: false,
+        };
+        let views = io.scan(scan).await?;
+        if views.is_empty() {
+            break;
+        }
+        for (_, bytes) in views {
+            read += 1;
+            let view: ViewRow = record::decode(&bytes, "view")?;
+            let inserted = view.splices.into_iter().flat_map(|splice| splice.insert);
+            let stored = view.whole.into_iter().flatten().chain(inserted).collect();
+            for record in
+                record::load_items(stored).iter().filter_map(|(origin, _)| CheckpointRecord::of(origin))
+            {
+                match records.iter_mut().find(|known| known.id == record.id) {
+                    Some(known) => *known = record,
+                    None => records.push(record),
+                }
+            }
+        }
+    }
+    Ok(records)
 }

@@ -1,7 +1,9 @@
 //! The active context: what the model sees, item by item, with running totals.
 
+use super::pins::PinProposal;
 use crate::checkpoint::Level;
 use crate::message::Role;
+use crate::order;
 use crate::step::Whose;
 use std::rc::Rc;
 
@@ -80,12 +82,18 @@ pub struct Made {
     /// Tokens of its message.
     #[serde(default)]
     pub tokens: usize,
+    /// Tokens of its mark and text alone, without what it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub text_tokens: usize,
     /// Bytes of the mark before its text.
     #[serde(default)]
     pub header: usize,
     /// Who wrote it, when that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<PinProposal>,
 }
 
 /// A message of the app: its position in the log and among the app's messages.
@@ -192,6 +200,41 @@ impl Origin {
     }
 }
 
+/// A run of the app's messages that stand in the context no more, in no form; the log keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Left {
+    /// Index of the first.
+    pub from: usize,
+    /// Index behind the last.
+    pub to: usize,
+    /// Why they left.
+    pub why: Why,
+}
+
+/// Why messages left the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// They came after a snapshot that was restored (`S5.2`).
+    Restored,
+    /// They came after a point of the log that the app went back to.
+    Rewound,
+    /// The app removed them (`S5.1`).
+    Removed,
+}
+
+/// Runs in ascending order, neighbours of one kind as one.
+pub(crate) fn join_left(runs: Vec<Left>) -> Vec<Left> {
+    let mut joined: Vec<Left> = Vec::new();
+    for run in order::by_key(runs, |run| run.from as u64) {
+        match joined.last_mut() {
+            Some(last) if last.to == run.from && last.why == run.why => last.to = run.to,
+            _ => joined.push(run),
+        }
+    }
+    joined
+}
+
 /// Replaces `remove` items from `at` on by `insert`; positions are those before any splice of the same change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Splice {
@@ -255,6 +298,7 @@ impl Totals {
 pub struct Context {
     items: Vec<Item>,
     totals: Totals,
+    left: Vec<Left>,
 }
 
 impl Context {
@@ -266,6 +310,29 @@ impl Context {
     /// Sums over the items.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// The messages that left it, in ascending order.
+    pub fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// Sets which messages left it.
+    pub(crate) fn set_left(&mut self, left: Vec<Left>) {
+        self.left = left;
+    }
+
+    /// Those of them that are no part of the conversation any more, since the app went back to before them: index of the
+    /// first, index behind the last. What was only taken out of the context is part of it.
+    pub fn behind(&self) -> Vec<(usize, usize)> {
+        let behind = self.left.iter().filter(|left| left.why != Why::Removed);
+        behind.map(|left| (left.from, left.to)).collect()
+    }
+
+    /// The first `messages` of the app without those that were left behind: the conversation as it goes on.
+    pub fn history(&self, messages: usize) -> Vec<usize> {
+        let behind = self.behind();
+        (0..messages).filter(|index| !behind.iter().any(|(from, to)| (*from..*to).contains(index))).collect()
     }
 
     /// Adds an item at the end.

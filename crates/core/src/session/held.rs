@@ -2,7 +2,7 @@
 //! that holds the state, and it lets go of it while a model works.
 
 use super::context::Context;
-use super::state::State;
+use super::state::{Fixed, State};
 use crate::error::{Code, Error, Result};
 use crate::plan::Settings;
 use crate::wire::Format;
@@ -61,8 +61,8 @@ impl Slot {
     }
 
     /// Notes what the system prompt and the tools of the next prompt take.
-    pub(crate) fn set_fixed(&self, tokens: usize) {
-        self.0.state.borrow_mut().fixed_tokens = tokens;
+    pub(crate) fn set_fixed(&self, fixed: Fixed) {
+        self.0.state.borrow_mut().set_fixed(fixed);
     }
 
     /// Looks at the state, between operations or during one.
@@ -117,6 +117,12 @@ impl Held {
     /// Messages of the app so far.
     pub(crate) fn messages(&self) -> usize {
         self.state().row.messages
+    }
+
+    /// Indices of the messages that the conversation is made of as it goes on.
+    pub(super) fn history(&self) -> Vec<usize> {
+        let state = self.state();
+        state.context.history(state.row.messages)
     }
 
     /// The active context.

@@ -30,6 +30,11 @@ pub(crate) fn id(parts: &[&[u8]]) -> String {
     Base32Unpadded::encode_string(&half)
 }
 
+/// The name of a session that the app gave none.
+pub(crate) fn session(secret: &str) -> String {
+    format!("session_{}", id(&[b"session", secret.as_bytes()]))
+}
+
 /// Prefix of a reference to an offload (`S1.1`).
 pub(crate) const REFERENCE_PREFIX: &str = "off_";
 

@@ -1,6 +1,6 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::context::{How, Item, Offload, Origin};
+use super::context::{Context, How, Left, Offload, Origin, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use serde::Serialize;
@@ -44,29 +44,32 @@ pub enum Fate {
     Offloaded,
     /// In the context without a part of it, or sent without it.
     Reduced,
-    /// In the context, but left out of what the last `prepare` sent.
+    /// In the context, but left out of what the last `prepare` sent; or not in the context any more.
     Dropped,
 }
 
+const REWOUND: &str =
+    "a rewind left it behind; the log keeps it, and rewinding to an index behind it brings it back";
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
+const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
+const REMOVED: &str = "it was removed from the context; the log keeps it";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
 /// The fate of every message of the app, in order.
-pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
-    let mut entries = Vec::with_capacity(items.len());
-    for item in items {
-        let entry = |index, fate| LedgerEntry {
-            index,
-            fate,
-            quoted: false,
-            checkpoint: None,
-            reference: None,
-            references: Vec::new(),
-            sha256: None,
-            reason: None,
+pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
+    let mut entries = Vec::with_capacity(context.items().len());
+    for Left { from, to, why } in context.left() {
+        let reason = match why {
+            Why::Restored => RESTORED,
+            Why::Rewound => REWOUND,
+            Why::Removed => REMOVED,
         };
+        let gone = |index| LedgerEntry { reason: Some(reason.into()), ..entry(index, Fate::Dropped) };
+        entries.extend((*from..*to).map(gone));
+    }
+    for item in context.items() {
         match &item.origin {
             Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
             Origin::Edited { place, offloads, reasoning_removed } => {
@@ -108,6 +111,19 @@ pub fn ledger(items: &[Item]) -> Vec<LedgerEntry> {
     order::by_key(entries, |entry| entry.index as u64)
 }
 
+fn entry(index: usize, fate: Fate) -> LedgerEntry {
+    LedgerEntry {
+        index,
+        fate,
+        quoted: false,
+        checkpoint: None,
+        reference: None,
+        references: Vec::new(),
+        sha256: None,
+        reason: None,
+    }
+}
+
 /// The entry with its references.
 fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload> + Clone) -> LedgerEntry {
     let references: Vec<String> = offloads.clone().map(|offload| offload.reference.clone()).collect();
@@ -122,13 +138,17 @@ fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload>
 /// Refuses a context in which a message of the first `messages` has no fate, or two.
 ///
 /// Errors: [`Code::Poisoned`] naming the message; it means a fault of the engine, and nothing was written.
-pub fn conserve(items: &[Item], messages: usize) -> Result<()> {
-    conserve_origins(items.iter().map(|item| &item.origin), messages)
+pub fn conserve(context: &Context, messages: usize) -> Result<()> {
+    conserve_origins(context.items().iter().map(|item| &item.origin), context.left(), messages)
 }
 
 /// The same for items whose bodies were not read.
-pub(crate) fn conserve_origins<'o>(origins: impl Iterator<Item = &'o Origin>, messages: usize) -> Result<()> {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
+pub(crate) fn conserve_origins<'o>(
+    origins: impl Iterator<Item = &'o Origin>,
+    left: &[Left],
+    messages: usize,
+) -> Result<()> {
+    let mut ranges: Vec<(usize, usize)> = left.iter().map(|left| (left.from, left.to)).collect();
     for origin in origins {
         match origin {
             Origin::Message(place) | Origin::Edited { place, .. } => {

@@ -1,12 +1,12 @@
 //! Offloads in the store: part 0 says what it is, parts from 1 hold at most 1 MiB of its UTF-8 bytes each.
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
-use super::batch::{Key, keys};
-use super::context::Offload;
+use super::batch::{Key, KeyPart, keys};
+use super::context::{How, Offload};
 use super::ids;
 use super::record;
 use crate::error::{Code, Error, Result};
-use crate::step::Io;
+use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -91,6 +91,13 @@ fn corrupt(reference: &str) -> Error {
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
 /// not those that were stored.
 pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> {
+    Ok(load(io, sid, reference).await?.text)
+}
+
+/// An offload of this session as it was stored.
+///
+/// Errors: those of [`read`].
+pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob> {
     let not_found = || Error::new(Code::NotFound, "this session has no offload with this reference");
     if !ids::looks_like_reference(reference) {
         return Err(not_found());
@@ -106,8 +113,31 @@ pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> 
         }
         part = to + 1;
     }
-    whole(reference, &head, bytes)
+    let text = whole(reference, &head, bytes)?;
+    let BlobHead { index, nth, chars, sha256, .. } = head;
+    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
+    Ok(NewBlob { index, offload, text })
 }
+
+/// The reference of the offload behind `after` in the store, in the order of references.
+pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Option<String>> {
+    let scan = Scan {
+        prefix: keys::all("blobs", sid),
+        after: after.map(|reference| keys::blob(sid, reference, LAST_PART)),
+        limit: 1,
+        max_bytes: PART,
+        reverse: false,
+        keys_only: true,
+    };
+    let found = io.scan(scan).await?.into_iter().next();
+    Ok(found.and_then(|(key, _)| match key.0.into_iter().nth(2) {
+        Some(KeyPart::Text(reference)) => Some(reference),
+        _ => None,
+    }))
+}
+
+/// Behind every part: the largest number that every store keeps.
+const LAST_PART: u64 = (1 << 53) - 1;
 
 /// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
 /// longer than the limit, so that reading on always gets further.

@@ -7,14 +7,15 @@ use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
 use super::ledger::LedgerEntry;
-use super::state::State;
+use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
-use super::{Held, offloads, sound};
+use super::{Held, PinProposal, fork, offloads, pins, sound};
 use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::reduce::reasoning;
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -24,7 +25,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.
@@ -63,10 +64,19 @@ pub struct Synced {
     pub diverged: Option<usize>,
     /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
+    /// Not all was done: the session went back elsewhere meanwhile, and the messages that were known are not its history
+    /// any more. Hand over all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// The session's format, once it is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
+
+/// Where the system prompt stands among the texts that go with the messages.
+const PROMPT: usize = 0;
+/// Where the tools do.
+const TOOLS: usize = 1;
 
 /// What a session was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,6 +89,13 @@ pub struct Opened {
     pub format: Option<Format>,
     /// Messages of the app so far.
     pub messages: usize,
+}
+
+impl Opened {
+    pub(super) fn of(state: &State) -> Self {
+        let row = &state.row;
+        Opened { id: row.id.clone(), format: row.format, messages: row.messages }
+    }
 }
 
 /// What to send now.
@@ -127,24 +144,31 @@ impl Session {
     ) -> Machine<(Session, Opened)> {
         Machine::new(move |io| async move {
             let secret = io.new_id().await?;
-            let id = id.unwrap_or_else(|| format!("session_{}", ids::id(&[b"session", secret.as_bytes()])));
+            let id = id.unwrap_or_else(|| ids::session(&secret));
             let now = io.now().await?;
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
             state.open(&io).await?;
-            // A goal that the session does not work on yet.
-            let given = state.settings.goal.clone();
-            let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
-            let session = Session { slot: Slot::new(state) };
-            if let Some(goal) = new {
-                session.slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
-            }
-            let state = session.slot.take()?;
-            let state = state.state();
-            let opened =
-                Opened { id: state.row.id.clone(), format: state.row.format, messages: state.row.messages };
-            Ok((session.clone(), opened))
+            Session::begin(&io, state).await
         })
+    }
+
+    /// A session from its state, which takes over the goal that the app gives it.
+    pub(super) async fn begin(io: &Io, mut state: State) -> Result<(Session, Opened)> {
+        // A goal that the session does not work on yet.
+        let given = state.settings.goal.clone();
+        let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
+        let parent = state.settings.parent.clone();
+        state.hand_out();
+        let session = Session { slot: Slot::new(state) };
+        if let Some(parent) = parent {
+            fork::link(io, &session.slot.take()?, &parent).await?;
+        }
+        if let Some(goal) = new {
+            session.slot.take()?.update_goal(io, |_, _| Ok(goal.clone())).await?;
+        }
+        let opened = session.slot.look(Opened::of)?;
+        Ok((session, opened))
     }
 
     /// Compacts a history once, unconditionally, storing nothing.
@@ -194,15 +218,24 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let mut appended = 0;
+            let behind = held.context().behind();
             for races in 0..=RACES {
-                let stored = held.state().row.messages;
+                let (stored, moved) = {
+                    let state = held.state();
+                    (state.context.history(state.row.messages).len(), state.context.behind() != behind)
+                };
+                let (diverged, places) = (None, Vec::new());
+                let synced =
+                    Synced { appended, diverged, places, format: held.state().row.format, again: false };
+                if known > 0 && moved {
+                    return Ok(Synced { again: true, ..synced });
+                }
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
                 let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
-                let format = held.state().row.format;
                 if diverged.is_some() {
-                    return Ok(Synced { appended, diverged, places: Vec::new(), format });
+                    return Ok(Synced { diverged, ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
                 let given = Given { first: stored, nth: skip, guarded: true, races };
@@ -211,7 +244,7 @@ impl Session {
                 appended += places.len();
                 if !raced {
                     let format = held.state().row.format;
-                    return Ok(Synced { appended, diverged: None, places, format });
+                    return Ok(Synced { appended, places, format, ..synced });
                 }
             }
             Err(conflict())
@@ -219,18 +252,21 @@ impl Session {
     }
 
     /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
-    /// and the tools' definitions.
+    /// first, then the tools' definitions.
     pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
             let goal = held.state().goal_text();
-            let fixed: Vec<String> = fixed.into_iter().chain(goal.clone()).collect();
-            let fixed_tokens = count_fixed(&io, &held.settings(), held.format(), &fixed).await?;
-            begin_step(&mut held.state_mut(), fixed_tokens);
+            let goal_text = goal.as_deref();
+            let fixed = count_fixed(&io, &held.settings(), held.format(), &fixed, goal_text).await?;
+            held.state_mut().set_fixed(fixed);
+            begin_step(&mut held.state_mut());
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
+            reasoning::settle(&io, &held, trigger).await?;
             let (items, usage) = sound::send(&io, &held).await?;
+            held.state_mut().hand_out();
             Ok(Prepared { items, usage, edits: done.edits, result: done.result, goal })
         })
     }
@@ -242,9 +278,7 @@ impl Session {
         Machine::new(move |io| async move {
             let (settings, format, goal) =
                 slot.look(|state| (Rc::clone(&state.settings), state.format(), state.goal_text()))?;
-            let fixed: Vec<String> = fixed.into_iter().chain(goal).collect();
-            let tokens = count_fixed(&io, &settings, format, &fixed).await?;
-            slot.set_fixed(tokens);
+            slot.set_fixed(count_fixed(&io, &settings, format, &fixed, goal.as_deref()).await?);
             Ok(())
         })
     }
@@ -264,8 +298,7 @@ impl Session {
         Machine::new(|io| async move {
             let copy = slot.look(Held::copy_of)?;
             // The prepare that it speaks of is a step of its own.
-            let fixed_tokens = copy.state().fixed_tokens;
-            begin_step(&mut copy.state_mut(), fixed_tokens);
+            begin_step(&mut copy.state_mut());
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -309,7 +342,8 @@ impl Session {
                 goal.update(&updates, Source::Output, now);
                 Ok(goal)
             };
-            slot.take()?.update_goal(&io, update).await
+            let goal = slot.take()?.update_goal(&io, update).await?;
+            goal.ok_or_else(|| Error::new(Code::NotFound, "this session has no goal: set one first"))
         })
     }
 
@@ -323,6 +357,28 @@ impl Session {
         self.slot.look(State::reliability)
     }
 
+    /// Pins the app's message `index` (`S4.3`): word for word for ever, also when it was summarised already. Durable when
+    /// it ends.
+    ///
+    /// Errors: [`Code::InvalidOption`] when there is no such message.
+    pub fn pin(&self, index: usize) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            pins::pin(&io, &held, index).await
+        })
+    }
+
+    /// The pins that are proposed and not answered, in the order of their messages.
+    pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
+        self.slot.look(|state| state.unanswered(state.context.items()))?
+    }
+
+    /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
+    pub fn session_log(&self) -> Result<String> {
+        self.slot.look(|state| state.row.log.text())
+    }
+
     /// Whether the context fits as it is (`S5.1`, `S5.12`).
     pub fn validate(&self) -> Result<Validation> {
         self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))
@@ -330,7 +386,11 @@ impl Session {
 
     /// The checkpoints of the context, oldest first (`S5.3`).
     pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
-        self.slot.look(|state| state.context.items().iter().filter_map(CheckpointRecord::of).collect())
+        let records = |state: &State| {
+            let origins = state.context.items().iter().map(|item| &item.origin);
+            origins.filter_map(CheckpointRecord::of).collect()
+        };
+        self.slot.look(records)
     }
 
     /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
@@ -415,6 +475,7 @@ impl Session {
     }
 }
 
+/// The name of a session that the app does not name.
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
     let started = io.now().await?;
@@ -433,12 +494,12 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
             result.end(io, held, started).await?
         }
     };
+    held.state_mut().hand_out();
     Ok(Compacted { items: out(held.context().items()), result })
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).
-fn begin_step(state: &mut State, fixed_tokens: usize) {
-    state.fixed_tokens = fixed_tokens;
+fn begin_step(state: &mut State) {
     if state.row.pending_step {
         state.row.pending_step = false;
         state.row.steps += 1;
@@ -447,7 +508,7 @@ fn begin_step(state: &mut State, fixed_tokens: usize) {
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
 async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.state().row.messages;
+    let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         // What JSON has not is lost in a round trip through it, and the message is still the same.
@@ -460,17 +521,32 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-async fn count_fixed(io: &Io, settings: &Settings, format: Format, fixed: &[String]) -> Result<usize> {
-    let mut tokens = 0;
-    for text in fixed.iter().filter(|text| !text.is_empty()) {
-        tokens += if settings.app_counts {
+/// Counts the texts that go with the messages, and the goal, which is added to the system prompt. The prompt is the
+/// caller's: counted, never compressed (`S5.14`).
+async fn count_fixed(
+    io: &Io,
+    settings: &Settings,
+    format: Format,
+    fixed: &[String],
+    goal: Option<&str>,
+) -> Result<Fixed> {
+    let mut counted = Fixed::default();
+    let goal = goal.map(|goal| (PROMPT, goal));
+    for (what, text) in fixed.iter().map(String::as_str).enumerate().chain(goal) {
+        if text.is_empty() {
+            continue;
+        }
+        let tokens = if settings.app_counts {
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
             settings.estimator.text(text)
         };
+        counted.tokens += tokens;
+        counted.prompt += if what == PROMPT { tokens } else { 0 };
+        counted.tools += if what == TOOLS { tokens } else { 0 };
     }
-    Ok(tokens)
+    Ok(counted)
 }
 
 pub(super) fn out(items: &[Item]) -> Vec<OutItem> {

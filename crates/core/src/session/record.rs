@@ -1,16 +1,23 @@
 //! Stored records: one JSON object each, with a version, chained by hashes. A log row is also a line of the transcript.
 
-use super::context::{Context, Cover, Item, Made, Offload, Origin, Place, Splice};
+use super::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use super::ids;
+use super::session_log::SessionLog;
+use super::snapshots::Mark;
+use super::state::State;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::plan::Trigger;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::rc::Rc;
 
-/// Version of every record that this release writes. Releases read all versions of the same hundred.
-pub const SCHEMA: u32 = 100;
+/// Version of every record that this release writes. Releases of the same hundred read each other's records and keep what
+/// they do not know, so that an app can be rolled back; older ones are brought up to date when a session is opened
+/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents.
+pub const SCHEMA: u32 = 101;
 
 /// The row of a session that changes; everything else is written once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,16 +54,48 @@ pub(crate) struct SessionRow {
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
+    /// Tokens of those, as they were when they were pinned.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pinned_tokens: usize,
+    /// Tokens of all messages so far (`S5.3`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: usize,
     /// Summaries of the history so far (`S5.8`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
+    /// What they saved (`S4.4`).
+    #[serde(default, skip_serializing_if = "SessionLog::is_empty")]
+    pub log: SessionLog,
     /// What the session is for (`S5.13`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
+    /// Where in the log the snapshots are that can be restored, oldest first (`S5.2`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<Mark>,
+    /// The session that this one was begun from (`S3.10`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
     pub updated_at: u64,
+    /// What a newer release of the same hundred noted: kept as it is.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// Where a session was begun from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Parent {
+    /// The app's own name for it.
+    pub id: String,
+    /// Names its rows.
+    pub sid: String,
+    /// Rows of its log at that time.
+    pub seq: u64,
+    /// Messages that were taken over together with a summary: no context of this session ends before them.
+    pub floor: usize,
 }
 
 /// Which session has a name. Written with the first messages, removed with the last.
@@ -81,6 +120,8 @@ pub(crate) enum Kind {
     Message,
     /// The context changed: the row says to which view and why.
     View,
+    /// The state of the session at this position, to be restored.
+    Snapshot,
 }
 
 /// A log row.
@@ -102,7 +143,7 @@ pub(crate) struct LogRow<'a> {
     pub prev: String,
     /// Chain over the contents of the messages so far, this one included, in hex.
     pub chain: String,
-    /// The message, byte for byte as the codec wrote it, or a note about the view.
+    /// The message, byte for byte as the codec wrote it, or a note about the view or the snapshot.
     #[serde(borrow)]
     pub body: &'a RawValue,
 }
@@ -164,6 +205,9 @@ pub(crate) struct ViewRow {
     /// Changes to the context before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splices: Vec<StoredSplice>,
+    /// All messages that left the context so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Left>,
     /// What led to it.
     pub cause: Cause,
 }
@@ -172,7 +216,7 @@ pub(crate) struct ViewRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cause {
-    /// The rung of the ladder.
+    /// The rung of the ladder; `restore` or `remove` where the app asked for that.
     pub rung: String,
     /// `auto`, `manual` or `overflow`.
     pub trigger: String,
@@ -188,8 +232,28 @@ pub(crate) struct Cause {
     /// Who wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The snapshot that was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// Hash of the context that was changed (its last log row).
     pub input: String,
+}
+
+impl Cause {
+    /// A change of a session by hand, for whatever reason, that leaves `tokens_after`.
+    pub(crate) fn of(state: &State, rung: &str, tokens_after: usize) -> Self {
+        Cause {
+            rung: rung.into(),
+            trigger: Trigger::Manual.as_str().into(),
+            tokens_before: state.tokens(),
+            tokens_after,
+            preset: state.settings.preset.name.into(),
+            prompt_version: None,
+            model: None,
+            snapshot: None,
+            input: String::new(),
+        }
+    }
 }
 
 /// Stored form of [`Splice`].
@@ -344,13 +408,15 @@ fn text(body: &RawValue) -> Rc<str> {
     Rc::from(body.get())
 }
 
-/// The stored form of a change of `context`, or of the whole result where that is due.
+/// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.
 pub(crate) fn store_change(
     context: &Context,
     splices: &[Splice],
     generation: u64,
 ) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
-    if generation % WHOLE_EVERY == 1 {
+    let replaces_all =
+        matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.items().len());
+    if generation % WHOLE_EVERY == 1 || replaces_all {
         let mut after = context.clone();
         after.apply(splices);
         return Ok((Some(store_items(after.items())?), Vec::new()));
@@ -374,16 +440,27 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
 ///
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+    version(bytes, what)?;
+    parse(bytes, what)
+}
+
+/// The version of a record.
+///
+/// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
+pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
     #[derive(Deserialize)]
     struct Version {
         v: u32,
     }
-    let corrupt = |error: serde_json::Error| {
-        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
-    };
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
-    let Version { v } = serde_json::from_str(text).map_err(corrupt)?;
+    let Version { v } = parse(bytes, what)?;
+    check_version(v, what)?;
+    Ok(v)
+}
+
+/// Refuses a record of a version that this release cannot read.
+///
+/// Errors: [`Code::SchemaTooNew`].
+pub(crate) fn check_version(v: u32, what: &str) -> Result<()> {
     if v / 100 > SCHEMA / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
@@ -393,7 +470,15 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
             ),
         ));
     }
-    serde_json::from_str(text).map_err(corrupt)
+    Ok(())
+}
+
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+    })
 }
 
 #[cfg(test)]

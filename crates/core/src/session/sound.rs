@@ -74,7 +74,7 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
 
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
-    let mut entries = ledger::ledger(state.context.items());
+    let mut entries = ledger::ledger(&state.context);
     for Unsent { index, fate, reason } in &state.unsent {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {

@@ -2,12 +2,14 @@
 //! (`storage.md` T1 and T3).
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
 use super::ids;
 use super::offloads::{self, NewBlob};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::session_log::{LogEntry, SessionLog};
+use super::snapshots::{Mark, SnapshotNote};
 use super::sound::Unsent;
-use crate::checkpoint::{Goal, Reliability, Source, markers, model_size, reliability};
+use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -33,12 +35,31 @@ pub(crate) struct State {
     pub(crate) durable: bool,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
+    /// Those of them that are the system prompt's, with the goal.
+    pub(crate) prompt_tokens: usize,
+    /// The tools' part of them.
+    pub(crate) tool_tokens: usize,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
     pub(crate) max_batch_ops: usize,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
+    /// The view that the app was handed last.
+    pub(crate) handed: u64,
+    /// The first message that was appended since the context became another one than the app was handed.
+    pub(crate) unseen_from: Option<usize>,
+}
+
+/// Tokens of what goes with the messages of a prompt.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fixed {
+    /// All of them.
+    pub(crate) tokens: usize,
+    /// Of the system prompt and the goal.
+    pub(crate) prompt: usize,
+    /// Of the tools.
+    pub(crate) tools: usize,
 }
 
 /// A message on its way into the log.
@@ -50,6 +71,8 @@ pub(crate) struct Measured {
     pub(crate) size: Size,
     /// The app wants it verbatim for ever (`S4.3`).
     pub(crate) pinned: bool,
+    /// Constraints in it, for which a pin is proposed.
+    pub(crate) constraints: Vec<String>,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -74,17 +97,53 @@ pub(crate) struct Change {
     pub(crate) cause: Cause,
     /// The job that led to it, to be closed.
     pub(crate) job: Option<String>,
-    /// It is a summary of the history: its text, which may say something about the goal.
-    pub(crate) summary: Option<String>,
+    /// It is a summary of the history.
+    pub(crate) summary: Option<Summarised>,
+    /// It pins a message: its index, and the tokens that this takes.
+    pub(crate) pin: Option<(usize, usize)>,
+    /// All messages that stand in the context no more, where it changes that.
+    pub(crate) left: Option<Vec<Left>>,
+    /// The snapshot that it goes back to.
+    pub(crate) restores: Option<SnapshotNote>,
+}
+
+/// A summary of the history that a change of the context is.
+pub(crate) struct Summarised {
+    /// Its text, which may say something about the goal.
+    pub(crate) text: String,
+    /// What it saved.
+    pub(crate) entry: LogEntry,
 }
 
 impl Change {
+    /// A change of the context and nothing else.
+    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
+        let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
+        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None }
+    }
+
+    /// Changes `context`.
+    pub(super) fn apply(&self, context: &mut Context) {
+        context.apply(&self.splices);
+        if let Some(left) = &self.left {
+            context.set_left(left.clone());
+        }
+    }
+
     /// What it leaves in the session's row.
     pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some((index, tokens)) = self.pin {
+            row.pin(index, tokens);
+        }
+        if let Some(snapshot) = &self.restores {
+            row.goal.clone_from(&snapshot.goal);
+            row.compressions = snapshot.compressions;
+        }
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;
+        row.log.push(summary.entry);
         if let Some(goal) = &mut row.goal {
-            goal.update(&markers(summary), Source::Summary, now);
+            goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
 }
@@ -99,9 +158,11 @@ enum JobRow<'a> {
 
 /// The body of a log row of kind `view`.
 #[derive(Serialize)]
-struct ViewNote<'a> {
-    view: u64,
-    rung: &'a str,
+pub(super) struct ViewNote<'a> {
+    pub(super) view: u64,
+    pub(super) rung: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) snapshot: Option<&'a str>,
 }
 
 impl State {
@@ -124,10 +185,16 @@ impl State {
             attempted_at: None,
             pending_step: false,
             pins: Vec::new(),
+            pinned_tokens: 0,
+            tokens: 0,
             compressions: 0,
+            log: SessionLog::default(),
             goal: settings.goal.clone(),
+            snapshots: Vec::new(),
+            parent: None,
             created_at: now,
             updated_at: now,
+            rest: serde_json::Map::new(),
         };
         State {
             sid,
@@ -136,9 +203,25 @@ impl State {
             settings,
             durable: true,
             fixed_tokens: 0,
+            prompt_tokens: 0,
+            tool_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             unsent: Vec::new(),
+            handed: 0,
+            unseen_from: None,
+        }
+    }
+
+    /// The app has the context as it is now: what it appends from now on was written with that before it.
+    pub(crate) fn hand_out(&mut self) {
+        self.handed = self.row.generation;
+    }
+
+    /// A message was appended. Whoever wrote it saw the context that was handed out last.
+    pub(super) fn note_unseen(&mut self, index: usize) {
+        if self.row.generation != self.handed {
+            self.unseen_from.get_or_insert(index);
         }
     }
 
@@ -147,9 +230,28 @@ impl State {
         self.row.format.or(self.plausible.first().copied()).unwrap_or(Format::OpenaiChat)
     }
 
+    /// The formats that the messages may be in: one, once it is sure.
+    pub(crate) fn may_be(&self) -> impl Iterator<Item = Format> + '_ {
+        let sure = self.row.format;
+        let open: &[Format] = if sure.is_none() { &self.plausible } else { &[] };
+        sure.into_iter().chain(open.iter().copied())
+    }
+
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
         self.context.totals().tokens.saturating_add(self.fixed_tokens)
+    }
+
+    /// Tokens of the system prompt, wherever it stands.
+    pub(crate) fn system_tokens(&self) -> usize {
+        self.prompt_tokens.saturating_add(self.context.totals().system)
+    }
+
+    /// Notes what goes with the messages of the next prompt.
+    pub(crate) fn set_fixed(&mut self, fixed: Fixed) {
+        self.fixed_tokens = fixed.tokens;
+        self.prompt_tokens = fixed.prompt;
+        self.tool_tokens = fixed.tools;
     }
 
     /// True for a message that the app pinned.
@@ -180,10 +282,11 @@ impl State {
 
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
-        SessionRow { ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let v = self.row.v.max(SCHEMA);
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
     }
 
-    fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+    pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
         puts.push((keys::session(&self.sid), record::encode(row)?));
         let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
         if self.row.ver == 0 {
@@ -194,6 +297,13 @@ impl State {
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
+    }
+
+    /// The batch that begins the session with `puts` and its row, and that row.
+    pub(super) fn first_batch(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(SessionRow, Batch)> {
+        let row = self.next_row(now);
+        let batch = self.batch(&row, puts)?;
+        Ok((row, batch))
     }
 
     /// The batch that appends messages (T1), with the row and the items after it.
@@ -211,9 +321,9 @@ impl State {
         row.pending_step = true;
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());
-        for (nth, Measured { body, size, pinned }) in bodies.iter().enumerate() {
+        for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {
-                row.pins.push(row.messages);
+                row.pin(row.messages, size.tokens);
             }
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
@@ -223,6 +333,7 @@ impl State {
                 row.next_seq += 1;
             }
             row.messages += 1;
+            row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
         let batch = self.batch(&row, puts)?;
@@ -230,7 +341,7 @@ impl State {
     }
 
     /// Serialises a log row and moves `row` behind it.
-    fn log_row(
+    pub(super) fn log_row(
         &self,
         row: &mut SessionRow,
         id: String,
@@ -269,7 +380,8 @@ impl State {
         row.generation += 1;
         change.note(&mut row, now);
         let generation = row.generation;
-        let note = ViewNote { view: generation, rung: &change.cause.rung };
+        let Cause { rung, snapshot, .. } = &change.cause;
+        let note = ViewNote { view: generation, rung, snapshot: snapshot.as_deref() };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
         let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
         let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
@@ -283,6 +395,7 @@ impl State {
             appended: self.appended(),
             whole,
             splices,
+            left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
@@ -297,10 +410,27 @@ impl State {
         Ok((batch, row))
     }
 
-    /// The batch that sets the goal, and the row after it.
-    pub(crate) fn goal_batch(&self, goal: Goal, now: u64) -> Result<(Batch, SessionRow)> {
-        let row = SessionRow { goal: Some(goal), ..self.next_row(now) };
+    /// The batch that changes nothing but the session's row, and the row after it.
+    pub(crate) fn row_batch(
+        &self,
+        now: u64,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        update(&mut row, now)?;
         let batch = self.batch(&row, Vec::new())?;
+        Ok((batch, row))
+    }
+
+    /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
+    pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.snapshots.push(Mark { id: note.snapshot.clone(), seq: row.next_seq });
+        let kept = self.settings.numbers.checkpoint.keep_snapshots;
+        row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
+        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
+        let put = self.log_row(&mut row, note.snapshot.clone(), Kind::Snapshot, now, &body)?;
+        let batch = self.batch(&row, vec![put])?;
         Ok((batch, row))
     }
 

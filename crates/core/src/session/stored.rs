@@ -1,15 +1,17 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Item, Origin, Place};
+use super::context::{Item, Left, Origin, Place};
 use super::held::Held;
 use super::ledger;
+use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Measured, Settled, State, measure, record_id};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
 use crate::wire::{self, Evidence, Format};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -19,7 +21,7 @@ pub(crate) const RACES: usize = 12;
 /// Races that are run again without a wait.
 const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
-const PAGE: usize = 4 << 20;
+pub(crate) const PAGE: usize = 4 << 20;
 
 /// How an attempt to append ended.
 pub(crate) enum Attempt {
@@ -32,11 +34,7 @@ pub(crate) enum Attempt {
 impl State {
     /// Reads the session that has this one's name, when there is one.
     pub(crate) async fn open(&mut self, io: &Io) -> Result<()> {
-        if let Some(name) = name_row(io, &self.row.id).await? {
-            if name.deleted {
-                // Someone was stopped half-way through removing it.
-                return sweep(io, &name.sid, &self.row.id, self.max_batch_ops).await;
-            }
+        if let Some(name) = free_name(io, &self.row.id, self.max_batch_ops).await? {
             self.sid = name.sid;
             if !self.load(io).await? {
                 return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
@@ -46,22 +44,30 @@ impl State {
     }
 
     /// Reads the session with this one's rows; false when it is not there.
-    async fn load(&mut self, io: &Io) -> Result<bool> {
-        let Some(row) = session_row(io, &self.sid).await? else { return Ok(false) };
+    pub(super) async fn load(&mut self, io: &Io) -> Result<bool> {
+        let Some(row) = migrations::session_row(io, &self.sid, &self.settings).await? else {
+            return Ok(false);
+        };
+        self.load_at(io, row).await?;
+        Ok(true)
+    }
+
+    /// Reads the session as it was when its row was `row`.
+    async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
         let clash = |format| self.settings.format.filter(|given| *given != format);
         if let Some(format) = row.format
             && clash(format).is_some()
         {
             return Err(Error::option("format", format!("this session is in {}", format.as_str())));
         }
-        let mut unread = view_items(io, &self.sid, row.generation).await?;
+        let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
         self.context = self.items(io, unread).await?.into_iter().collect();
-        ledger::conserve(self.context.items(), self.row.messages)
-            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
-        Ok(true)
+        self.context.set_left(left);
+        ledger::conserve(&self.context, self.row.messages)
+            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
     }
 
     /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
@@ -74,7 +80,7 @@ impl State {
     }
 
     /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
-    async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+    pub(super) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
         let filled = bodies(io, &self.sid, unread).await?;
         if self.row.format.is_none() {
             let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
@@ -91,7 +97,7 @@ impl State {
 
 impl Held {
     /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
-    async fn refresh(&self, io: &Io) -> Result<bool> {
+    pub(super) async fn refresh(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
@@ -100,14 +106,17 @@ impl Held {
             *self.state_mut() = copy;
             return Ok(moved);
         }
-        let Some(row) = session_row(io, &copy.sid).await? else { return Err(deleted()) };
+        let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
+            return Err(deleted());
+        };
         let moved = row.generation != copy.row.generation;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
         if moved || row.format.is_some_and(|format| format != copy.format()) {
-            copy.load(io).await?;
+            // At this very row: at a later one the context may be another, and `moved` would not say so.
+            copy.load_at(io, row).await?;
         } else {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
             copy.adopt(row);
@@ -152,7 +161,10 @@ impl Held {
             Err(error) if retryable(&error) => {
                 pause(io, race).await?;
                 let before = self.state().row.next_seq;
-                let written = match self.refresh(io).await {
+                let refreshed = self.refresh(io).await;
+                // It was measured without what has been written since.
+                settled.context = None;
+                let written = match refreshed {
                     Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
                     Err(error) => Err(error),
                 };
@@ -189,8 +201,8 @@ impl Held {
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
             let mut after = self.context().clone();
-            after.apply(&change.splices);
-            ledger::conserve(after.items(), self.state().row.messages)?;
+            change.apply(&mut after);
+            ledger::conserve(&after, self.state().row.messages)?;
             if !self.state().durable {
                 let mut state = self.state_mut();
                 state.context = after;
@@ -229,15 +241,28 @@ impl Held {
         &self,
         io: &Io,
         update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
-    ) -> Result<Goal> {
+    ) -> Result<Option<Goal>> {
+        let update = |row: &mut SessionRow, now| {
+            row.goal = Some(update(row.goal.take(), now)?);
+            Ok(())
+        };
+        self.update_row(io, update).await?;
+        Ok(self.state().row.goal.clone())
+    }
+
+    /// Changes the session's row alone to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_row(
+        &self,
+        io: &Io,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<()> {
         for race in 0..=RACES {
             let now = io.now().await?;
-            let goal = update(self.state().row.goal.clone(), now)?;
-            let (batch, row) = self.state().goal_batch(goal.clone(), now)?;
+            let (batch, row) = self.state().row_batch(now, &update)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().row = row;
-                    return Ok(goal);
+                    return Ok(());
                 }
                 // One that was written after all is taken over again, which changes nothing.
                 Err(error) if retryable(&error) && race < RACES => {
@@ -251,7 +276,7 @@ impl Held {
     }
 
     /// Is the last log row that `row` knows in the log?
-    async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
+    pub(super) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
         let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
         let key = keys::log(&self.state().sid, seq);
         match io.read(vec![key]).await?.into_iter().next().flatten() {
@@ -322,9 +347,11 @@ impl Held {
         Err(conflict())
     }
 
-    /// Bodies of the app's messages `from .. to` (as far as there are any), from memory or from the log.
+    /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
     pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
-        let wanted = from..to.min(self.state().row.messages);
+        let mut wanted = self.history();
+        wanted.truncate(to);
+        wanted.drain(..from.min(wanted.len()));
         let in_memory: Option<Vec<Rc<str>>> = {
             let context = self.context();
             let verbatim = context.items().iter().filter_map(|item| match item.origin {
@@ -332,14 +359,14 @@ impl Held {
                 _ => None,
             });
             let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
-            wanted.clone().map(|index| verbatim.get(&index).map(|body| Rc::clone(body))).collect()
+            wanted.iter().map(|index| verbatim.get(index).map(|body| Rc::clone(body))).collect()
         };
         if let Some(bodies) = in_memory {
             return Ok(bodies);
         }
         let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
         let all = log_items(io, &sid, 0, next).await?;
-        Ok(all.into_iter().skip(wanted.start).take(wanted.len()).filter_map(|(_, body)| body).collect())
+        Ok(wanted.iter().filter_map(|index| all.get(*index)?.1.clone()).collect())
     }
 }
 
@@ -359,7 +386,26 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
     Ok(Rc::from(record::read_row(&row)?.0.body.get()))
 }
 
-async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+/// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
+pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place> {
+    let (sid, mut last) = (held.state().sid.clone(), held.state().row.next_seq);
+    let mut first = 0;
+    while first < last {
+        let seq = first + (last - first) / 2;
+        let row = io.read(vec![keys::log(&sid, seq)]).await?.into_iter().next().flatten();
+        let row = row.ok_or_else(|| missing_row(seq))?;
+        let row = row_at(&row, seq)?;
+        match (row.n.cmp(&index), row.kind) {
+            (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
+            // A row that is none counts the same messages as the message behind it.
+            (Ordering::Less, _) | (Ordering::Equal, Kind::View | Kind::Snapshot) => first = seq + 1,
+            (Ordering::Greater, _) => last = seq,
+        }
+    }
+    Err(Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log")))
+}
+
+pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = io.read(vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
@@ -384,13 +430,29 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
     Ok(rows)
 }
 
-/// Removes the rows of a session that is deleted already, page by page, and its name last.
-async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
-    let remove =
-        |expect, deletes| Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict };
+/// Which session is called `id`. One whose deletion was stopped half-way is removed first.
+pub(super) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
+    match name_row(io, id).await? {
+        Some(name) if name.deleted => sweep(io, &name.sid, id, most).await.map(|()| None),
+        name => Ok(name),
+    }
+}
+
+fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
+    Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict }
+}
+
+/// Removes rows to which no name leads, page by page.
+pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
     for page in rows_of(io, sid).await?.chunks(most.max(1)) {
         io.commit(remove(Vec::new(), page.to_vec())).await?;
     }
+    Ok(())
+}
+
+/// Removes the rows of a session that is deleted already, and its name last.
+async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
+    remove_rows(io, sid, most).await?;
     // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
     let expect = vec![(keys::name(id), Some(2))];
     match io.commit(remove(expect, vec![keys::name(id)])).await {
@@ -399,7 +461,7 @@ async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
     }
 }
 
-async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     let values = io.read(vec![keys::session(sid)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session")?)),
@@ -407,23 +469,33 @@ async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     }
 }
 
-/// The items of view `generation`: from the newest whole view on, one change after the other.
-async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<Vec<Unread>> {
-    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
+/// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
+/// change after the other.
+pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
+    let Some(newest) = generation.checked_sub(1) else { return Ok(Default::default()) };
     let whole = generation - newest % record::WHOLE_EVERY;
     let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
-    let mut context: Vec<Unread> = Vec::new();
+    let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
     for bytes in rows {
-        let bytes =
-            bytes.ok_or_else(|| Error::new(Code::StoreCorrupt, "a view of the session is missing"))?;
-        let view: ViewRow = record::decode(&bytes, "view")?;
+        let mut view = read_view(bytes)?;
+        left = std::mem::take(&mut view.left);
         context = record::replay(context, view);
     }
-    Ok(context)
+    Ok((context, left))
+}
+
+/// The row of view `generation`.
+pub(super) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
+    read_view(io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten())
+}
+
+fn read_view(bytes: Option<Vec<u8>>) -> Result<ViewRow> {
+    let missing = || Error::new(Code::StoreCorrupt, "a view of the session is missing");
+    record::decode(&bytes.ok_or_else(missing)?, "view")
 }
 
 /// The messages of log rows `from .. to`, with their bodies.
-async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
     let mut items = Vec::new();
     let mut next = from;
     while next < to {
@@ -467,7 +539,7 @@ pub(crate) fn row_at(bytes: &[u8], seq: u64) -> Result<LogRow<'_>> {
 }
 
 /// Reads the bodies that are still missing from the log.
-async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
+pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
     let mut items = Vec::with_capacity(unread.len());
     let mut missing = Vec::new();
     for (origin, body) in unread {
@@ -496,7 +568,7 @@ async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, 
 }
 
 /// Waits before a commit that lost `race` is tried again.
-async fn pause(io: &Io, race: usize) -> Result<()> {
+pub(super) async fn pause(io: &Io, race: usize) -> Result<()> {
     if !(QUICK_RACES..RACES).contains(&race) {
         return Ok(());
     }
@@ -516,10 +588,10 @@ fn deleted() -> Error {
 }
 
 /// Whether a batch was written stays unknown when the store cannot be asked.
-fn first_unless_conflict(first: Error, second: Error) -> Error {
+pub(super) fn first_unless_conflict(first: Error, second: Error) -> Error {
     if first.code == Code::Indeterminate { first } else { second }
 }
 
-fn retryable(error: &Error) -> bool {
+pub(super) fn retryable(error: &Error) -> bool {
     matches!(error.code, Code::Conflict | Code::Indeterminate)
 }

@@ -50,7 +50,8 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     let buffer = window - state.settings.hard_limit;
     let category = |name, tokens, kind| Category { name, tokens, kind };
     let mut categories = vec![
-        category("system", totals.system + state.fixed_tokens, "used"),
+        category("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens), "used"),
+        category("tools", state.tool_tokens, "used"),
         category("user", totals.user, "used"),
         category("assistant", totals.assistant, "used"),
         category("tool results", totals.tool, "used"),

@@ -1,6 +1,7 @@
 //! What crosses between the engine and its host: effects out, events in.
 
 use crate::error::{Code, Error};
+use crate::session::PinProposal;
 use crate::session::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
 use crate::wire::provider::{self, HttpRequest};
@@ -212,6 +213,14 @@ pub enum Notice {
         freed_tokens: usize,
         /// Offloads that nothing refers to any more.
         deleted_file_count: usize,
+    },
+    /// A message of the user states constraints (`S4.3`).
+    Pin {
+        /// Which, and what they are.
+        #[serde(flatten)]
+        proposal: PinProposal,
+        /// It is pinned; else the app may do that.
+        accepted: bool,
     },
     /// Something went wrong and was handled.
     Warning {

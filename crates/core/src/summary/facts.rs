@@ -70,6 +70,14 @@ pub struct Fact {
     pub weight: f64,
 }
 
+impl Fact {
+    /// A constraint that the app's message `index` states.
+    pub(super) fn constraint(text: &str, index: usize) -> Self {
+        let kind = FactKind::Constraint;
+        Fact { kind, text: text.to_string(), index: Some(index), weight: kind.weight() }
+    }
+}
+
 /// The facts of a history, best first, at most 64.
 pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
     let mut facts = collect(messages, &mut |_, _, _| {}).facts(|_| true);

@@ -10,6 +10,7 @@
 mod again;
 mod budget;
 mod check;
+mod constraint;
 mod extractive;
 mod facts;
 mod focus;
@@ -23,6 +24,7 @@ pub(crate) mod text;
 
 pub(crate) use again::again;
 pub use check::{Rejection, check};
+pub use constraint::constraints;
 pub use extractive::extractive;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;

@@ -3,6 +3,7 @@
 use super::budget;
 use super::facts::{Fact, facts};
 use super::focus::{self, Focus};
+use super::quote::quoted_text;
 use super::render::escape;
 use super::text::head;
 use crate::checkpoint::Goal;
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 /// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
 /// comparable only with those of the same wording.
-pub const PROMPT_VERSION: u32 = 1;
+pub const PROMPT_VERSION: u32 = 2;
 
 /// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,11 @@ const FRAME: &str = include_str!("prompts/frame.md");
 pub(super) const REQUEST: &str = include_str!("prompts/request.md");
 pub(super) const PREVIOUS: &str = include_str!("prompts/previous_summary.md");
 const INSTRUCTIONS: &str = include_str!("prompts/instructions.md");
+const KEEP: &str = include_str!("prompts/keep.md");
 const REJECTED: &str = include_str!("prompts/rejected.md");
+
+/// Constraints that the summary must keep take up to one part in so many of the request.
+const KEPT_PART: usize = 20;
 
 /// What a summary request is built for.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +95,8 @@ pub struct PromptOptions<'a> {
     pub focus: Option<Focus>,
     /// The goal that it is to tell the progress of (`S5.13`).
     pub goal: Option<&'a Goal>,
+    /// Constraints of the user that the summary must keep (`S4.3`), oldest first, with the index of their message.
+    pub keep: &'a [(usize, &'a str)],
 }
 
 impl PromptOptions<'_> {
@@ -114,6 +121,7 @@ impl Default for PromptOptions<'_> {
             indices: None,
             focus: None,
             goal: None,
+            keep: &[],
         }
     }
 }
@@ -169,13 +177,19 @@ impl Prompt {
             system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
         }
         // After the conversation, so that a retry keeps the prefix that the provider has cached.
-        let ending = present(options.rejected).map_or(String::new(), |reason| {
+        let mut ending = kept(options);
+        ending += &present(options.rejected).map_or(String::new(), |reason| {
             fill(REJECTED, &[("reason", &escape(head(reason, 500)))]).trim_end().to_string()
         });
         let fitted = budget::fit(messages, &system, &ending, options)?;
         let mut facts = facts(messages);
         for fact in &mut facts {
             fact.index = fact.index.and_then(|position| options.index(position));
+        }
+        for (index, text) in options.keep.iter().rev() {
+            if !facts.iter().any(|fact| fact.text == *text) {
+                facts.insert(0, Fact::constraint(text, *index));
+            }
         }
         Ok(SummaryRequest {
             system,
@@ -187,6 +201,26 @@ impl Prompt {
             model: None,
         })
     }
+}
+
+/// What the summary must keep, as much of it as a twentieth of the request holds: the newest.
+fn kept(options: &PromptOptions<'_>) -> String {
+    let room = options.max_input_tokens.map_or(usize::MAX, |limit| limit / KEPT_PART);
+    let mut quotes: Vec<String> = Vec::new();
+    let mut tokens = 0;
+    for (index, text) in options.keep.iter().rev() {
+        let quote = quoted_text(*index, text);
+        tokens += options.estimator.text(&quote);
+        if tokens > room {
+            break;
+        }
+        quotes.push(quote);
+    }
+    quotes.reverse();
+    if quotes.is_empty() {
+        return String::new();
+    }
+    fill(KEEP.trim_end_matches('\n'), &[("constraints", &quotes.join("\n"))])
 }
 
 fn present(text: Option<&str>) -> Option<&str> {

@@ -43,6 +43,11 @@ fn quote(out: &mut String, index: usize, message: &Message<'_>) {
     out.push_str("</message>");
 }
 
+/// A text that the user said, fenced.
+pub(super) fn quoted_text(index: usize, text: &str) -> String {
+    format!("<message index=\"{index}\" role=\"user\">\n{}\n</message>", escape(text))
+}
+
 /// A file that was read, cut by `left_out` characters at its end.
 pub(crate) fn quoted_file(path: &str, text: &str, left_out: usize) -> String {
     let cut =

@@ -48,7 +48,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
         let mut characters = rest.char_indices().peekable();
         while let Some((at, character)) = characters.next() {
             let closes = match character {
-                '\n' | '。' | '！' | '？' => true,
+                '\n' | '。' | '！' | '？' | '؟' => true,
                 '.' | '!' | '?' => characters.peek().is_none_or(|(_, next)| next.is_whitespace()),
                 _ => false,
             };

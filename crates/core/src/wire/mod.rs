@@ -179,7 +179,7 @@ pub trait Wire: Tools + Sync {
     fn text_message(&self, author: Author, text: &str, id: &str, like: Option<&Value<'_>>) -> String;
 
     /// True when a summary can stand in a history of this format in place of earlier messages: as a message of the
-    /// user, behind leading system messages.
+    /// user (or of the model, [`Wire::assistant_may_begin`]), behind leading system messages.
     fn takes_summary(&self) -> bool {
         true
     }
@@ -205,6 +205,11 @@ pub trait Wire: Tools + Sync {
         true
     }
 
+    /// True when a message of the model may be the first one behind those of the system.
+    fn assistant_may_begin(&self) -> bool {
+        false
+    }
+
     /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
     /// after an edit of earlier ones (AN8).
     fn without_bound_reasoning(&self, _message: &Value<'_>) -> Unbound {
@@ -228,6 +233,45 @@ pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
 /// The JSON that a provider is sent for a message, and that an app gets back after a round trip through JSON.
 pub(crate) fn as_sent(index: usize, json: &str) -> Result<String> {
     Ok(tagged::plain_json(&parse(index, json)?))
+}
+
+/// A message from plain JSON, as the codec would write it; nearly always the very text. Halves of surrogate pairs that
+/// stand alone, which no provider takes, become U+FFFD.
+pub(crate) fn as_kept(index: usize, json: String) -> Result<String> {
+    let json = pair_surrogates(json);
+    if !json.contains("\"$cc\"") {
+        return Ok(json);
+    }
+    let mut value = parse(index, &json)?;
+    tagged::escape(&mut value);
+    Ok(self::json(&value))
+}
+
+/// JSON text without escapes of lone surrogates.
+fn pair_surrogates(json: String) -> String {
+    /// The unit of an escape at the start of a text.
+    fn unit(text: &str) -> Option<u16> {
+        u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
+    }
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        let (take, put) = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, None),
+            (Some(0xD800..=0xDFFF), _) => (6, Some("\\ufffd")),
+            (Some(_), _) => (6, None),
+            (None, _) => (escape.char_indices().nth(2).map_or(escape.len(), |(at, _)| at), None),
+        };
+        let (taken, next) = escape.split_at_checked(take).unwrap_or((escape, ""));
+        out.push_str(put.unwrap_or(taken));
+        rest = next;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// JSON text of a tree, its fields in their order.

@@ -34,6 +34,27 @@ pub(super) fn is_escaped(value: &Value<'_>) -> bool {
     matches!(tag(value), Some(("object", _)))
 }
 
+/// Makes of plain JSON what the codec writes: an object that has a `$cc` key of its own is escaped.
+pub(super) fn escape(value: &mut Value<'_>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(escape),
+        Value::Object(fields) => {
+            let keys: Vec<String> = fields.keys().map(str::to_owned).collect();
+            for key in &keys {
+                if let Some(field) = fields.get_mut(key) {
+                    escape(field);
+                }
+            }
+            if fields.contains_key("$cc") {
+                let plain = std::mem::replace(value, Value::Null);
+                let kind = Value::Str(Cow::Borrowed("object"));
+                *value = Value::Object([("$cc", kind), ("v", plain)].into_iter().collect());
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A field of an object; `None` when it is absent or undefined.
 pub(super) fn field<'a>(value: &'a Value<'a>, key: &str) -> Option<&'a Value<'a>> {
     let found = object(value)?.get(key)?;

@@ -1,6 +1,8 @@
 //! What the tests of sessions share.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod checkpoints;
+
 use context_compactor_core::plan::{CompactionResult, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit};
 use context_compactor_core::session::batch::Batch;

@@ -1,6 +1,7 @@
 //! A session over a store in memory that is checked after every call: what is kept is the app's to the letter, what is
 //! edited is edited nowhere else, every message has its one fate, what was valid stays valid.
 
+mod claims;
 mod edits;
 
 use crate::conversation::Body;
@@ -14,7 +15,8 @@ use context_compactor_core::session::{Context, Fate, Item, LedgerEntry, Origin, 
 use context_compactor_core::wire::{self, Format, Unbound};
 use context_compactor_core::{Code, Error};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// The summary that the scripted summariser writes when it is not told otherwise.
@@ -70,20 +72,37 @@ pub struct Checked {
     pub host: Host,
     session: Session,
     given: Vec<Body>,
+    arrivals: Rc<RefCell<Arrivals>>,
     /// What happened so far.
     pub counts: Counts,
+}
+
+/// Messages that are appended while a model works, one at each call.
+#[derive(Default)]
+struct Arrivals {
+    waiting: VecDeque<Body>,
+    arrived: Vec<Body>,
 }
 
 impl Checked {
     /// A session with nothing in it. The summariser answers [`SUMMARY`].
     pub fn open(format: Format, options: &Value) -> Result<Checked, String> {
-        let settings = settings(options);
-        let memory = Rc::new(MemoryStore::default());
-        let mut host = Host::new(Rc::clone(&memory) as _, "host");
+        Checked::over("host", format, settings(options), Rc::default())
+    }
+
+    /// The session of a store, for a host with a name of its own.
+    fn over(
+        host: &str,
+        format: Format,
+        settings: Rc<Settings>,
+        memory: Rc<MemoryStore>,
+    ) -> Result<Checked, String> {
+        let mut host = Host::new(Rc::clone(&memory) as _, host);
         host.summarise = Box::new(|_, _| summary(SUMMARY));
         let opened = host.run(Session::open(Rc::clone(&settings), Some(ID.into()), 10_000));
         let (session, _) = opened.map_err(text)?;
-        Ok(Checked { format, settings, memory, host, session, given: Vec::new(), counts: Counts::default() })
+        let (given, arrivals, counts) = (Vec::new(), Rc::default(), Counts::default());
+        Ok(Checked { format, settings, memory, host, session, given, arrivals, counts })
     }
 
     /// Appends messages.
@@ -96,11 +115,16 @@ impl Checked {
     /// Makes the context fit and checks what is to be sent. A context that nothing could make fit is no fault.
     pub fn prepare(&mut self, trigger: Trigger) -> Result<(), String> {
         let before = self.context()?;
-        let prepared = match self.host.run(self.session.prepare(trigger, Vec::new())) {
+        let asked = self.host.seen.requests.len();
+        let prepared = self.host.run(self.session.prepare(trigger, Vec::new()));
+        self.arrived();
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) if error.code == Code::ContextOverflow => {
+                self.changed(&before, false)?;
                 return self.overflow(&error, before.totals().tokens);
             }
+            Err(error) if error.code == Code::Aborted => return self.aborted(&before, asked),
             Err(error) => return Err(text(error)),
         };
         self.counts.add("prepares", 1);
@@ -110,11 +134,13 @@ impl Checked {
         for edit in &prepared.edits {
             let results = edit.offload.as_ref().map_or(0, |report| report.offloaded_count);
             self.counts.add("results offloaded", results);
+            self.counts.add(edit.rung, 1);
         }
         if let Some(result) = &prepared.result {
             self.counts.add(outcome(result), 1);
+            self.says(result)?;
         }
-        self.changed(&before)?;
+        self.changed(&before, true)?;
         let sent = self.bodies(&prepared.items)?;
         if !sent.is_empty() {
             valid(self.format, &sent, "what is sent")?;
@@ -127,20 +153,25 @@ impl Checked {
     pub fn compact(&mut self) -> Result<(), String> {
         let before = self.context()?;
         let was_valid = problems(self.format, &bodies_of(&before))?.is_empty();
-        let compacted = match self.host.run(self.session.compact(None)) {
+        let asked = self.host.seen.requests.len();
+        let compacted = self.host.run(self.session.compact(None));
+        let quiet = self.arrived() == 0;
+        let compacted = match compacted {
             Ok(compacted) => compacted,
+            Err(error) if error.code == Code::Aborted => return self.aborted(&before, asked),
             Err(error) => return Err(text(error)),
         };
         let result = &compacted.result;
         self.counts.add(outcome(result), 1);
+        self.says(result)?;
         let after = self.context()?;
-        if result.applied_edits.is_empty() && before.items() != after.items() {
+        if quiet && result.applied_edits.is_empty() && before.items() != after.items() {
             return Err("nothing was done, and the context is another one".into());
         }
         if result.summary.is_some() && result.current_tokens >= result.previous_tokens {
             return Err("a compaction did not make the context smaller".into());
         }
-        self.changed(&before)?;
+        self.changed(&before, result.summary.is_some())?;
         let out = self.bodies(&compacted.items)?;
         if was_valid && !out.is_empty() {
             valid(self.format, &out, "the compacted context")?;
@@ -172,7 +203,8 @@ impl Checked {
         Ok(())
     }
 
-    fn context(&self) -> Result<Context, String> {
+    /// The context as it is in memory.
+    pub fn context(&self) -> Result<Context, String> {
         look(&self.session).map(|seen| seen.context).map_err(text)
     }
 
@@ -184,7 +216,9 @@ impl Checked {
             "overflows that were proven"
         } else if plan.floor + LEAST_SUMMARY > self.settings.hard_limit {
             "overflows by what the shortest summary takes"
-        } else if error.message.contains("the summary failed") {
+        } else if error.message.contains("the summary failed")
+            && !self.settings.rungs.contains(&Rung::Rollover)
+        {
             "overflows after a failed summary"
         } else if !self.settings.rungs.contains(&Rung::Summarise) {
             "overflows of a preset that removes nothing"
@@ -260,9 +294,9 @@ impl Checked {
     }
 
     /// What must hold of a context that was `before` until a call ended.
-    fn changed(&mut self, before: &Context) -> Result<(), String> {
+    fn changed(&mut self, before: &Context, handed_out: bool) -> Result<(), String> {
         let after = self.context()?;
-        conserve(after.items(), self.given.len()).map_err(text)?;
+        conserve(&after, self.given.len()).map_err(text)?;
         let mut summarised = BTreeSet::new();
         for Item { origin, body, .. } in after.items() {
             match origin {
@@ -280,7 +314,7 @@ impl Checked {
             }
         }
         self.opaque(&summarised)?;
-        self.bound(before, &after)
+        self.bound(before, &after, handed_out)
     }
 
     /// What nobody but the provider can read is in no summary: its own compaction.
@@ -295,12 +329,17 @@ impl Checked {
     }
 
     /// Behind the first change nothing is left of the reasoning that is bound to what stood before it (`AN8`).
-    fn bound(&self, before: &Context, after: &Context) -> Result<(), String> {
+    fn bound(&self, before: &Context, after: &Context, handed_out: bool) -> Result<(), String> {
         let same = |(old, new): &(&Item, &Item)| (&old.origin, &old.body) == (&new.origin, &new.body);
         let first = before.items().iter().zip(after.items()).take_while(same).count();
+        if first == before.items().len() {
+            return Ok(());
+        }
         let old = before.items().get(first).and_then(|item| item.origin.place());
+        // What arrived meanwhile is dealt with by the next prepare, when this call handed nothing out.
+        let judged = if handed_out { self.given.len() } else { messages_of(before) };
         for (at, item) in after.items().iter().enumerate().skip(first) {
-            let Some(place) = item.origin.place() else { continue };
+            let Some(place) = item.origin.place().filter(|place| place.index < judged) else { continue };
             // Before the first edited message nothing changed.
             if at == first && old == Some(place) {
                 continue;
@@ -345,11 +384,25 @@ pub fn compact_once(format: Format, options: &Value, bodies: &[Body]) -> Result<
 
 /// What a compaction came to.
 fn outcome(result: &CompactionResult) -> &'static str {
-    match (result.summary.is_some(), result.success) {
+    match (result.summary.is_some(), result.error.is_some()) {
         (true, _) => "compactions",
-        (false, true) => "with nothing to compact",
-        (false, false) => "summaries refused",
+        (false, false) => "with nothing to compact",
+        (false, true) => "summaries refused",
     }
+}
+
+fn summaries(context: &Context) -> Vec<Item> {
+    let is_summary = |item: &&Item| matches!(item.origin, Origin::Summary { .. });
+    context.items().iter().filter(is_summary).cloned().collect()
+}
+
+/// Messages of the app that a context stands for.
+fn messages_of(context: &Context) -> usize {
+    let end = |item: &Item| match &item.origin {
+        Origin::Summary { covers, .. } => covers.iter().map(|cover| cover.to).max(),
+        origin => origin.place().map(|place| place.index + 1),
+    };
+    context.items().iter().filter_map(end).max().unwrap_or_default()
 }
 
 fn bodies_of(context: &Context) -> Vec<Body> {

@@ -1,6 +1,7 @@
 //! What must hold, and when: after a commit, when a call has ended, when the faults have stopped.
 
 use super::*;
+use context_compactor_core::plan::Edit;
 
 impl World {
     /// The store's invariants, after a commit.
@@ -10,6 +11,7 @@ impl World {
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
         self.model.grew(&found.messages)?;
+        self.turned(&found)?;
         self.stored = found;
         Ok(())
     }
@@ -25,10 +27,10 @@ impl World {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.report.failed += 1;
-                if let Asked::Sync { history } = asked {
-                    self.tabs[tab].again = self.rng.bool().then_some(history);
+                if let Asked::Sync { history } = &asked {
+                    self.tabs[tab].again = self.rng.bool().then(|| history.clone());
                 }
-                return self.excused(&error);
+                return self.may_refuse(&asked, &error).map_or_else(|| self.excused(&error), Ok);
             }
         };
         self.report.done += 1;
@@ -40,14 +42,21 @@ impl World {
                     self.model.synced(&history)?;
                     self.model.acked(&history, 0)?;
                 }
-                Some(_) if synced.appended > 0 => return Err("a diverged history was appended".into()),
+                // Where the history takes several batches another tab may come between them.
+                Some(_) if synced.appended > 0 && self.max_batch_ops == WHOLE => {
+                    return Err("a diverged history was appended".into());
+                }
                 Some(_) => {}
             },
-            (Asked::Prepare, Outcome::Prepared(prepared)) => self.sent(tab, &prepared)?,
+            (Asked::Prepare, Outcome::Prepared(prepared)) => {
+                self.changed(&prepared.edits);
+                self.sent(tab, &prepared)?;
+            }
             (Asked::Compact, Outcome::Compacted(compacted)) => {
                 let result = compacted.result;
+                self.changed(&result.applied_edits);
                 if result.current_tokens > result.previous_tokens {
-                    return Err("a compaction made the context larger".into());
+                    return Err(format!("a compaction made the context larger: {result:?}"));
                 }
             }
             (Asked::Read { index, nth }, Outcome::Read(found)) => {
@@ -59,9 +68,25 @@ impl World {
                     return Err("an offload is not the text of its result".into());
                 }
             }
+            (Asked::Mark { decision }, Outcome::Marked(goal)) => {
+                self.decisions.push(decision);
+                self.remembers(&goal)?;
+            }
+            (Asked::Snapshot, Outcome::Taken(id)) => {
+                if !self.taken.contains_key(&id) {
+                    return Err(format!("{id} was acknowledged and never stored"));
+                }
+            }
+            (Asked::Restore { .. }, Outcome::Restored) | (Asked::Remove, Outcome::Removed) => {}
             _ => return Err("an operation ended with the result of another".into()),
         }
         self.same_as_stored(tab)
+    }
+
+    fn changed(&mut self, edits: &[Edit]) {
+        for edit in edits {
+            *self.report.rungs.entry(edit.rung).or_default() += 1;
+        }
     }
 
     /// What is sent fits, and is a valid history.
@@ -89,8 +114,12 @@ impl World {
     fn same_as_stored(&self, tab: usize) -> Result<(), String> {
         let Some(session) = &self.tabs[tab].session else { return Ok(()) };
         let seen = look(session).map_err(text)?;
-        let messages = session.explain().map_err(text)?.len();
-        conserve(seen.context.items(), messages).map_err(text)?;
+        let fates = session.explain().map_err(text)?;
+        conserve(&seen.context, fates.len()).map_err(text)?;
+        let is_lost = |entry: &&LedgerEntry| is_pinned(entry.index) && entry.fate == Fate::Summarised;
+        if let Some(entry) = fates.iter().find(is_lost).filter(|_| self.settings.app_pins) {
+            return Err(format!("message {} is pinned and was summarised", entry.index));
+        }
         let stored = &self.stored;
         if (seen.generation, seen.rows) != (stored.generation, stored.rows) {
             return Ok(());
@@ -100,6 +129,15 @@ impl World {
             Ok(())
         } else {
             Err("the context in memory is not the one that is stored".into())
+        }
+    }
+
+    /// What was decided and acknowledged is part of the goal, whoever wrote it.
+    fn remembers(&self, goal: &Goal) -> Result<(), String> {
+        let is_known = |text: &String| goal.decisions.iter().any(|known| known.description == *text);
+        match self.decisions.iter().find(|text| !is_known(text)) {
+            Some(text) => Err(format!("an acknowledged decision is gone: {text}")),
+            None => Ok(()),
         }
     }
 
@@ -136,8 +174,12 @@ impl World {
             self.finish(tab)?;
         }
         self.model.holds()?;
-        // Opened once more, it is the same.
         let last = self.tabs.len() - 1;
+        let session = self.tabs[last].session.as_ref().ok_or("no session")?;
+        if let Some(goal) = session.goal().map_err(text)? {
+            self.remembers(&goal)?;
+        }
+        // Opened once more, it is the same.
         let before = look(self.tabs[last].session.as_ref().ok_or("no session")?).map_err(text)?;
         self.tabs[last].session = None;
         self.begin(last)?;
@@ -153,11 +195,11 @@ impl World {
     fn drain(&mut self, tab: usize) -> Result<(), String> {
         while let Some(last) = self.tabs[tab].tasks.len().checked_sub(1) {
             let faults = std::mem::replace(&mut self.faults, false);
-            let (id, effect) = self.tabs[tab].tasks[last].waits.clone();
+            let (_, effect) = self.tabs[tab].tasks[last].waits[0].clone();
             let event = self.perform(tab, &effect);
             self.faults = faults;
             if let Some(event) = event? {
-                self.answer(tab, last, id, event)?;
+                self.answer(tab, last, 0, event)?;
             }
         }
         Ok(())

@@ -1,29 +1,36 @@
-//! Several tabs on one session, each effect of each operation in an order that a seed decides, with crashes, lost
+//! Several tabs on one session under one of the presets, each effect of each operation in an order that a seed decides, with crashes, lost
 //! answers, failing stores and summarisers of every temper. After every commit the store must hold the invariants of
 //! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
+mod turns;
 
 use crate::conversation::{self as say, Body};
 use crate::host::{Host, failed, summary, thrown};
 use crate::model::Model;
 use crate::store::{MemoryStore, Store};
-use context_compactor_core::plan::{Settings, Trigger};
+use context_compactor_core::checkpoint::Goal;
+use context_compactor_core::plan::{PRESETS, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit, look};
-use context_compactor_core::session::{Compacted, Opened, Origin, Prepared, Session, Synced, conserve};
+use context_compactor_core::session::{
+    Compacted, Fate, LedgerEntry, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced, conserve,
+};
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
 use context_compactor_core::{Code, Error};
 use fastrand::Rng;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// The app's name for the session.
 const ID: &str = "the session";
 /// What happens in one simulation, in scheduling choices.
 const CHOICES: usize = 160;
+/// A batch of so many operations takes all that a call appends.
+const WHOLE: usize = 10_000;
 
 /// What a simulation did: figures that say how much a seed exercised.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Batches that took place.
     pub commits: u32,
@@ -37,6 +44,10 @@ pub struct Report {
     pub views: u64,
     /// Messages in the log.
     pub messages: usize,
+    /// How often each rung changed a context, as calls that ended told it.
+    pub rungs: BTreeMap<&'static str, usize>,
+    /// Snapshots that were restored.
+    pub restored: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -59,7 +70,8 @@ pub fn simulate_on(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -
         }
         world.settle()
     };
-    run(&mut world, &mut at).map_err(|what| format!("seed {seed}, choice {at}: {what}"))?;
+    let ran = run(&mut world, &mut at);
+    ran.map_err(|what| format!("seed {seed} ({}), choice {at}: {what}", world.settings.preset.name))?;
     Ok(world.report)
 }
 
@@ -87,6 +99,10 @@ enum Outcome {
     Prepared(Prepared),
     Compacted(Compacted),
     Read(String),
+    Marked(Goal),
+    Taken(String),
+    Restored,
+    Removed,
 }
 
 /// What a task was asked to do, for the check of what it did.
@@ -97,13 +113,24 @@ enum Asked {
     Prepare,
     Compact,
     Read { index: usize, nth: usize },
+    Mark { decision: String },
+    Snapshot,
+    Restore { id: String },
+    Remove,
 }
 
 struct Task {
     work: Box<dyn Work>,
     asked: Asked,
-    /// What it waits for.
-    waits: (u32, Effect),
+    /// What it waits for: several things at once when results are compressed side by side.
+    waits: Vec<(u32, Effect)>,
+}
+
+impl Task {
+    /// It waits for models only.
+    fn parks(&self) -> bool {
+        self.waits.iter().all(|(_, effect)| effect.parks())
+    }
 }
 
 /// A page of the app: a handle on the session and the calls on it that are under way.
@@ -115,15 +142,30 @@ struct Tab {
     again: Option<Vec<Body>>,
 }
 
+/// What a snapshot is to bring back.
+struct Taken {
+    context: Vec<(Origin, String)>,
+    decisions: Vec<String>,
+}
+
 struct World {
     rng: Rng,
     memory: Rc<MemoryStore>,
     settings: Rc<Settings>,
+    /// The most that the store takes in one batch.
+    max_batch_ops: usize,
     format: Format,
     tabs: Vec<Tab>,
     model: Model,
+    /// What was decided, as far as it was acknowledged and no restore took it back.
+    decisions: Vec<String>,
     /// The store after the last commit.
     stored: Audit,
+    /// Every snapshot that was ever taken.
+    taken: HashMap<String, Taken>,
+    /// The app takes snapshots and goes back to them. It hands over no whole histories then: which of the branches is
+    /// meant would be a guess.
+    turns_back: bool,
     /// Makes every message another one.
     said: u32,
     /// Things may go wrong.
@@ -131,29 +173,90 @@ struct World {
     report: Report,
 }
 
+/// Every preset, at sizes where all of its rungs have something to do.
+fn options(rng: &mut Rng) -> serde_json::Value {
+    let preset = PRESETS[rng.usize(..PRESETS.len())].name;
+    let window = match preset {
+        // Nothing is ever removed: it must take all that is said.
+        "react" => 64_000,
+        // Small enough for emergencies.
+        "factor3" | "checkpoint" => 2_000,
+        _ => 4_000,
+    };
+    let fallback = ["none", "extractive"][rng.usize(..2)];
+    let mut options = serde_json::json!({
+        "preset": preset, "contextWindow": window, "trigger": { "tokens": rng.usize(700..1_600) },
+        "retryCount": rng.usize(1..4), "hasSummarize": rng.u8(..8) > 0,
+        "fallback": fallback, "estimator": "chars4",
+        "hasPinned": rng.u8(..4) == 0, "keep": { "messages": rng.usize(1..7) },
+    });
+    options[preset] = match preset {
+        "react" => serde_json::json!({
+            "singleResultThreshold": rng.usize(300..700), "chunkSize": 200, "modelContextLimit": 400_000,
+            "globalCompressionThreshold": rng.usize(1..20) as f64 / 1_000.0, "resultCompressionMinSize": 100,
+            "systemPromptLength": 0, "instructionLength": 0,
+        }),
+        "layered" => serde_json::json!({
+            "clearMinTokens": 40, "keepRecent": rng.usize(..4), "largeOutputTokens": rng.usize(100..200),
+            "previewChars": 60, "minSavings": rng.usize(..400), "maxRestoreTokensPerFile": 60,
+        }),
+        "factor3" => {
+            serde_json::json!({ "minTokens": 40, "fileLines": 3, "outlineLines": 3, "targetTokens": 120 })
+        }
+        "checkpoint" => serde_json::json!({
+            "keepUserMessages": rng.usize(..5), "ageModerate": 1, "ageCompact": rng.usize(1..4), "mergeCount": 2,
+            "moderateAbove": 500, "compactAbove": 900,
+        }),
+        _ => serde_json::json!({
+            "compactCooldownSteps": rng.usize(..4), "compactTriggerThreshold": rng.usize(1..600), "targetTokens": 120,
+        }),
+    };
+    if rng.u8(..4) == 0 {
+        options["goal"] = serde_json::json!({ "id": "g", "description": "Ship the parser" });
+    }
+    options
+}
+
+/// Messages that the app pins, when it pins any.
+fn is_pinned(index: usize) -> bool {
+    index % 23 == 5
+}
+
 impl World {
     fn new(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -> Self {
         let mut rng = Rng::with_seed(seed);
         let memory = Rc::new(MemoryStore::default());
         let store = make(Rc::clone(&memory));
-        let fallback = ["none", "extractive"][rng.usize(..2)];
-        let options = serde_json::json!({
-            "contextWindow": 4_000, "trigger": { "tokens": rng.usize(700..1_600) }, "retryCount": rng.usize(1..4),
-            "hasSummarize": rng.u8(..8) > 0, "fallback": fallback, "estimator": "chars4",
-            "keep": { "messages": rng.usize(1..7) },
-            "offload": { "compactCooldownSteps": rng.usize(..4), "compactTriggerThreshold": rng.usize(1..600), "targetTokens": 120 },
-        });
-        let options = options.to_string();
+        let options = options(&mut rng).to_string();
         let options = serde_json::from_str(&options).expect("options are JSON");
         let settings = Rc::new(Settings::read(&options).expect("options are valid"));
         let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
+        let max_batch_ops = [6, WHOLE][rng.usize(..2)];
         let tabs = (0..rng.usize(1..4)).map(|nth| {
-            let host = Host::new(Rc::clone(&store), &format!("{seed}-{nth}"));
+            let mut host = Host::new(Rc::clone(&store), &format!("{seed}-{nth}"));
+            host.pinned = Box::new(is_pinned);
             Tab { host, session: None, tasks: Vec::new(), again: None }
         });
         let tabs = tabs.collect();
-        let (model, stored, report) = (Model::default(), Audit::default(), Report::default());
-        World { rng, memory, settings, format, tabs, model, stored, said: 0, faults: true, report }
+        let (model, decisions) = (Model::default(), Vec::new());
+        let (stored, report) = (Audit::default(), Report::default());
+        let (taken, turns_back) = (HashMap::new(), rng.u8(..3) == 0);
+        World {
+            rng,
+            memory,
+            settings,
+            max_batch_ops,
+            format,
+            tabs,
+            model,
+            decisions,
+            stored,
+            taken,
+            turns_back,
+            said: 0,
+            faults: true,
+            report,
+        }
     }
 
     /// One thing happens.
@@ -163,7 +266,7 @@ impl World {
             self.crash(tab);
             return Ok(());
         }
-        let parked = self.tabs[tab].tasks.iter().all(|task| task.waits.1.parks());
+        let parked = self.tabs[tab].tasks.iter().all(Task::parks);
         let may_begin = self.tabs[tab].tasks.len() < 2 && parked;
         if self.tabs[tab].tasks.is_empty() || (may_begin && self.rng.bool()) {
             self.begin(tab)
@@ -185,18 +288,22 @@ impl World {
     fn begin(&mut self, tab: usize) -> Result<(), String> {
         let beside = !self.tabs[tab].tasks.is_empty();
         let Some(session) = self.tabs[tab].session.clone() else {
-            let machine = Session::open(Rc::clone(&self.settings), Some(ID.into()), 10_000);
+            let machine = Session::open(Rc::clone(&self.settings), Some(ID.into()), self.max_batch_ops);
             let opened = |(session, _): (Session, Opened)| Outcome::Opened(session);
             return self.start(tab, Asked::Open, Box::new(Mapped(machine, opened)));
         };
         if let Some(history) = self.tabs[tab].again.take() {
             return self.sync(tab, &session, history);
         }
+        if self.settings.goal.is_some() && self.rng.u8(..10) == 0 {
+            return self.mark(tab, &session);
+        }
         match self.rng.u8(..20) {
             0..8 => {
                 let bodies = self.talk();
                 self.append(tab, &session, bodies)
             }
+            8..11 if self.turns_back => self.turn_back(tab, &session),
             8..11 => {
                 let new = self.talk();
                 let history: Vec<Body> = self.model.log().iter().cloned().chain(new).collect();
@@ -251,6 +358,14 @@ impl World {
         self.start(tab, Asked::Read { index, nth: offload.nth }, Box::new(machine))
     }
 
+    /// The model decides something.
+    fn mark(&mut self, tab: usize, session: &Session) -> Result<(), String> {
+        self.said += 1;
+        let decision = format!("choice {}", self.said);
+        let machine = session.apply_markers(format!("[DECISION] {decision}"));
+        self.start(tab, Asked::Mark { decision }, Box::new(Mapped(machine, Outcome::Marked)))
+    }
+
     /// A few messages that are valid wherever whole exchanges may stand.
     fn talk(&mut self) -> Vec<Body> {
         self.said += 1;
@@ -288,37 +403,41 @@ impl World {
 
     fn start(&mut self, tab: usize, asked: Asked, mut work: Box<dyn Work>) -> Result<(), String> {
         let (effects, done) = work.step(None);
-        let waits = self.tabs[tab].host.hear(effects).pop();
-        match (done, waits) {
-            (Some(result), _) => self.ended(tab, asked, result),
-            (None, Some(waits)) => {
+        let waits = self.tabs[tab].host.hear(effects);
+        match done {
+            Some(result) => self.ended(tab, asked, result),
+            None if waits.is_empty() => Err("an operation waits for nothing".into()),
+            None => {
                 self.tabs[tab].tasks.push(Task { work, asked, waits });
                 Ok(())
             }
-            (None, None) => Err("an operation waits for nothing".into()),
         }
     }
 
-    /// Performs what a task waits for, well or badly.
+    /// Performs one of the things that a task waits for, well or badly.
     fn go_on(&mut self, tab: usize, task: usize) -> Result<(), String> {
-        let (id, effect) = self.tabs[tab].tasks[task].waits.clone();
+        let waits = self.tabs[tab].tasks[task].waits.len();
+        let nth = self.rng.usize(..waits);
+        let (_, effect) = self.tabs[tab].tasks[task].waits[nth].clone();
         let Some(event) = self.perform(tab, &effect)? else { return Ok(()) };
-        self.answer(tab, task, id, event)
+        self.answer(tab, task, nth, event)
     }
 
-    fn answer(&mut self, tab: usize, task: usize, id: u32, event: Event) -> Result<(), String> {
+    /// Answers the nth thing that a task waits for.
+    fn answer(&mut self, tab: usize, task: usize, nth: usize, event: Event) -> Result<(), String> {
         let host = &mut self.tabs[tab];
+        let (id, _) = host.tasks[task].waits.remove(nth);
         let (effects, done) = host.tasks[task].work.step(Some((id, event)));
-        match (done, host.host.hear(effects).pop()) {
-            (Some(result), _) => {
+        let more = host.host.hear(effects);
+        let waits = &mut host.tasks[task].waits;
+        waits.extend(more);
+        match done {
+            Some(result) => {
                 let asked = host.tasks.remove(task).asked;
                 self.ended(tab, asked, result)
             }
-            (None, Some(waits)) => {
-                host.tasks[task].waits = waits;
-                Ok(())
-            }
-            (None, None) => Err("an operation waits for nothing".into()),
+            None if waits.is_empty() => Err("an operation waits for nothing".into()),
+            None => Ok(()),
         }
     }
 
@@ -331,7 +450,7 @@ impl World {
         }
         let is_commit = matches!(effect, Effect::Commit(_));
         let fails = match effect {
-            Effect::Now | Effect::NewId => None,
+            Effect::Now | Effect::NewId | Effect::Pin { .. } => None,
             _ if !bad => None,
             Effect::Sleep(_) | Effect::Pause(_) => Some(Code::Aborted),
             _ if is_commit && how == 0 => Some(Code::QuotaExceeded),

@@ -42,7 +42,31 @@ const OPTIONS: PromptOptions<'static> = PromptOptions {
     indices: None,
     focus: None,
     goal: None,
+    keep: &[],
 };
+
+#[test]
+fn s4_3_what_must_be_kept_is_quoted_and_fenced_behind_the_conversation() {
+    let keep = [(3, "Never push </message> to main."), (7, "必须使用 UTF-8 编码。")];
+    let request = build(&sample(), &PromptOptions { keep: &keep, ..OPTIONS }).unwrap();
+    let content = &request.messages[0].content;
+    assert!(
+        content.ends_with(
+            "like the conversation:\n<message index=\"3\" role=\"user\">\nNever push &lt;/message> to main.\n</message>\n\
+             <message index=\"7\" role=\"user\">\n必须使用 UTF-8 编码。\n</message>"
+        ),
+        "{content}"
+    );
+    let told: Vec<&str> = request.facts.iter().map(|fact| fact.text.as_str()).collect();
+    assert_eq!(told[0], keep[0].1);
+    assert_eq!(told.iter().filter(|text| **text == keep[1].1).count(), 1, "known already");
+    // Never so much that nothing is left for the conversation: the newest.
+    let many: Vec<(usize, &str)> = (0..500).map(|nth| (nth, "Never push to main, whoever asks.")).collect();
+    let options = PromptOptions { keep: &many, max_input_tokens: Some(4_000), ..OPTIONS };
+    let content = build(&sample(), &options).unwrap().messages.remove(0).content;
+    assert!(content.contains("index=\"499\"") && !content.contains("index=\"450\""));
+    assert!(Estimator::Chars4.text(&content) < 4_000);
+}
 
 #[test]
 fn s1_7_the_prompt() {

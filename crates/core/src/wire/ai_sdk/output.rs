@@ -35,11 +35,11 @@ impl<'a> Output<'a> {
 
     /// A value of the app's own making: a string as it is, anything else as JSON, media counted apart.
     pub(super) fn of_value(value: &'a Value<'a>, is_error: bool) -> Self {
+        if let Some(media) = string_media(value) {
+            return Output { media: vec![media], ..Output::of_text(Cow::Borrowed(""), is_error) };
+        }
         if let Some(text) = tagged::text(value) {
-            return match string_media(value) {
-                Some(media) => Output { media: vec![media], ..Output::of_text(Cow::Borrowed(""), is_error) },
-                None => Output::of_text(text, is_error),
-            };
+            return Output::of_text(text, is_error);
         }
         let mut media = Vec::new();
         let json = tagged::plain_json(&without_media(value, &mut media));

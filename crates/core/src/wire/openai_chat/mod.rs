@@ -23,6 +23,10 @@ impl Wire for OpenaiChat {
         read::message(index, message)
     }
 
+    fn assistant_may_begin(&self) -> bool {
+        true
+    }
+
     fn text_message(&self, author: Author, text: &str, _id: &str, _like: Option<&Value<'_>>) -> String {
         super::plain_message(author, text)
     }

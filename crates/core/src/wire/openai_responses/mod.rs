@@ -32,6 +32,10 @@ impl Wire for OpenaiResponses {
         read::message(index, message)
     }
 
+    fn assistant_may_begin(&self) -> bool {
+        true
+    }
+
     fn text_message(&self, author: Author, text: &str, _id: &str, like: Option<&Value<'_>>) -> String {
         write::text_message(author, text, like)
     }

@@ -73,11 +73,11 @@ fn replace_parts(parts: &mut Vec<Value<'_>>, text: &str) {
 /// The text as what the first command wrote; every command keeps its outcome.
 fn replace_streams(output: &mut Value<'_>, text: &str) -> Option<()> {
     let Value::Array(chunks) = output else { return None };
-    if chunks.is_empty() {
-        return None;
-    }
-    for (at, chunk) in chunks.iter_mut().enumerate() {
-        edit::set(chunk, "stdout", edit::text(if at == 0 { text } else { "" }));
+    // What is no object has no streams.
+    let is_command = |chunk: &Value<'_>| tagged::object(chunk).is_some();
+    let first = chunks.iter().position(is_command)?;
+    for (at, chunk) in chunks.iter_mut().enumerate().filter(|(_, chunk)| is_command(chunk)) {
+        edit::set(chunk, "stdout", edit::text(if at == first { text } else { "" }));
         if edit::field_mut(chunk, "stderr").is_some() {
             edit::set(chunk, "stderr", edit::text(""));
         }

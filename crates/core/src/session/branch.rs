@@ -1,0 +1,227 @@
+//! An earlier context made the current one again. The log and the views keep everything: what was said since is left
+//! behind, and can be come back to.
+
+use super::context::{Item, Left, Place, Splice, Why, join_left};
+use super::held::Held;
+use super::ledger;
+use super::operations::Session;
+use super::record::{Cause, Kind};
+use super::snapshots::SnapshotNote;
+use super::state::{Change, State};
+use super::stored::{
+    RACES, conflict, log_items, log_page, place_of, retryable, row_at, view_items, view_row,
+};
+use crate::error::{Code, Error, Result};
+use crate::message::{Exchanges, Message};
+use crate::step::{Io, Machine};
+use crate::wire;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+
+/// Which messages of the log are the session's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Branch {
+    /// Messages of the log.
+    pub messages: usize,
+    /// Those that were left behind, by a rewind or a restore: index of the first, index behind the last.
+    pub behind: Vec<(usize, usize)>,
+}
+
+impl Session {
+    /// Makes the context what it was just before message `index` of the log, counted as [`Session::explain`] does. What was
+    /// said since stays in the log.
+    ///
+    /// Errors: [`Code::InvalidOption`] naming an index that works, for one that does not or that is inside an exchange.
+    pub fn rewind(&self, index: usize) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            if !is_past(&held.state(), index)? {
+                return Ok(());
+            }
+            held.return_to(&io, async || context_before(&io, &held, index).await).await
+        })
+    }
+
+    /// What of the log is not in the session's history, for who holds the messages by their index.
+    pub fn branch(&self) -> Result<Branch> {
+        self.slot.look(|state| Branch { messages: state.row.messages, behind: state.context.behind() })
+    }
+}
+
+/// What the log says of views that made an earlier context the current one.
+const RETURNS: [&str; 2] = [REWIND, RESTORE];
+const REWIND: &str = "rewind";
+const RESTORE: &str = "restore";
+
+/// A context of the past.
+pub(super) struct Past {
+    /// What it was made of.
+    pub(super) items: Vec<Item>,
+    /// The messages that had left it by then.
+    pub(super) left: Vec<Left>,
+    /// Messages of the log by then.
+    pub(super) messages: usize,
+    /// The snapshot that was taken of it, when it is that which is gone back to.
+    pub(super) snapshot: Option<SnapshotNote>,
+}
+
+impl Past {
+    /// The change that makes it the current one. All messages that came after it leave the context.
+    fn change(self, state: &State) -> Change {
+        let (rung, why) = match self.snapshot {
+            Some(_) => (RESTORE, Why::Restored),
+            None => (REWIND, Why::Rewound),
+        };
+        let (from, to) = (self.messages, state.row.messages);
+        let mut left = self.left;
+        if from < to {
+            left.push(Left { from, to, why });
+        }
+        let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
+        let cause = Cause {
+            snapshot: self.snapshot.as_ref().map(|note| note.snapshot.clone()),
+            ..Cause::of(state, rung, tokens.saturating_add(state.fixed_tokens))
+        };
+        let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
+        Change { left: Some(join_left(left)), restores: self.snapshot, ..Change::new(vec![splice], cause) }
+    }
+}
+
+impl Held {
+    /// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
+    /// elsewhere, is left.
+    pub(super) async fn return_to(&self, io: &Io, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
+        let commit_id = io.new_id().await?;
+        for race in 0..=RACES {
+            let change = find().await?.change(&self.state());
+            let mut after = self.context().clone();
+            change.apply(&mut after);
+            ledger::conserve(&after, self.state().row.messages)?;
+            let now = io.now().await?;
+            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    let mut state = self.state_mut();
+                    state.row = row;
+                    state.context = after;
+                    state.unsent.clear();
+                    return Ok(());
+                }
+                Err(error) if retryable(&error) && race < RACES => {
+                    if self.caught_up(io, race, error, &row).await? {
+                        self.state_mut().unsent.clear();
+                        return Ok(());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, and the
+    /// messages that had left it.
+    pub(super) async fn context_at(
+        &self,
+        io: &Io,
+        generation: u64,
+        tail_from: u64,
+        seq: u64,
+    ) -> Result<(Vec<Item>, Vec<Left>)> {
+        let mut copy = self.state().clone();
+        let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
+        unread.extend(log_items(io, &copy.sid, tail_from, seq).await?);
+        Ok((copy.items(io, unread).await?, left))
+    }
+}
+
+/// The context as it was just before message `index` of the log was appended: the view of that time, and what stood behind
+/// it. It counts messages as `explain` does, those that were left behind too; so every point of the past can be gone back
+/// to, also one on another branch. The goal and the session's counts go on.
+///
+/// Errors: [`Code::InvalidOption`] for an index inside an exchange, naming the next that works.
+async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
+    let point = place_of(io, held, index).await?;
+    let (generation, tail_from) = view_at(io, held, point.seq).await?;
+    let (items, left) = held.context_at(io, generation, tail_from, point.seq).await?;
+    check_whole(io, held, point, &items).await?;
+    Ok(Past { items, left, messages: index, snapshot: None })
+}
+
+/// The last view before row `seq` of the log, and the first row behind it.
+async fn view_at(io: &Io, held: &Held, seq: u64) -> Result<(u64, u64)> {
+    let (sid, mut behind) = (held.state().sid.clone(), held.state().row.generation + 1);
+    let mut found = (0, 0);
+    while behind - found.0 > 1 {
+        let middle = found.0 + (behind - found.0) / 2;
+        let to = view_row(io, &sid, middle).await?.to;
+        if to <= seq { found = (middle, to) } else { behind = middle }
+    }
+    Ok(found)
+}
+
+/// False for the end of the log, where the session is.
+///
+/// Errors: [`Code::InvalidOption`] for an index that there is not, or no context ends before.
+fn is_past(state: &State, index: usize) -> Result<bool> {
+    let (messages, floor) = (state.row.messages, state.row.parent.as_ref().map_or(0, |parent| parent.floor));
+    if index > messages {
+        return Err(Error::option("index", format!("the session has {messages} messages, not {index}")));
+    }
+    if index < floor {
+        let what = format!(
+            "the first {floor} messages came from the parent with a summary before them; rewind to {floor} or later"
+        );
+        return Err(Error::option("index", what));
+    }
+    Ok(index < messages)
+}
+
+/// Refuses to part an exchange: what ends with a call cannot be sent.
+async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Result<()> {
+    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+    // One page: no exchange is longer. Where a branch ends, what follows belongs to another.
+    let mut bodies: Vec<(Option<usize>, Rc<str>)> = items
+        .iter()
+        .map(|item| (item.origin.place().map(|place| place.index), Rc::clone(&item.body)))
+        .collect();
+    for (seq, bytes) in (point.seq..).zip(log_page(io, &sid, point.seq, rows).await?) {
+        let row = row_at(&bytes, seq)?;
+        match row.kind {
+            Kind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
+            Kind::View if returns(row.body.get())? => break,
+            Kind::View | Kind::Snapshot => {}
+        }
+    }
+    let wire = held.format().wire();
+    let values = bodies.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+    let messages = values.iter().map(|value| wire.read(0, value)).collect::<Result<Vec<Message<'_>>>>()?;
+    let exchanges = Exchanges::of(&messages);
+    let cut = items.len();
+    if exchanges.is_boundary(cut) {
+        return Ok(());
+    }
+    let index_at = |at: usize| bodies.get(at).and_then(|(index, _)| *index);
+    let first = index_at(exchanges.boundary_at_or_before(cut));
+    let next = (cut..bodies.len()).find(|at| exchanges.is_boundary(*at)).and_then(index_at);
+    let works: Vec<String> = [first, next].into_iter().flatten().map(|index| index.to_string()).collect();
+    let what = format!(
+        "message {} is inside an exchange, which is kept or left as a whole; rewind to {}",
+        point.index,
+        works.join(" or ")
+    );
+    Err(Error { index: Some(point.index), ..Error::option("index", what) })
+}
+
+/// True for the note of a view that made an earlier context the current one.
+fn returns(note: &str) -> Result<bool> {
+    #[derive(Deserialize)]
+    struct Note<'a> {
+        rung: &'a str,
+    }
+    let note: Note<'_> = serde_json::from_str(note).map_err(|error| {
+        Error::new(Code::StoreCorrupt, format!("the note of a view cannot be read: {error}"))
+    })?;
+    Ok(RETURNS.contains(&note.rung))
+}

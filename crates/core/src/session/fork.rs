@@ -1,0 +1,353 @@
+//! Sub-agents (`S3.10`): sessions that begin from another, with rows of their own from the first on. A fork copies what its
+//! parent's context is made of; neither then depends on the other.
+//!
+//! Its log begins with the messages of that context, as the app handed them over, those in front of the last summary
+//! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
+//! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
+
+use super::batch::{Batch, Durability, Key, keys};
+use super::context::{Cover, Item, Made, Origin, Place, Splice};
+use super::held::{Held, Slot};
+use super::ids;
+use super::offloads::NewBlob;
+use super::operations::{Opened, Session};
+use super::record::{self, Cause, Parent, SessionRow, Unread};
+use super::state::{Change, Measured, Settled, State, measure};
+use super::stored::{
+    RACES, bodies, conflict, free_name, name_row, pause, remove_rows, retryable, session_row,
+};
+use crate::error::{Code, Error, Result};
+use crate::step::{Io, Machine, Scan, Whose};
+use crate::wire;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What a fork begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Forked {
+    /// What it is.
+    #[serde(flatten)]
+    pub opened: Opened,
+    /// Where its messages stand in the session that it began from.
+    pub places: Vec<Place>,
+}
+
+impl Session {
+    /// Begins a session, called `id` when it is given, with the context of this one, for a sub-agent (`S3.10`): linked to
+    /// it and independent of it. Returns it with the places that its messages have here.
+    ///
+    /// Errors: [`Code::Conflict`] when there is a session called `id`.
+    pub fn fork(&self, id: Option<String>) -> Machine<(Session, Forked)> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let (state, places) = fork(&io, &slot.take()?, id).await?;
+            let opened = Opened::of(&state);
+            Ok((Session { slot: Slot::new(state) }, Forked { opened, places }))
+        })
+    }
+}
+
+/// A fork that was not finished after this long is taken for abandoned, in ms.
+const LEASE: u64 = 3_600_000;
+
+/// A fork that takes several batches: nothing leads to its rows before the last.
+#[derive(Debug, Serialize, Deserialize)]
+struct StagingRow {
+    v: u32,
+    sid: String,
+    at: u64,
+}
+
+/// A session that begins with the context of the one that is held. Returns it with the places in the parent that its
+/// messages come from.
+///
+/// Errors: [`Code::Conflict`] when there is a session called `id`.
+async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Place>)> {
+    let secret = io.new_id().await?;
+    let id = id.unwrap_or_else(|| ids::session(&secret));
+    let now = io.now().await?;
+    let parent = held.state().clone();
+    if free_name(io, &id, parent.max_batch_ops).await?.is_some() {
+        return Err(taken(&id));
+    }
+    sweep_abandoned(io, now, parent.max_batch_ops).await?;
+    let copy = Copy::of(io, parent, id, secret, now).await?;
+    let (state, batch, places) = copy.end()?;
+    write(io, &state, batch, now).await?;
+    Ok((state, places))
+}
+
+fn taken(id: &str) -> Error {
+    Error::new(Code::Conflict, format!("there is a session called {id:?} already; choose another id"))
+}
+
+/// A fork in the making: the state that it is in, and the rows that lead there.
+struct Copy {
+    parent: State,
+    child: State,
+    puts: Vec<(Key, Vec<u8>)>,
+    /// Where the child's messages come from.
+    places: Vec<Place>,
+    /// The child's place of a message, by its position in the parent's log.
+    moved: HashMap<u64, Place>,
+    now: u64,
+}
+
+impl Copy {
+    async fn of(io: &Io, parent: State, id: String, secret: String, now: u64) -> Result<Copy> {
+        let mut child = State::new(id, secret, Rc::clone(&parent.settings), now);
+        let row = &parent.row;
+        child.row.format = row.format;
+        child.row.goal.clone_from(&row.goal);
+        child.row.compressions = row.compressions;
+        child.row.steps = row.steps;
+        child.row.attempted_at = row.attempted_at;
+        child.plausible.clone_from(&parent.plausible);
+        child.fixed_tokens = parent.fixed_tokens;
+        child.prompt_tokens = parent.prompt_tokens;
+        child.tool_tokens = parent.tool_tokens;
+        child.max_batch_ops = parent.max_batch_ops;
+        let (id, sid, seq) = (row.id.clone(), parent.sid.clone(), row.next_seq);
+        let items = parent.context.items().to_vec();
+        let of_ours = |item: &Item| matches!(item.origin, Origin::Summary { .. } | Origin::Acknowledgement);
+        let summed = items.iter().rposition(of_ours).map_or(0, |last| last + 1);
+        let (head, tail) = items.split_at(summed);
+        let (places, moved) = (Vec::new(), HashMap::new());
+        let mut copy = Copy { parent, child, puts: Vec::new(), places, moved, now };
+        copy.append(io, head).await?;
+        let floor = copy.child.row.messages;
+        copy.child.row.parent = Some(Parent { id, sid, seq, floor });
+        if !head.is_empty() {
+            copy.view(io, 0, head).await?;
+        }
+        copy.append(io, tail).await?;
+        if tail.iter().any(|item| matches!(item.origin, Origin::Edited { .. })) {
+            copy.view(io, summed, tail).await?;
+        }
+        copy.child.row.pending_step = copy.parent.row.pending_step;
+        Ok(copy)
+    }
+
+    /// Appends the app's messages of `items` as they were handed over, with those that a summary quotes.
+    async fn append(&mut self, io: &Io, items: &[Item]) -> Result<()> {
+        let mut unread: Vec<Unread> = Vec::new();
+        let mut sizes = Vec::new();
+        for item in items {
+            let own = item.origin.place().into_iter().chain(item.origin.quotes().iter().copied());
+            for place in own {
+                let body = matches!(item.origin, Origin::Message(_)).then(|| Rc::clone(&item.body));
+                unread.push((Origin::Message(place), body));
+                // Only a message that stands as it is has its size.
+                sizes.push(matches!(item.origin, Origin::Message(_)).then_some(item.size));
+            }
+        }
+        if unread.is_empty() {
+            return Ok(());
+        }
+        let from: Vec<Place> = unread.iter().filter_map(|(origin, _)| origin.place()).collect();
+        let read = bodies(io, &self.parent.sid, unread).await?;
+        let mut measured = Vec::with_capacity(read.len());
+        for (((_, body), size), place) in read.into_iter().zip(sizes).zip(&from) {
+            let (settings, whose) = (&self.parent.settings, Whose::Logged(place.seq));
+            let size = match size {
+                Some(size) => size,
+                None => measure(io, settings, self.child.format(), whose, &body).await?,
+            };
+            let pinned = self.parent.is_pinned(place.index);
+            measured.push(Measured { body, size, pinned, constraints: Vec::new() });
+        }
+        let settled = Settled {
+            format: self.child.format(),
+            sure: self.child.row.format.is_some(),
+            plausible: Vec::new(),
+            context: None,
+        };
+        let batch_id = io.new_id().await?;
+        let (batch, row, items) = self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
+        for (from, item) in from.iter().zip(&items) {
+            self.moved.extend(item.origin.place().map(|place| (from.seq, place)));
+        }
+        self.places.extend(from);
+        items.into_iter().for_each(|item| self.child.context.push(item));
+        self.take(batch, row);
+        Ok(())
+    }
+
+    /// A view in which the context from `at` on is `items`, in the child's places.
+    async fn view(&mut self, io: &Io, at: usize, items: &[Item]) -> Result<()> {
+        let insert = items.iter().map(|item| self.moved(item)).collect::<Result<Vec<Item>>>()?;
+        let remove = self.child.context.items().len().saturating_sub(at);
+        let tokens = self.parent.tokens();
+        let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child, "fork", tokens) };
+        let blobs = self.blobs(&insert)?;
+        let change = Change { blobs, ..Change::new(vec![Splice { at, remove, insert }], cause) };
+        let commit_id = io.new_id().await?;
+        let (batch, row) = self.child.change_batch(&change, &commit_id, self.now)?;
+        self.child.context.apply(&change.splices);
+        self.take(batch, row);
+        Ok(())
+    }
+
+    /// An item of the parent's context in the child's places. A summary stands for what it quotes; the rest of what it
+    /// stands for stays in the parent.
+    fn moved(&self, item: &Item) -> Result<Item> {
+        let to = |place: &Place| {
+            let moved = self.moved.get(&place.seq).copied();
+            moved.ok_or_else(|| Error::new(Code::Poisoned, "a message of the context was not copied"))
+        };
+        let origin = match &item.origin {
+            Origin::Message(place) => Origin::Message(to(place)?),
+            Origin::Edited { place, offloads, reasoning_removed } => Origin::Edited {
+                place: to(place)?,
+                offloads: offloads.clone(),
+                reasoning_removed: *reasoning_removed,
+            },
+            Origin::Summary { checkpoint, quotes, prose, made, .. } => {
+                let quotes = quotes.iter().map(to).collect::<Result<Vec<Place>>>()?;
+                let cover =
+                    |place: &Place| Cover { from: place.index, to: place.index + 1, offloads: Vec::new() };
+                let covers = quotes.iter().map(cover).collect();
+                // Pins of messages that are not the child's are nobody's here.
+                let made = made.as_deref().map(|made| Rc::new(Made { proposed: Vec::new(), ..made.clone() }));
+                let checkpoint = Rc::clone(checkpoint);
+                Origin::Summary { checkpoint, covers, quotes, prose: *prose, made }
+            }
+            Origin::Acknowledgement => Origin::Acknowledgement,
+        };
+        Ok(Item { origin, ..item.clone() })
+    }
+
+    /// The offloads of items, with their texts from the messages that they were taken out of.
+    fn blobs(&self, items: &[Item]) -> Result<Vec<NewBlob>> {
+        let (mut blobs, format) = (Vec::new(), self.child.format());
+        for item in items {
+            let Origin::Edited { place, offloads, .. } = &item.origin else { continue };
+            let own = Origin::Message(*place);
+            let whole = self.child.context.items().iter().find(|item| item.origin == own);
+            let body = whole.map_or("null", |item| &item.body);
+            let value = wire::parse(place.index, body)?;
+            let message = format.wire().read(place.index, &value)?;
+            for offload in offloads {
+                let text = message.results().nth(offload.nth).map(|result| result.text.to_string());
+                let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
+                let text = text.ok_or_else(|| {
+                    let what = format!("{} is not a text of the message that it was in", offload.reference);
+                    Error::new(Code::StoreCorrupt, what)
+                })?;
+                blobs.push(NewBlob { index: place.index, offload: offload.clone(), text });
+            }
+        }
+        Ok(blobs)
+    }
+
+    /// Takes over what a step would write: all but the session's row and name, which are written once, at the end.
+    fn take(&mut self, batch: Batch, row: SessionRow) {
+        let own = [keys::session(&self.child.sid), keys::name(&self.child.row.id)];
+        self.puts.extend(batch.puts.into_iter().filter(|(key, _)| !own.contains(key)));
+        self.child.row = SessionRow { ver: 0, ..row };
+    }
+
+    /// The state at the end, and the batch that makes it.
+    fn end(mut self) -> Result<(State, Batch, Vec<Place>)> {
+        let (row, batch) = self.child.first_batch(self.now, self.puts)?;
+        self.child.row = row;
+        self.child.hand_out();
+        Ok((self.child, batch, self.places))
+    }
+}
+
+/// Writes a fork: in one batch where the store takes it, else behind a note that leads to its rows until it is whole.
+async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> {
+    let most = state.max_batch_ops;
+    if last.expect.len() + last.puts.len() > most {
+        let note = keys::staging(&state.sid);
+        let row = StagingRow { v: record::SCHEMA, sid: state.sid.clone(), at: now };
+        let put = |expect, puts| Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
+        io.commit(put(vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)])).await?;
+        // Row and name of the session stand last, and are written last.
+        let rows: Vec<(Key, Vec<u8>)> = last.puts.drain(..last.puts.len().saturating_sub(2)).collect();
+        for page in rows.chunks(most.saturating_sub(1).max(1)) {
+            io.commit(put(vec![(note.clone(), Some(1))], page.to_vec())).await?;
+        }
+        last.expect.push((note.clone(), Some(1)));
+        last.deletes.push(note);
+    }
+    for race in 0..=RACES {
+        match io.commit(last.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(error) if retryable(&error) => {
+                pause(io, race).await?;
+                match name_row(io, &state.row.id).await {
+                    Ok(Some(name)) if name.sid == state.sid => return Ok(()),
+                    Ok(Some(_)) => return Err(taken(&state.row.id)),
+                    Ok(None) if error.code == Code::Conflict => return Err(error),
+                    Ok(None) => {}
+                    Err(_) => return Err(error),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(conflict())
+}
+
+/// Removes the rows of forks that were stopped half-way. Whoever still writes one finds its note changed, and gives up.
+async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
+    let prefix = keys::all_staging();
+    let scan = Scan { prefix, after: None, limit: 100, max_bytes: 1 << 20, reverse: false, keys_only: false };
+    for (note, bytes) in io.scan(scan).await? {
+        let row: StagingRow = record::decode(&bytes, "note of a fork")?;
+        if row.at.saturating_add(LEASE) > now {
+            continue;
+        }
+        let batch =
+            |puts, deletes| Batch { expect: Vec::new(), puts, deletes, durability: Durability::Strict };
+        io.commit(batch(vec![(note.clone(), bytes)], Vec::new())).await?;
+        remove_rows(io, &row.sid, most).await?;
+        io.commit(batch(Vec::new(), vec![note])).await?;
+    }
+    Ok(())
+}
+
+/// Links a session that begins to its parent; durable when it ends. One that was begun before must have that parent.
+///
+/// Errors: [`Code::NotFound`] when there is no such parent, [`Code::InvalidOption`] when it is another.
+pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
+    for race in 0..=RACES {
+        if held.state().row.ver > 0 {
+            return match &held.state().row.parent {
+                Some(parent) if parent.id == id => Ok(()),
+                Some(parent) => Err(not_the_parent(&format!("{:?}", parent.id))),
+                None => Err(not_the_parent("none")),
+            };
+        }
+        let not_found = || Error::new(Code::NotFound, format!("there is no session called {id:?}"));
+        let name = name_row(io, id).await?.filter(|name| !name.deleted).ok_or_else(not_found)?;
+        let row = session_row(io, &name.sid).await?.ok_or_else(not_found)?;
+        let parent = Parent { id: id.into(), sid: name.sid, seq: row.next_seq, floor: 0 };
+        let now = io.now().await?;
+        let (row, batch) = {
+            let mut state = held.state_mut();
+            state.row.parent = Some(parent);
+            state.first_batch(now, Vec::new())?
+        };
+        match io.commit(batch).await {
+            Ok(()) => {
+                held.state_mut().row = row;
+                return Ok(());
+            }
+            // Someone else began it, or it was written after all.
+            Err(error) if retryable(&error) => {
+                pause(io, race).await?;
+                held.refresh(io).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(conflict())
+}
+
+fn not_the_parent(own: &str) -> Error {
+    Error::option("parent", format!("this session was begun before, and its parent is {own}"))
+}

@@ -1,0 +1,151 @@
+//! Pins (`S4.3`): messages that stay word for word for ever. The app marks them, or takes over what the constraint
+//! detector proposes; nothing is pinned that nobody asked for.
+
+use super::context::{Item, Origin, Place, Splice};
+use super::held::Held;
+use super::record::{Cause, SessionRow};
+use super::state::{Change, State};
+use super::stored;
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::plan::{self, PinProposals};
+use crate::reduce::reasoning;
+use crate::step::Io;
+use crate::summary;
+use crate::wire;
+use serde::{Deserialize, Serialize};
+
+/// Proposals of messages that were summarised go on as far as this: the newest.
+const MOST_CARRIED: usize = 32;
+/// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
+const ACCEPTED_PART: usize = 10;
+
+/// A message of the user that states constraints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinProposal {
+    /// Its index among the app's messages.
+    pub index: usize,
+    /// The sentences that require, limit or forbid something, to the letter.
+    pub constraints: Vec<String>,
+    /// What the whole message costs: that much stays in the context with the pin.
+    pub tokens: usize,
+}
+
+impl PinProposal {
+    /// What is proposed for a message, if anything is.
+    pub(crate) fn of(index: usize, message: &Message<'_>, tokens: usize) -> Option<Self> {
+        let constraints: Vec<String> =
+            summary::constraints(message).into_iter().map(str::to_string).collect();
+        (!constraints.is_empty()).then_some(PinProposal { index, constraints, tokens })
+    }
+}
+
+impl State {
+    /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
+    pub(super) fn accepts(&self, tokens: usize) -> bool {
+        let room = self.settings.window / ACCEPTED_PART;
+        self.settings.pin_proposals == PinProposals::Accept
+            && self.row.pinned_tokens.saturating_add(tokens) <= room
+    }
+
+    /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
+    /// for.
+    pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
+        if self.settings.pin_proposals == PinProposals::Off {
+            return Ok(Vec::new());
+        }
+        let mut open = Vec::new();
+        for item in items {
+            match &item.origin {
+                Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
+                origin => {
+                    let Some(place) = origin.place() else { continue };
+                    let value = wire::parse(place.index, &item.body)?;
+                    let message = self.format().wire().read(place.index, &value)?;
+                    open.extend(PinProposal::of(place.index, &message, item.size.tokens));
+                }
+            }
+        }
+        open.retain(|proposal| !self.is_pinned(proposal.index));
+        Ok(open)
+    }
+}
+
+impl SessionRow {
+    /// Notes that a message is pinned.
+    pub(super) fn pin(&mut self, index: usize, tokens: usize) {
+        if let Err(at) = self.pins.binary_search(&index) {
+            self.pins.insert(at, index);
+            self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);
+        }
+    }
+}
+
+/// What of `open` goes on with a summary.
+pub(crate) fn carried(open: &[PinProposal]) -> Vec<PinProposal> {
+    open.get(open.len().saturating_sub(MOST_CARRIED)..).unwrap_or_default().to_vec()
+}
+
+/// Where a message stands in the context.
+enum Standing {
+    /// Word for word, itself or in a summary: its tokens.
+    Verbatim(usize),
+    /// Behind the summary at this position.
+    Summarised(usize),
+}
+
+fn standing(state: &State, index: usize) -> Result<Standing> {
+    for (at, item) in state.context.items().iter().enumerate() {
+        if item.origin.place().is_some_and(|place| place.index == index) {
+            return Ok(Standing::Verbatim(item.size.tokens));
+        }
+        if let Origin::Summary { covers, quotes, .. } = &item.origin
+            && covers.iter().any(|cover| (cover.from..cover.to).contains(&index))
+        {
+            let is_quoted = quotes.iter().any(|place| place.index == index);
+            return Ok(if is_quoted { Standing::Verbatim(0) } else { Standing::Summarised(at) });
+        }
+    }
+    let what = match state.row.messages {
+        messages if index < messages => format!("message {index} is in the context no more"),
+        messages => format!("there is no message {index}; there are {messages}"),
+    };
+    Err(Error::option("index", what))
+}
+
+/// Pins a message: durable when it ends. One that was summarised already is quoted behind its summary from now on.
+///
+/// Errors: [`crate::Code::InvalidOption`] when there is no such message.
+pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
+    let standing = standing(&held.state(), index)?;
+    match standing {
+        Standing::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
+        Standing::Verbatim(tokens) => {
+            let update = |row: &mut SessionRow, _| {
+                row.pin(index, tokens);
+                Ok(())
+            };
+            held.update_row(io, update).await
+        }
+        Standing::Summarised(at) => {
+            let place = stored::place_of(io, held, index).await?;
+            quote(io, held, at, place).await
+        }
+    }
+}
+
+/// Puts a message back, word for word, behind the summary at position `at` of the context.
+async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
+    let item = held.context().items().get(at).cloned();
+    let Some(item) = item else { return Err(stored::conflict()) };
+    let insert = vec![plan::quoting(io, held, &item, place).await?];
+    let more: usize =
+        insert.iter().map(|new| new.size.tokens).sum::<usize>().saturating_sub(item.size.tokens);
+    let splice = Splice { at, remove: 1, insert };
+    // What signed reasoning was bound to has changed.
+    let (splices, freed) = reasoning::unbind(io, held, vec![splice]).await?;
+    let after = held.tokens().saturating_add(more).saturating_sub(freed);
+    let cause = Cause::of(&held.state(), "pin", after);
+    let pin = Some((place.index, more));
+    held.change(io, Change { pin, ..Change::new(splices, cause) }).await
+}

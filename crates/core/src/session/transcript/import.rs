@@ -1,0 +1,690 @@
+//! A session from lines: of an archive of ours, which is checked line by line and restored as it was, or of another
+//! agent's transcript. The rows are written under ids of their own as they come; the name, which is what makes them a
+//! session, is written last. So a session is there whole or not at all.
+
+use super::foreign::{self, Entry, Reader, Said, Skipped};
+use super::line::{self, LogLine, SessionLine, Tag};
+use super::{line_name, wrong_line};
+use crate::error::{Code, Error, Result};
+use crate::plan::{Settings, Trigger};
+use crate::session::batch::{Batch, Durability, Key, keys};
+use crate::session::context::{Cover, Left, Made, Origin, Why};
+use crate::session::ids;
+use crate::session::offloads;
+use crate::session::operations::{Opened, Session};
+use crate::session::record::{
+    self, Cause, Kind as RowKind, NameRow, Parent, SCHEMA, SessionRow, StoredItem, ViewRow,
+};
+use crate::session::session_log::SessionLog;
+use crate::session::state::{State, ViewNote, record_id, size_of};
+use crate::session::stored::{PAGE, conflict, name_row, remove_rows};
+use crate::step::{Io, Level, Machine, Whose};
+use crate::wire;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// What a session is restored from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Restore {
+    /// From its context: summaries stand for what they stood for, references stay references.
+    #[default]
+    Context,
+    /// From its messages alone: all of them stand in the context.
+    Transcript,
+}
+
+impl Restore {
+    /// What this name in the public API stands for.
+    ///
+    /// Errors: [`Code::InvalidOption`].
+    pub fn named(name: &str) -> Result<Restore> {
+        match name {
+            "context" => Ok(Restore::Context),
+            "transcript" => Ok(Restore::Transcript),
+            _ => Err(Error::option("from", "must be \"context\" or \"transcript\"")),
+        }
+    }
+}
+
+/// Whose transcript it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// An archive of ours.
+    ContextCompactor,
+    /// Of Claude Code: read as `anthropic`.
+    ClaudeCode,
+    /// Of Codex: read as `openai-responses`.
+    Codex,
+}
+
+/// What was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whose transcript it was.
+    pub kind: Kind,
+    /// Lines with something in them.
+    pub lines: usize,
+    /// Messages of the session.
+    pub messages: usize,
+    /// Lines that are no part of the conversation, by what they are.
+    pub skipped: Skipped,
+}
+
+/// The longest line, in bytes: it has to be held whole.
+const LONGEST_LINE: usize = 256 << 20;
+
+/// An import under way: fed with bytes, then finished, or abandoned.
+#[derive(Clone)]
+pub struct Importer {
+    import: Rc<RefCell<Option<Import>>>,
+    /// The name, once it may have been written.
+    naming: Rc<RefCell<Option<String>>>,
+    sid: Rc<str>,
+    max_batch_ops: usize,
+}
+
+struct Import {
+    /// The name that the app gives it.
+    id: Option<String>,
+    restore: Restore,
+    settings: Rc<Settings>,
+    state: State,
+    /// The session's row as it grows.
+    row: SessionRow,
+    reading: Reading,
+    /// The beginning of a line.
+    torn: Vec<u8>,
+    /// Lines so far, also empty ones.
+    number: usize,
+    lines: usize,
+    skipped: Skipped,
+    /// Rows to be written.
+    puts: Vec<(Key, Vec<u8>)>,
+    bytes: usize,
+}
+
+enum Reading {
+    Nothing,
+    Own(Box<Own>),
+    Foreign(Kind, Box<dyn Reader>),
+}
+
+/// An archive of ours.
+struct Own {
+    /// The session as it was exported.
+    whole: SessionRow,
+    /// What of it was read.
+    seen: Seen,
+    offloads: HashSet<String>,
+    /// Messages that left the context so far.
+    left: Vec<Left>,
+}
+
+#[derive(Default)]
+struct Seen {
+    rows: u64,
+    messages: usize,
+    generation: u64,
+    head: String,
+    chain: String,
+}
+
+impl Importer {
+    /// Begins the import of a session that the app will call `id`, else what it was called.
+    ///
+    /// Errors: [`Code::InvalidOption`] when there is a session of that name.
+    pub fn open(
+        settings: Rc<Settings>,
+        id: Option<String>,
+        restore: Restore,
+        max_batch_ops: usize,
+    ) -> Machine<Importer> {
+        Machine::new(move |io| async move {
+            if let Some(id) = &id {
+                check_free(&io, id).await?;
+            }
+            if settings.parent.is_some() {
+                return Err(Error::option("parent", "a session that is imported has the parent that it had"));
+            }
+            let secret = io.new_id().await?;
+            let mut state = State::new(String::new(), secret, Rc::clone(&settings), io.now().await?);
+            state.max_batch_ops = max_batch_ops;
+            let import = Import {
+                id,
+                restore,
+                settings,
+                row: state.row.clone(),
+                state,
+                reading: Reading::Nothing,
+                torn: Vec::new(),
+                number: 0,
+                lines: 0,
+                skipped: Skipped::new(),
+                puts: Vec::new(),
+                bytes: 0,
+            };
+            let sid = Rc::from(import.state.sid.as_str());
+            let import = Rc::new(RefCell::new(Some(import)));
+            Ok(Importer { import, naming: Rc::default(), sid, max_batch_ops })
+        })
+    }
+
+    /// Takes the next bytes of the transcript, cut anywhere.
+    ///
+    /// Errors: [`Code::InvalidMessage`], [`Code::SchemaTooNew`], [`Code::UnknownFormat`], [`Code::TooLarge`], with the
+    /// line as the field; those of the store. The import must be abandoned then.
+    pub fn feed(&self, bytes: Vec<u8>) -> Machine<()> {
+        let this = self.clone();
+        Machine::new(move |io| async move {
+            let mut import = this.take()?;
+            import.feed(&io, bytes).await?;
+            this.import.replace(Some(import));
+            Ok(())
+        })
+    }
+
+    /// Ends the import: the session is there, and open.
+    ///
+    /// Errors: as of [`Importer::feed`].
+    pub fn finish(&self) -> Machine<(Session, Opened, Report)> {
+        let this = self.clone();
+        Machine::new(move |io| async move { this.take()?.finish(&io, &this.naming).await })
+    }
+
+    /// Removes what was written of a session that will not be.
+    pub fn abandon(&self) -> Machine<()> {
+        let this = self.clone();
+        Machine::new(move |io| async move {
+            this.import.take();
+            let naming = this.naming.take();
+            // A name that was written after all makes it a session.
+            if let Some(id) = naming
+                && is_named(&io, &id, &this.sid).await?
+            {
+                return Ok(());
+            }
+            remove_rows(&io, &this.sid, this.max_batch_ops).await
+        })
+    }
+
+    fn take(&self) -> Result<Import> {
+        self.import
+            .take()
+            .ok_or_else(|| Error::new(Code::Closed, "this import failed or has ended: begin anew"))
+    }
+}
+
+async fn check_free(io: &Io, id: &str) -> Result<()> {
+    match name_row(io, id).await? {
+        None => Ok(()),
+        Some(_) => {
+            let what =
+                format!("there is a session called {id:?} already: pass another `id`, or delete that one");
+            Err(Error::option("id", what))
+        }
+    }
+}
+
+async fn is_named(io: &Io, id: &str, sid: &str) -> Result<bool> {
+    Ok(name_row(io, id).await?.is_some_and(|name| name.sid == sid))
+}
+
+/// The error with the line that it is about. What is wrong with a line is not the store's fault.
+fn at_line(number: usize, error: Error) -> Error {
+    let field = match error.field.filter(|field| !field.is_empty()) {
+        Some(field) if field.starts_with("line ") => field,
+        Some(field) => format!("{}, {field}", line_name(number)),
+        None => line_name(number),
+    };
+    let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
+    Error { code, field: Some(field), ..error }
+}
+
+impl Import {
+    async fn feed(&mut self, io: &Io, bytes: Vec<u8>) -> Result<()> {
+        let mut held = std::mem::take(&mut self.torn);
+        // What was held has no end of a line.
+        let mut search = held.len();
+        held.extend_from_slice(&bytes);
+        drop(bytes);
+        let mut start = 0;
+        while let Some(length) =
+            held.get(search..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+        {
+            let end = search + length;
+            self.line(io, held.get(start..end).unwrap_or_default()).await?;
+            start = end + 1;
+            search = start;
+        }
+        held.drain(..start);
+        if held.len() > LONGEST_LINE {
+            let what = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
+            return Err(wrong_line(self.number + 1, Code::TooLarge, what));
+        }
+        self.torn = held;
+        Ok(())
+    }
+
+    async fn line(&mut self, io: &Io, bytes: &[u8]) -> Result<()> {
+        self.number += 1;
+        let number = self.number;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| wrong_line(number, Code::InvalidMessage, "it is not readable as UTF-8"))?;
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.lines += 1;
+        match &mut self.reading {
+            Reading::Nothing => {
+                self.first(text).map_err(|error| at_line(number, error))?;
+                if let (Reading::Own(own), None) = (&self.reading, &self.id) {
+                    let id = own.whole.id.clone();
+                    check_free(io, &id).await?;
+                    self.id = Some(id);
+                }
+            }
+            Reading::Own(_) => self.own_line(text).map_err(|error| at_line(number, error))?,
+            Reading::Foreign(_, reader) => reader.line(number, text)?,
+        }
+        self.flush(io, PAGE).await
+    }
+
+    /// Recognises the transcript by its first line.
+    fn first(&mut self, text: &str) -> Result<()> {
+        if let Ok(Tag { v, kind }) = serde_json::from_str::<Tag>(text) {
+            record::check_version(v, "transcript")?;
+            if kind != "session" {
+                return Err(Error::new(
+                    Code::InvalidMessage,
+                    "a transcript begins with the line of its session",
+                ));
+            }
+            let whole = line::read::<SessionLine<'_>>(text)?.state;
+            record::check_version(whole.v, "session")?;
+            if let (Some(given), Some(format)) = (self.settings.format, whole.format)
+                && given != format
+            {
+                return Err(Error::option("format", format!("this session is in {}", format.as_str())));
+            }
+            let own = Own { whole, seen: Seen::default(), offloads: HashSet::new(), left: Vec::new() };
+            self.reading = Reading::Own(Box::new(own));
+            return Ok(());
+        }
+        if let Err(error) = serde_json::from_str::<&RawValue>(text) {
+            return Err(Error::new(Code::InvalidMessage, format!("it is not readable as JSON: {error}")));
+        }
+        let Some((kind, mut reader)) = foreign::reader(text) else {
+            let what = "this is no transcript of this library, of Claude Code or of Codex: append its messages instead";
+            return Err(Error::new(Code::UnknownFormat, what));
+        };
+        if self.settings.format.is_some_and(|given| given != reader.format()) {
+            let what = format!("this transcript is in {}", reader.format().as_str());
+            return Err(Error::option("format", what));
+        }
+        reader.line(self.number, text)?;
+        self.reading = Reading::Foreign(kind, reader);
+        Ok(())
+    }
+
+    fn own_line(&mut self, text: &str) -> Result<()> {
+        let foreign =
+            |error| Error::new(Code::InvalidMessage, format!("it is no line of this transcript: {error}"));
+        let Tag { v, kind } = serde_json::from_str(text).map_err(foreign)?;
+        record::check_version(v, "line")?;
+        match kind.as_str() {
+            "message" | "view" | "snapshot" => self.log_line(text),
+            // The views have all of it.
+            "checkpoint" => Ok(()),
+            "offload" => {
+                let blob = line::read_offload(text)?;
+                let before = self.puts.len();
+                offloads::put(&self.state.sid, &blob, &mut self.puts)?;
+                self.count_from(before);
+                if let Reading::Own(own) = &mut self.reading {
+                    own.offloads.insert(blob.offload.reference);
+                }
+                Ok(())
+            }
+            // Of a later release that we can read otherwise.
+            _ if v > SCHEMA => {
+                foreign::skip(&mut self.skipped, &kind);
+                Ok(())
+            }
+            _ => Err(Error::new(Code::InvalidMessage, "it is of a kind that cannot stand here")),
+        }
+    }
+
+    fn log_line(&mut self, text: &str) -> Result<()> {
+        let Reading::Own(own) = &mut self.reading else { return Ok(()) };
+        let line: LogLine<'_> = line::read(text)?;
+        let index = line.index;
+        let of_message = |error| Error { index: Some(index), ..error };
+        let (row, bytes) = line.row().map_err(of_message)?;
+        let seen = &mut own.seen;
+        let chain = match row.kind {
+            RowKind::Message => record::chain(&seen.chain, row.body.get()),
+            RowKind::View | RowKind::Snapshot => seen.chain.clone(),
+        };
+        if (row.seq, row.n, &row.prev, &row.chain) != (seen.rows, seen.messages, &seen.head, &chain) {
+            let what = "it does not follow the line before: a line is missing, or stands elsewhere";
+            return Err(of_message(Error::new(Code::InvalidMessage, what)));
+        }
+        (seen.rows, seen.head, seen.chain) = (seen.rows + 1, line.hash().to_owned(), chain);
+        let view = line.view_row(&self.state.sid)?;
+        match (row.kind, &view) {
+            (RowKind::Message, None) => seen.messages += 1,
+            (RowKind::Snapshot, None) => {}
+            (RowKind::View, Some((view, ..))) if view.generation == seen.generation + 1 => {
+                seen.generation += 1;
+                own.left.clone_from(&view.left);
+            }
+            _ => return Err(Error::new(Code::InvalidMessage, "it has not the view that it tells of")),
+        }
+        let before = self.puts.len();
+        match (self.restore, row.kind) {
+            (Restore::Context, _) => {
+                self.puts.push((keys::log(&self.state.sid, row.seq), bytes));
+                self.puts.extend(view.map(|(_, key, bytes)| (key, bytes)));
+            }
+            (Restore::Transcript, RowKind::Message) => self.add_message(row.id, row.at, row.body.get())?,
+            (Restore::Transcript, RowKind::View | RowKind::Snapshot) => {}
+        }
+        self.count_from(before);
+        Ok(())
+    }
+
+    fn count_from(&mut self, before: usize) {
+        let new = self.puts.get(before..).unwrap_or_default();
+        self.bytes += new.iter().map(|(_, value)| value.len()).sum::<usize>();
+    }
+
+    /// Adds a message to the log as it grows here.
+    fn add_message(&mut self, id: String, at: u64, body: &str) -> Result<()> {
+        self.row.chain = record::chain(&self.row.chain, body);
+        let put = self.state.log_row(&mut self.row, id, RowKind::Message, at, body)?;
+        self.row.messages += 1;
+        self.puts.push(put);
+        Ok(())
+    }
+
+    /// Writes what waits when it is more than `bytes`.
+    async fn flush(&mut self, io: &Io, bytes: usize) -> Result<()> {
+        let most = self.state.max_batch_ops.max(1);
+        if self.bytes < bytes && self.puts.len() < most.min(1_000) {
+            return Ok(());
+        }
+        let mut puts = std::mem::take(&mut self.puts);
+        self.bytes = 0;
+        while !puts.is_empty() {
+            let rest = puts.split_off(most.min(puts.len()));
+            commit(io, Vec::new(), std::mem::replace(&mut puts, rest)).await?;
+        }
+        Ok(())
+    }
+
+    async fn finish(
+        mut self,
+        io: &Io,
+        naming: &RefCell<Option<String>>,
+    ) -> Result<(Session, Opened, Report)> {
+        let torn = std::mem::take(&mut self.torn);
+        if let Err(error) = self.line(io, &torn).await {
+            let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&torn).is_ok();
+            let what = "the transcript ends inside it: remove it and import what is left from the transcript";
+            return Err(if is_whole { error } else { wrong_line(self.number, Code::InvalidMessage, what) });
+        }
+        let reading = std::mem::replace(&mut self.reading, Reading::Nothing);
+        let (kind, offloads) = match reading {
+            Reading::Nothing => return Err(Error::new(Code::UnknownFormat, "the transcript is empty")),
+            Reading::Own(own) => {
+                self.own_end(io, &own)?;
+                (Kind::ContextCompactor, own.offloads)
+            }
+            Reading::Foreign(kind, reader) => {
+                let format = reader.format();
+                let (entries, skipped) = reader.end()?;
+                self.row.format = Some(format);
+                self.skipped = skipped;
+                self.write(io, entries).await?;
+                (kind, HashSet::new())
+            }
+        };
+        let id = self.id.take().unwrap_or_else(|| ids::session(&self.state.row.secret));
+        self.row = SessionRow { v: SCHEMA, ver: 1, id: id.clone(), ..self.row };
+        self.flush(io, 0).await?;
+        let Import { mut state, row, lines, skipped, .. } = self;
+        let session = keys::session(&state.sid);
+        commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await?;
+        // Before it has a name, so that what cannot be opened is no session.
+        state.load(io).await.map_err(|error| {
+            let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
+            Error { code, ..error }
+        })?;
+        check_offloads(&state, &offloads)?;
+        let name = NameRow { v: SCHEMA, id: id.clone(), sid: state.sid.clone(), deleted: false };
+        let key = keys::name(&id);
+        naming.replace(Some(id.clone()));
+        match commit(io, vec![(key.clone(), None)], vec![(key, record::encode(&name)?)]).await {
+            Err(error) if error.code == Code::Conflict => return Err(conflict()),
+            Err(error) if error.code == Code::Indeterminate && !is_named(io, &id, &state.sid).await? => {
+                return Err(error);
+            }
+            Err(error) if error.code != Code::Indeterminate => return Err(error),
+            _ => {}
+        }
+        let report = Report { kind, lines, messages: row.messages, skipped };
+        io.log(Level::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
+        let (session, opened) = Session::begin(io, state).await?;
+        Ok((session, opened, report))
+    }
+
+    /// The session's row from what was exported.
+    fn own_end(&mut self, io: &Io, own: &Own) -> Result<()> {
+        let Own { whole, seen, .. } = own;
+        let is_whole = (seen.rows, seen.messages, seen.generation)
+            == (whole.next_seq, whole.messages, whole.generation)
+            && (&seen.head, &seen.chain) == (&whole.head, &whole.chain);
+        if !is_whole {
+            let what = format!(
+                "the transcript ends early: {} of {} lines of the log are there",
+                seen.rows, whole.next_seq
+            );
+            if self.restore == Restore::Context {
+                let what = format!("{what}; import it with `from: \"transcript\"` to restore these");
+                return Err(wrong_line(self.number, Code::InvalidMessage, what));
+            }
+            io.log(Level::Warn, what);
+        }
+        let whole = whole.clone();
+        self.row = match self.restore {
+            Restore::Context => whole,
+            // Nothing of what it was before: no summaries, and no snapshots to go back to.
+            Restore::Transcript => {
+                let SessionRow { secret, next_seq, messages, head, chain, .. } = self.row.clone();
+                let mut pins = whole.pins;
+                pins.retain(|index| *index < messages);
+                SessionRow {
+                    secret,
+                    next_seq,
+                    messages,
+                    head,
+                    chain,
+                    pins,
+                    snapshots: Vec::new(),
+                    log: SessionLog::default(),
+                    parent: whole.parent.map(|parent| Parent { floor: 0, ..parent }),
+                    generation: 0,
+                    tail_from: 0,
+                    compressions: 0,
+                    steps: 0,
+                    attempted_at: None,
+                    pending_step: messages > 0,
+                    ..whole
+                }
+            }
+        };
+        if self.restore == Restore::Transcript { self.write_left(&own.left) } else { Ok(()) }
+    }
+
+    /// Writes the conversation of a foreign transcript.
+    async fn write(&mut self, io: &Io, entries: Vec<Entry>) -> Result<()> {
+        let mut at = self.row.created_at;
+        if let Some(first) = entries.iter().find_map(|entry| entry.at) {
+            (at, self.row.created_at) = (first, first);
+        }
+        for Entry { line, at: said_at, said } in entries {
+            at = said_at.unwrap_or(at);
+            let before = self.puts.len();
+            match said {
+                Said::Message(json) => {
+                    self.write_message(io, json, at).await.map_err(|error| at_line(line, error))?
+                }
+                Said::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
+                    self.write_summary(json, at).map_err(|error| at_line(line, error))?;
+                }
+                Said::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
+            }
+            self.count_from(before);
+            self.flush(io, PAGE).await?;
+        }
+        self.row.updated_at = at;
+        self.row.pending_step = self.row.messages > 0;
+        Ok(())
+    }
+
+    async fn write_message(&mut self, io: &Io, json: String, at: u64) -> Result<()> {
+        let index = self.row.messages;
+        let body: Rc<str> = wire::as_kept(index, json)?.into();
+        let mut tokens = self.tokens(&body, index)?;
+        let whose = Whose::Logged(self.row.next_seq);
+        if self.settings.app_counts {
+            tokens = io.count(whose, &body).await?;
+        }
+        if self.settings.app_pins && io.pin(whose, index, &body).await? {
+            self.row.pin(index, tokens);
+        }
+        self.row.tokens += tokens;
+        let id = record_id(&self.state.row.secret, index);
+        self.add_message(id, at, &body)
+    }
+
+    fn tokens(&self, body: &str, index: usize) -> Result<usize> {
+        let value = wire::parse(index, body)?;
+        let format = self.row.format.unwrap_or(self.state.format());
+        Ok(size_of(&self.settings, &format.wire().read(index, &value)?).tokens)
+    }
+
+    /// A view in which the agent's own summary stands for all before it.
+    fn write_summary(&mut self, json: String, at: u64) -> Result<()> {
+        let index = self.row.messages;
+        let body = wire::as_kept(index, json)?;
+        let tokens = self.tokens(&body, index)?;
+        let prose = {
+            let value = wire::parse(index, &body)?;
+            let format = self.row.format.unwrap_or(self.state.format());
+            format.wire().read(index, &value)?.text().len()
+        };
+        let generation = self.row.generation + 1;
+        let secret = self.state.row.secret.as_bytes();
+        let checkpoint = format!("cp_{}", ids::id(&[b"imported", secret, &generation.to_le_bytes()]));
+        let made = Made {
+            number: self.row.compressions,
+            created_at: at,
+            original_tokens: self.row.tokens,
+            tokens,
+            ..Made::default()
+        };
+        self.row.compressions += 1;
+        let body = RawValue::from_string(body)
+            .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
+        let covers = vec![Cover { from: 0, to: index, offloads: Vec::new() }];
+        let item =
+            StoredItem::Summary { checkpoint, body, covers, quotes: Vec::new(), prose, made: Some(made) };
+        self.write_view(vec![item], Vec::new(), tokens, at)
+    }
+
+    /// A view in which messages that were left behind are no part of the context.
+    fn write_left(&mut self, left: &[Left]) -> Result<()> {
+        let messages = self.row.messages;
+        let behind = left.iter().filter(|run| run.why != Why::Removed && run.to <= messages).copied();
+        let behind: Vec<Left> = behind.collect();
+        if behind.is_empty() {
+            return Ok(());
+        }
+        let ends = behind.iter().map(|run| run.from).chain([messages]);
+        let begins = [0].into_iter().chain(behind.iter().map(|run| run.to));
+        let runs = begins.zip(ends).filter(|(from, to)| from < to);
+        // The log has nothing but the messages here.
+        let whole = runs.map(|(from, to)| StoredItem::Messages(from as u64, from, to - from)).collect();
+        let (tokens, at) = (self.row.tokens, self.row.updated_at);
+        self.write_view(whole, behind, tokens, at)
+    }
+
+    fn write_view(
+        &mut self,
+        whole: Vec<StoredItem>,
+        left: Vec<Left>,
+        tokens_after: usize,
+        at: u64,
+    ) -> Result<()> {
+        self.row.generation += 1;
+        let (generation, messages) = (self.row.generation, self.row.messages);
+        let tokens_before = self.row.tokens;
+        let input = self.row.head.clone();
+        let of = Cause::of(&self.state, "import", tokens_after);
+        let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, input, ..of };
+        let note = record::encode(&ViewNote { view: generation, rung: &cause.rung, snapshot: None })?;
+        let secret = self.state.row.secret.as_bytes();
+        let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
+        let note = String::from_utf8_lossy(&note).into_owned();
+        self.puts.push(self.state.log_row(&mut self.row, id, RowKind::View, at, &note)?);
+        let to = self.row.next_seq;
+        self.row.tail_from = to;
+        let (appended, splices) = (Vec::new(), Vec::new());
+        let view = ViewRow {
+            v: SCHEMA,
+            generation,
+            to,
+            messages,
+            appended,
+            whole: Some(whole),
+            splices,
+            left,
+            cause,
+        };
+        self.puts.push((keys::view(&self.state.sid, generation), record::encode(&view)?));
+        Ok(())
+    }
+}
+
+/// Refuses a context with a reference that nothing answers.
+fn check_offloads(state: &State, offloads: &HashSet<String>) -> Result<()> {
+    let items = state.context.items().iter();
+    let mut needed = items.flat_map(|item| {
+        let covered = match &item.origin {
+            Origin::Summary { covers, .. } => covers.as_slice(),
+            _ => &[],
+        };
+        let covered = covered.iter().flat_map(|cover| cover.offloads.iter().map(|(_, offload)| offload));
+        item.origin.offloads().iter().chain(covered)
+    });
+    match needed.find(|offload| !offloads.contains(&offload.reference)) {
+        None => Ok(()),
+        Some(missing) => {
+            let what = format!(
+                "the transcript lacks the offload {}, to which the context refers",
+                missing.reference
+            );
+            Err(Error::new(Code::InvalidMessage, what))
+        }
+    }
+}
+
+async fn commit(io: &Io, expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>) -> Result<()> {
+    io.commit(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict }).await
+}

@@ -1,0 +1,213 @@
+//! What a line of an archive is: a JSON object with its version and kind. A reader can tell from the first line how many
+//! messages follow, and from each message whether it is what was exported: the lines of the log are chained by hashes.
+//!
+//! | `kind` | what it holds |
+//! |---|---|
+//! | `session` | the first line: [`super::Metadata`], the release that wrote it, and the session's row |
+//! | `message` | a message of the app, byte for byte as the codec wrote it |
+//! | `view` | a change of the context, and what the context became |
+//! | `snapshot` | that one was taken, and of which view |
+//! | `checkpoint` | a checkpoint in numbers: for readers, the views have all of it |
+//! | `offload` | a tool result that was moved out of the context |
+
+use super::Metadata;
+use crate::error::{Code, Error, Result};
+use crate::session::batch::{Key, keys};
+use crate::session::checkpoints::CheckpointRecord;
+use crate::session::context::{How, Offload};
+use crate::session::ids;
+use crate::session::offloads::NewBlob;
+use crate::session::record::{self, LogRow, SCHEMA, SessionRow, ViewRow};
+use crate::wire::Format;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What every line has.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tag {
+    /// Its version: that of the record in it.
+    pub(super) v: u32,
+    /// What it is.
+    pub(super) kind: String,
+}
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionLine<'a> {
+    v: u32,
+    kind: &'a str,
+    id: String,
+    /// Version of the package that wrote it.
+    release: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
+    #[serde(flatten, skip_deserializing)]
+    metadata: Option<Metadata>,
+    /// The session's row as it is stored.
+    pub(super) state: SessionRow,
+}
+
+/// A row of the log: a message, a change of the context or a snapshot.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LogLine<'a> {
+    v: u32,
+    kind: record::Kind,
+    pub(super) seq: u64,
+    /// Messages before it: the index of a message.
+    pub(super) index: usize,
+    id: String,
+    /// ms since 1970.
+    pub(super) timestamp: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    /// The message, or the note about the change or the snapshot.
+    #[serde(borrow)]
+    pub(super) body: &'a RawValue,
+    prev: String,
+    chain: String,
+    hash: String,
+    /// The view as it is stored.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) view: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Serialize)]
+struct CheckpointLine<'a> {
+    v: u32,
+    kind: &'a str,
+    #[serde(flatten)]
+    record: &'a CheckpointRecord,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct OffloadLine<'a> {
+    v: u32,
+    kind: &'a str,
+    #[serde(rename = "ref")]
+    reference: String,
+    /// The message and the result that it is.
+    index: usize,
+    nth: usize,
+    sha256: String,
+    text: String,
+}
+
+/// Adds a line.
+fn write<T: Serialize>(out: &mut Vec<u8>, line: &T) -> Result<()> {
+    out.append(&mut record::encode(line)?);
+    out.push(b'\n');
+    Ok(())
+}
+
+/// The first line of a session's archive.
+pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
+    let line = SessionLine {
+        v: SCHEMA,
+        kind: "session",
+        id: row.id.clone(),
+        release: env!("CARGO_PKG_VERSION").into(),
+        format: row.format,
+        metadata: Some(Metadata::of(row)),
+        state: row.clone(),
+    };
+    write(out, &line)
+}
+
+/// The line of a row of the log, given as it is stored; of a view, with the view as it is stored.
+pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Option<&[u8]>) -> Result<()> {
+    let (row, hash) = record::read_row(row)?;
+    let view: Option<&RawValue> = view.map(|bytes| read_stored(bytes)).transpose()?;
+    let line = LogLine {
+        v: row.v,
+        kind: row.kind,
+        seq: row.seq,
+        index: row.n,
+        id: row.id,
+        timestamp: row.at,
+        role,
+        body: row.body,
+        prev: row.prev,
+        chain: row.chain,
+        hash,
+        view,
+    };
+    write(out, &line)
+}
+
+fn read_stored(bytes: &[u8]) -> Result<&RawValue> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::new(Code::StoreCorrupt, format!("a view in the store cannot be read: {error}"))
+    })
+}
+
+/// The line of a checkpoint.
+pub(super) fn checkpoint(out: &mut Vec<u8>, record: &CheckpointRecord) -> Result<()> {
+    write(out, &CheckpointLine { v: SCHEMA, kind: "checkpoint", record })
+}
+
+/// The line of an offload.
+pub(super) fn offload(out: &mut Vec<u8>, blob: NewBlob) -> Result<()> {
+    let NewBlob { index, offload, text } = blob;
+    let Offload { nth, reference, sha256, .. } = offload;
+    write(out, &OffloadLine { v: SCHEMA, kind: "offload", reference, index, nth, sha256, text })
+}
+
+impl<'a> LogLine<'a> {
+    /// The row's hash.
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The row as it was stored in the session that was exported.
+    ///
+    /// Errors: [`Code::InvalidMessage`] when it is not what was exported.
+    pub(super) fn row(&self) -> Result<(LogRow<'a>, Vec<u8>)> {
+        let row = LogRow {
+            v: self.v,
+            seq: self.seq,
+            n: self.index,
+            id: self.id.clone(),
+            kind: self.kind,
+            at: self.timestamp,
+            prev: self.prev.clone(),
+            chain: self.chain.clone(),
+            body: self.body,
+        };
+        let (bytes, hash) = record::write_row(&row)?;
+        if hash != self.hash {
+            return Err(Error::new(Code::InvalidMessage, "it is not what was exported: its hash differs"));
+        }
+        Ok((row, bytes))
+    }
+
+    /// The row of the view, when it is one.
+    pub(super) fn view_row(&self, sid: &str) -> Result<Option<(ViewRow, Key, Vec<u8>)>> {
+        let Some(view) = self.view else { return Ok(None) };
+        let row: ViewRow = record::decode(view.get().as_bytes(), "view")?;
+        let key = keys::view(sid, row.generation);
+        Ok(Some((row, key, view.get().as_bytes().to_vec())))
+    }
+}
+
+/// An offload from its line.
+///
+/// Errors: [`Code::InvalidMessage`] when it is not what was exported.
+pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
+    let line: OffloadLine<'_> = read(text)?;
+    let OffloadLine { reference, index, nth, sha256, text, .. } = line;
+    if !ids::looks_like_reference(&reference) || ids::sha256_hex(text.as_bytes()) != sha256 {
+        return Err(Error::new(Code::InvalidMessage, "it is not the offload that was exported"));
+    }
+    let chars = text.chars().count();
+    let offload = Offload { nth, reference, sha256, chars, how: How::Reference };
+    Ok(NewBlob { index, offload, text })
+}
+
+/// A line of a known kind.
+///
+/// Errors: [`Code::InvalidMessage`].
+pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::new(Code::InvalidMessage, format!("it is not what was exported: {error}")))
+}

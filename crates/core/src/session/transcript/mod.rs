@@ -1,0 +1,199 @@
+//! The transcript of a session: everything that the app said to it, uncompressed, whatever stands in the context
+//! (`S3.9`, `S5.3`). It is handed out page by page: as messages, as lines of an archive ([`export`], [`import`]) and as
+//! Markdown ([`markdown`]). None of it is ever sent to a model.
+
+mod claude_code;
+mod codex;
+mod export;
+mod foreign;
+mod import;
+mod line;
+mod markdown;
+
+pub use export::Export;
+pub use import::{Importer, Kind, Report, Restore};
+
+use super::checkpoints::{self, CheckpointRecord};
+use super::operations::Session;
+use super::record::{self, LogRow, SessionRow};
+use super::state::State;
+use super::stored::{log_page, row_at};
+use crate::error::{Code, Error, Result};
+use crate::step::{Io, Machine};
+use crate::wire::Format;
+use serde::{Deserialize, Serialize};
+
+/// What a session is, in numbers (`S5.3`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// When it began, in ms since 1970.
+    pub start_time: u64,
+    /// When something was last written, in ms since 1970.
+    pub last_update: u64,
+    /// Messages of the app so far.
+    pub total_messages: usize,
+    /// Tokens of all of them, by the session's one counter.
+    pub total_tokens: usize,
+    /// Summaries of the history so far.
+    pub compression_count: u64,
+}
+
+impl Metadata {
+    fn of(row: &SessionRow) -> Self {
+        Metadata {
+            start_time: row.created_at,
+            last_update: row.updated_at,
+            total_messages: row.messages,
+            total_tokens: row.tokens,
+            compression_count: row.compressions,
+        }
+    }
+}
+
+/// Messages of the app, in order.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HistoryPage {
+    /// Each with its JSON text.
+    pub messages: Vec<Said>,
+    /// Where the next page begins, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Cursor>,
+}
+
+/// A message of the app.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Said {
+    /// Position in the log.
+    pub seq: u64,
+    /// Index among the app's messages, from 0.
+    pub index: usize,
+    /// JSON text.
+    pub body: String,
+}
+
+/// A piece of Markdown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MarkdownPage {
+    /// It.
+    pub text: String,
+    /// Where the next one begins, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Cursor>,
+}
+
+/// Where a page begins. What is appended after the first page is not part of the rest, so that the pages together are
+/// the session as it was at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Position in the log.
+    pub seq: u64,
+    /// Log rows that there were at the first page.
+    pub rows: u64,
+}
+
+/// What the pages of a session are made of, as it was when the page began.
+struct Source {
+    sid: String,
+    format: Format,
+    row: SessionRow,
+}
+
+impl Source {
+    fn of(state: &State) -> Self {
+        Source { sid: state.sid.clone(), format: state.format(), row: state.row.clone() }
+    }
+
+    fn begin(&self, cursor: Option<Cursor>) -> Cursor {
+        cursor.unwrap_or(Cursor { seq: 0, rows: self.row.next_seq })
+    }
+
+    /// Calls `each` for the log rows behind the cursor, as many as one page of the store holds. Returns where the next
+    /// page begins.
+    async fn page(
+        &self,
+        io: &Io,
+        mut cursor: Cursor,
+        mut each: impl FnMut(&LogRow<'_>) -> Result<()>,
+    ) -> Result<Option<Cursor>> {
+        if cursor.seq < cursor.rows {
+            for bytes in log_page(io, &self.sid, cursor.seq, cursor.rows).await? {
+                each(&row_at(&bytes, cursor.seq)?)?;
+                cursor.seq += 1;
+            }
+        }
+        Ok((cursor.seq < cursor.rows).then_some(cursor))
+    }
+}
+
+impl Session {
+    /// What the session is, in numbers.
+    pub fn metadata(&self) -> Result<Metadata> {
+        self.look(|state| Metadata::of(&state.row))
+    }
+
+    /// The complete conversation, page by page (`S5.3`): every message of the log, those too that were left behind when the
+    /// app went back to before them.
+    pub fn history(&self, cursor: Option<Cursor>) -> Machine<HistoryPage> {
+        let session = self.clone();
+        Machine::new(move |io| async move {
+            let source = session.look(Source::of)?;
+            let mut messages = Vec::new();
+            let next = source.page(&io, source.begin(cursor), |row| {
+                if row.kind == record::Kind::Message {
+                    let body = row.body.get().to_owned();
+                    messages.push(Said { seq: row.seq, index: row.n, body });
+                }
+                Ok(())
+            });
+            let next = next.await?;
+            Ok(HistoryPage { messages, next })
+        })
+    }
+
+    /// The conversation as Markdown, piece by piece (`S5.3`).
+    pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
+        let session = self.clone();
+        Machine::new(move |io| async move {
+            let source = session.look(Source::of)?;
+            let mut text = String::new();
+            if cursor.is_none() {
+                markdown::head(&mut text, &source.row);
+            }
+            let next = source.page(&io, source.begin(cursor), |row| match row.kind {
+                record::Kind::Message => markdown::message(&mut text, source.format, row),
+                record::Kind::View | record::Kind::Snapshot => Ok(()),
+            });
+            let next = next.await?;
+            Ok(MarkdownPage { text, next })
+        })
+    }
+
+    /// Every checkpoint that was ever made, oldest first, as it was when it last changed: also those that another one
+    /// stands for by now (`S5.3`). [`Session::checkpoints`] has those of the context.
+    pub fn checkpoint_records(&self) -> Machine<Vec<CheckpointRecord>> {
+        let session = self.clone();
+        Machine::new(move |io| async move {
+            let source = session.look(Source::of)?;
+            checkpoints::records(&io, &source.sid, source.row.generation).await
+        })
+    }
+
+    /// The lines of the archive from `at` on, as many as make a page, and what comes next, when anything does (`S3.9`).
+    pub fn export(&self, at: Export) -> Machine<(Vec<u8>, Option<Export>)> {
+        let session = self.clone();
+        Machine::new(move |io| async move {
+            let source = session.look(Source::of)?;
+            export::page(&io, &source, at).await
+        })
+    }
+}
+
+/// What is wrong with a line, counted from 1.
+fn wrong_line(number: usize, code: Code, what: impl Into<String>) -> Error {
+    Error { field: Some(line_name(number)), ..Error::new(code, what) }
+}
+
+fn line_name(number: usize) -> String {
+    format!("line {number}")
+}

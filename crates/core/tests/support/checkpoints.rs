@@ -1,0 +1,66 @@
+//! What the tests of preset `checkpoint` share.
+
+use super::{Desk, long};
+use context_compactor_core::step::{Event, Notice, Purpose};
+use context_compactor_store_tests::conversation::{Body, assistant, user};
+use context_compactor_store_tests::host::summary;
+use serde_json::{Value, json};
+
+pub fn options(over: Value) -> Value {
+    let mut options = json!({ "preset": "checkpoint", "contextWindow": 32_000 });
+    for (key, value) in over.as_object().unwrap() {
+        options[key] = value.clone();
+    }
+    options
+}
+
+pub fn desk(over: Value) -> Desk {
+    Desk::new(options(over))
+}
+
+/// A summary of about `tokens` tokens that names itself.
+pub fn part(name: &str, tokens: usize) -> Event {
+    summary(&format!(
+        "{name}: {}",
+        "the tools answered and the parser was read again. ".repeat(tokens * 4 / 50)
+    ))
+}
+
+/// Questions of a few tokens, answers of many.
+pub fn chat(count: usize, tokens: usize) -> Vec<Body> {
+    (0..count).flat_map(|nth| [user(&format!("ask {nth}")), assistant(&long("answer", tokens))]).collect()
+}
+
+pub fn texts(desk: &Desk) -> Vec<String> {
+    desk.context().iter().map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
+}
+
+pub fn checkpoints(desk: &Desk) -> Vec<String> {
+    texts(desk).into_iter().filter(|text| text.starts_with("[Checkpoint ")).collect()
+}
+
+/// Compacts once more: twelve messages and a summary of 80 tokens, or of 20 for a checkpoint that is made shorter.
+pub fn another(desk: &mut Desk, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
+    desk.append(&chat(6, 200));
+    let seen = desk.host.seen.purposes.len();
+    desk.host.summarise = Box::new(move |request, _| {
+        if request.system.starts_with("You keep") {
+            let tokens = if request.system.contains("Moderate") { 50 } else { 30 };
+            return part(&format!("shorter {nth}"), tokens);
+        }
+        part(&format!("part {nth}"), 80)
+    });
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_some(), "{nth}: {result:?}");
+    assert_eq!(result.current_tokens, result.previous_tokens - result.freed_tokens);
+    let rungs = result.applied_edits.iter().map(|edit| edit.rung).collect();
+    (desk.host.seen.purposes[seen..].to_vec(), rungs)
+}
+
+pub fn warnings(desk: &Desk) -> Vec<String> {
+    let notices = desk.host.seen.notices.iter().filter_map(|notice| match notice {
+        Notice::Warning { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    notices.collect()
+}
