@@ -24,7 +24,8 @@ export function sizes() {
   const glue = readFileSync(join(pkg, "dist/wasm/core.js"));
   const inline = readFileSync(join(pkg, "dist/wasm/inline.js"));
   const catalogue = readFileSync(join(pkg, "dist/catalogue.js"));
-  const generated = new Set(["core.js", "inline.js", "catalogue.js"]);
+  const tables = ["o200k_base.js", "cl100k_base.js"];
+  const generated = new Set(["core.js", "inline.js", "catalogue.js", "tokenizer-inline.js", ...tables]);
   const scripts = readdirSync(join(pkg, "dist"), { recursive: true }).sort();
   const facade = Buffer.concat(
     scripts
@@ -42,6 +43,10 @@ export function sizes() {
     "slim: wasm, glue, facade": sum("core.wasm", "glue", "facade"),
     "inlined: glue, facade, base64": sum("glue", "facade", "base64"),
     "catalogue of models, loaded when it is needed": measure(catalogue),
+    "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
+    ...Object.fromEntries(
+      tables.map((file) => [`${file}, loaded when it is needed`, measure(readFileSync(join(pkg, "dist/wasm", file)))]),
+    ),
   };
 }
 

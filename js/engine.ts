@@ -104,7 +104,7 @@ function poisoned(details: { cause: unknown }): CompactionError {
 }
 
 /** A trap of WebAssembly, or its stack overflow, which hosts report in their own ways. */
-function isTrap(error: unknown): boolean {
+export function isTrap(error: unknown): boolean {
   return (
     error instanceof WebAssembly.RuntimeError ||
     (error instanceof RangeError && /call stack/i.test(error.message)) ||

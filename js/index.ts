@@ -25,6 +25,7 @@ export { listSessions, restoreBackup } from "./sessions.js";
 export { storeConformance, type ConformanceCase } from "./store/conformance.js";
 export { indexedDbStore } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";
+export type { Encoding, TokenCounter, Tokenizer } from "./tokenizer.js";
 export type * from "./types.js";
 
 /** Version of this package, as in `0.1.0`. */

@@ -1,9 +1,11 @@
 /**
  * `npm run soak`: the properties of every wire format over many more histories than `npm test` takes, every cut point
- * of every recorded transcript, each of them through every preset with every summariser, and the simulator over more
- * seeds. Counts are shown as they come; the sum is `bench/reports/soak-formats.json`, written when everything was run.
+ * of every recorded transcript, each of them through every preset with every summariser, the simulator over more seeds, and
+ * the exact tokenizers against others over more texts. Counts are shown as they come; the sum is
+ * `bench/reports/soak-formats.json`, written when everything was run.
  *
- * `--histories N` for each format, `--seeds N` of the simulator, `--cuts some`, `--data core|full|none`.
+ * `--histories N` for each format, `--seeds N` of the simulator, `--cuts some`, `--data core|full|none`, `--megabytes N` and
+ * `--fuzzed N` texts for each encoding.
  * A run other than the whole one leaves the report as it is, unless `--report FILE` says where to write.
  */
 
@@ -13,10 +15,12 @@ import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { build as buildPackage } from "./build.mjs";
 import { Problem, must, root, say, script } from "./process.mjs";
+import { setup } from "./setup.mjs";
 
 const committed = join(root, "bench/reports/soak-formats.json");
-const usual = { histories: "100000", seeds: "50000", cuts: "all", data: present() };
+const usual = { histories: "100000", seeds: "50000", cuts: "all", megabytes: "50", fuzzed: "500000", data: present() };
 
 await script(async () => {
   const { values: asked } = parseArgs({
@@ -25,6 +29,8 @@ await script(async () => {
   const wanted = { ...usual, ...asked };
   const isWhole = Object.keys(usual).every((name) => wanted[name] === usual[name]);
   const started = Date.now();
+  await setup({ tools: true });
+  await buildPackage();
   const binaries = await build();
   const env = {
     CC_PROGRESS: "1",
@@ -37,8 +43,11 @@ await script(async () => {
   for (const name of ["formats", "recorded", "summarisers", "simulation"]) {
     if (["recorded", "summarisers"].includes(name) && wanted.data === "none") continue;
     say("soak", `${name} (${minutes(started)})`);
-    checks.push(...(await test(binaries[name], env)));
+    checks.push(...(await test(binaries[name], ["--nocapture", "--test-threads=1"], env)));
   }
+  say("soak", `tokenizer (${minutes(started)})`);
+  const sizes = { CC_TOKENIZER_MEGABYTES: wanted.megabytes, CC_TOKENIZER_FUZZ: wanted.fuzzed };
+  checks.push(...(await test(process.execPath, [join(root, "tests/soak/tokenizer.mjs")], sizes)));
   const failures = checks.reduce((sum, { failures }) => sum + (failures ?? 0), 0);
   const report = { version: version(), ...numbers(wanted), failures, checks };
   const file = asked.report ?? (isWhole ? committed : undefined);
@@ -67,10 +76,10 @@ async function build() {
   return Object.fromEntries(tests.map(({ target, executable }) => [target.name, executable]));
 }
 
-/** Runs the tests of a binary one after the other (each uses every core); resolves to their counts. */
-function test(binary, env) {
+/** Runs the tests of a program one after the other (each uses every core); resolves to their counts. */
+function test(binary, args, env) {
   return new Promise((resolve, reject) => {
-    const child = spawn(binary, ["--nocapture", "--test-threads=1"], {
+    const child = spawn(binary, args, {
       cwd: join(root, "crates/store-tests"),
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "inherit"],
@@ -97,8 +106,9 @@ function version() {
   return manifest.version;
 }
 
-function numbers({ histories, seeds, cuts, data }) {
-  return { histories: Number(histories), seeds: Number(seeds), cuts, data };
+function numbers({ histories, seeds, cuts, megabytes, fuzzed, data }) {
+  const of = { histories, seeds, megabytes, fuzzed };
+  return { ...Object.fromEntries(Object.entries(of).map(([name, text]) => [name, Number(text)])), cuts, data };
 }
 
 /** A line for each check, so that differences are readable. */

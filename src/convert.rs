@@ -3,9 +3,10 @@
 use crate::error::{Thrown, thrown, unreadable};
 use context_compactor_core::plan::Settings;
 use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, Event, Failure, Usage, Whose};
 use context_compactor_core::{Code, Error};
-use js_sys::{Array, Object, Reflect, Uint8Array};
+use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
@@ -44,6 +45,16 @@ pub(crate) fn bodies(bytes: &[u8], ends: &[u32]) -> Thrown<Vec<Rc<str>>> {
         start = end;
     }
     Ok(bodies)
+}
+
+/// Texts in one buffer, as [`bodies`] takes them.
+pub(crate) fn texts(texts: &Texts) -> JsValue {
+    let ends: Vec<u32> = texts.ends.iter().map(|end| u32::try_from(*end).unwrap_or(u32::MAX)).collect();
+    let object = Object::new();
+    set(&object, "bytes", Uint8Array::from(texts.bytes.as_slice()));
+    set(&object, "ends", Uint32Array::from(ends.as_slice()));
+    set(&object, "byRule", texts.by_rule as f64);
+    object.into()
 }
 
 fn set(object: &Object, name: &str, value: impl Into<JsValue>) {

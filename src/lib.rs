@@ -40,6 +40,13 @@ pub fn estimate_messages(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<V
     Ok(tokens.into_iter().map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)).collect())
 }
 
+/// The texts of a history and the tokens of the rest: `{ bytes, ends, byRule }`.
+#[wasm_bindgen(js_name = messageTexts)]
+pub fn message_texts(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    let texts = standalone::texts(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
+    Ok(convert::texts(&texts))
+}
+
 /// Where a history may be cut: `{ boundary, requested, pinned }`.
 #[wasm_bindgen(js_name = splitMessages)]
 pub fn split_messages(bytes: &[u8], ends: &[u32], pinned: &[u32], given: JsValue) -> Thrown<JsValue> {

@@ -2,3 +2,4 @@
 
 export { initialize, type EngineSource } from "../engine.js";
 export * from "../index.js";
+export { loadTokenizer } from "./tokenizer-inline.js";

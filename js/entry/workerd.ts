@@ -6,3 +6,4 @@ import { start } from "../engine.js";
 start(wasm);
 
 export * from "../index.js";
+export { loadTokenizer } from "./tokenizer-workerd.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 import { EdgeRuntime } from "edge-runtime";
 import { build } from "esbuild";
@@ -11,15 +11,15 @@ const main = `import * as library from "context-compactor";
   import { scenario } from "./scenario.mjs";
   addEventListener("fetch", (event) => event.respondWith(scenario(library).then((result) => Response.json(result))));`;
 
-/** As frameworks do it: the module is compiled outside of the sandbox, which finds it in a global. */
+/** As frameworks do it: modules are compiled outside of the sandbox, which finds them in globals. */
 const wasmGlobal = {
   name: "wasm global",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /\.wasm\?module$/ }, ({ path, resolveDir }) => ({
-      path: join(resolveDir, path),
+      path: join(resolveDir, path.replace("?module", "")),
       namespace: "wasm",
     }));
-    onLoad({ filter: /.*/, namespace: "wasm" }, () => ({ contents: "export default globalThis.coreWasm;" }));
+    onLoad({ filter: /.*/, namespace: "wasm" }, ({ path }) => ({ contents: `export default globalThis["${basename(path)}"];` }));
   },
 };
 
@@ -38,10 +38,13 @@ test("an edge function gets the module from another realm", async (context) => {
   });
   const code = outputFiles[0].text;
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
-  const coreWasm = await WebAssembly.compile(await readFile(join(folder, "node_modules/context-compactor/core.wasm")));
+  const read = (name) => readFile(join(folder, "node_modules/context-compactor", name));
+  const modules = await Promise.all(
+    ["core.wasm", "tokenizer.wasm"].map(async (name) => [name, await WebAssembly.compile(await read(name))]),
+  );
   const runtime = new EdgeRuntime({
     initialCode: code,
-    extend: (globals) => Object.assign(globals, { coreWasm }),
+    extend: (globals) => Object.assign(globals, Object.fromEntries(modules)),
   });
   const response = await runtime.dispatchFetch("http://localhost/");
   assert.deepEqual(await response.json(), expected);

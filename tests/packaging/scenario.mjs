@@ -24,6 +24,8 @@ export async function scenario(library) {
 
   const facts = await library.modelFacts("openai/gpt-4o");
   const unknown = await library.openSession({ model: "no such model", store: "memory" }).catch(({ code }) => code);
+  const tokenizers = await Promise.all(["o200k_base", "cl100k_base"].map(library.loadTokenizer));
+  const text = "Hello <|endoftext|> 上下文压缩 😀";
   return {
     version: library.version(),
     error: [thrown instanceof Error, thrown.code, library.CompactionError.isInstance(thrown)],
@@ -42,6 +44,7 @@ export async function scenario(library) {
     },
     fates: [fates.length, fates.lastIndexOf("summarised"), fates.indexOf("verbatim")],
     models: [facts.model, facts.contextWindow > facts.maxOutputTokens, facts.prices.output > facts.prices.input, unknown],
+    tokens: tokenizers.map((one) => [one.count(text), one.decode(one.encode(text)) === text, one.countMessages(messages)]),
   };
 }
 
@@ -72,4 +75,8 @@ export const expected = {
   },
   fates: [36, 30, 31],
   models: ["gpt-4o", true, true, "unknown_model"],
+  tokens: [
+    [14, true, 7704],
+    [15, true, 7704],
+  ],
 };

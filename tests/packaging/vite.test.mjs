@@ -9,25 +9,28 @@ import { pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>\n';
-/** The catalogue of models is a file of its own, that only who asks for a model loads. */
-const finish = `const loads = () => performance.getEntriesByType("resource").some(({ name }) => name.includes("/catalogue-"));
+/** The catalogue of models and the tokenizers are files of their own, that only who asks for them loads. */
+const finish = `const lazy = ["/catalogue-", "/o200k_base-", "/cl100k_base-", "/tokenizer-inline-"];
+  const loads = () => lazy.map((part) => performance.getEntriesByType("resource").some(({ name }) => name.includes(part)));
   await library.compact([{ role: "user", content: "Hello" }], { model: "mine", contextWindow: 8_000 });
   const before = loads();
   const done = await scenario(library);
   globalThis.result = { before, done, after: loads() };`;
 
+const lazy = ["catalogue", "cl100k_base", "o200k_base", "tokenizer-inline"].map((name) => new RegExp(`^${name}-.{8}\\.js$`));
+
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
   inlined: {
     main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
-    assets: [/^catalogue-.{8}\.js$/, /^index-.{8}\.js$/],
+    assets: [...lazy.slice(0, 2), /^index-.{8}\.js$/, ...lazy.slice(2)],
   },
   slim: {
     main: `import * as library from "context-compactor/slim";
       import wasm from "context-compactor/core.wasm?url&no-inline";
       import { scenario } from "./scenario.mjs";
       await library.initialize(wasm); ${finish}`,
-    assets: [/^catalogue-.{8}\.js$/, /^core-.{8}\.wasm$/, /^index-.{8}\.js$/],
+    assets: [...lazy.slice(0, 2), /^core-.{8}\.wasm$/, /^index-.{8}\.js$/, ...lazy.slice(2)],
   },
 };
 
@@ -50,7 +53,7 @@ test("Vite", async (context) => {
       const server = await serve(join(folder, "dist"));
       try {
         const result = await resultOf(browser, `${server.url}/`);
-        assert.deepEqual(result, { before: false, done: expected, after: true });
+        assert.deepEqual(result, { before: Array(4).fill(false), done: expected, after: Array(4).fill(true) });
       } finally {
         await server.close();
       }

@@ -14,8 +14,14 @@ test("a Worker imports the module itself", async (context) => {
   const { archive } = await pack(temporary);
   const folder = await project(join(temporary, "worker"), archive, { "main.js": main });
   const { code, wasm } = await bundleWorker(folder, "./main.js");
-  assert.deepEqual(wasm, [join(folder, "node_modules/context-compactor/core.wasm")]);
+  const modules = ["core.wasm", "tokenizer.wasm"].map((name) => join(folder, "node_modules/context-compactor", name));
+  assert.deepEqual(wasm.toSorted(), modules);
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
+  const plain = await project(join(temporary, "small"), archive, {
+    "main.js": 'import { compact } from "context-compactor"; export default { fetch: () => Response.json(String(compact)) };',
+  });
+  const small = await bundleWorker(plain, "./main.js");
+  for (const part of ["tokenizer.wasm", "o200k_base"]) assert.ok(!small.code.includes(part), `${part} is not asked for`);
   const worker = await startWorker({ code, wasm });
   context.after(() => worker.dispose());
   const response = await worker.dispatchFetch("http://localhost/");

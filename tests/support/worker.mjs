@@ -1,7 +1,7 @@
 /** The Workers runtime. */
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 
@@ -12,7 +12,7 @@ function wasmModules(found) {
     setup({ onResolve }) {
       onResolve({ filter: /\.wasm$/ }, ({ path, resolveDir }) => {
         found.push(join(resolveDir, path));
-        return { path: "./core.wasm", external: true };
+        return { path: `./${basename(path)}`, external: true };
       });
     },
   };
@@ -38,6 +38,6 @@ export async function bundleWorker(folder, entry) {
 /** Runs a bundled Worker. The caller disposes of it. */
 export async function startWorker({ code, wasm }, options = {}) {
   const modules = [{ type: "ESModule", path: "main.js", contents: code }];
-  if (wasm.length > 0) modules.push({ type: "CompiledWasm", path: "core.wasm", contents: await readFile(wasm[0]) });
+  for (const path of wasm) modules.push({ type: "CompiledWasm", path: basename(path), contents: await readFile(path) });
   return new Miniflare({ compatibilityDate: "2026-04-01", modules, ...options });
 }

@@ -6,6 +6,7 @@ import {
   CompactionError,
   importSession,
   isContextOverflow,
+  loadTokenizer,
   modelFacts,
   openSession,
   optionsFromEnv,
@@ -273,3 +274,15 @@ export const store: Store = {
   scan: async () => [],
   commit: async ({ expect, puts, deletes }) => void [expect, puts, deletes],
 };
+
+/** Exact tokens. */
+export async function exact(messages: readonly Message[]): Promise<number> {
+  const tokenizer = await loadTokenizer("o200k_base");
+  const ids: Uint32Array = tokenizer.encode("Hello");
+  const text: string = tokenizer.decode([...ids, 0]);
+  const counter = tokenizer.counter();
+  counter.append(text);
+  // @ts-expect-error: there is no such encoding here
+  await loadTokenizer("p50k_base");
+  return counter.count + tokenizer.count(text) + tokenizer.countMessages(messages, { format: "openai-chat" });
+}

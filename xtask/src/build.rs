@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
+//! crates/tokenizer ─cargo─▶ target/…/context_compactor_tokenizer.wasm ─▶ pkg/tokenizer.wasm, js/wasm/tokenizer-inline.js
+//! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! ```
 
 use crate::stamp::{Stamp, files};
-use crate::{Result, glue, node, run};
+use crate::{Result, glue, node, run, vocabulary};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,11 +23,12 @@ const CATALOGUE: [(&str, &str); 3] =
 /// Builds what is not up to date. Says what it does, and nothing when there is nothing to do.
 pub(crate) fn build(root: &Path) -> Result<()> {
     let compiled = compile(root)?;
-    bind(root, &compiled)?;
+    bind(root, &compiled.join("context_compactor.wasm"))?;
+    tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
     translate(root)
 }
 
-/// The engine as WebAssembly. Cargo knows by itself what is up to date.
+/// The engine and the tokenizer as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
 fn compile(root: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let folder = root.join("target");
@@ -38,6 +41,8 @@ fn compile(root: &Path) -> Result<PathBuf> {
             "--release",
             "--package",
             "context-compactor",
+            "--package",
+            "context-compactor-tokenizer",
             "--lib",
             "--target",
             TARGET,
@@ -50,7 +55,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
         command.arg("-Zbuild-std=std,panic_abort").env("RUSTC_BOOTSTRAP", "1");
     }
     run(&mut command)?;
-    Ok(folder.join(TARGET).join("release/context_compactor.wasm"))
+    Ok(folder.join(TARGET).join("release"))
 }
 
 /// Messages of panics name source files. Without these flags they would carry the paths of the machine that built,
@@ -83,6 +88,42 @@ fn bind(root: &Path, compiled: &Path) -> Result<()> {
     fs::write(&module, &made.wasm)?;
     for (output, text) in outputs.iter().zip([&made.js, &made.types, &inline, glue::INLINE_TYPES]) {
         fs::write(output, text)?;
+    }
+    stamp.write()
+}
+
+/// `pkg/tokenizer.wasm`, and in `js/wasm/` the same as code and the vocabularies. It has no glue: `js/tokenizer.ts`.
+fn tokenizer(root: &Path, compiled: &Path) -> Result<()> {
+    let folder = root.join("js/wasm");
+    let module = root.join("pkg/tokenizer.wasm");
+    let source = root.join("node_modules").join(vocabulary::PACKAGE);
+    let mut stamp = Stamp::new(root.join("target/glue/tokenizer.stamp"))?;
+    stamp.input(compiled)?;
+    stamp.input(&source.join("data"))?;
+    stamp.output(&module);
+    for name in vocabulary::NAMES.into_iter().chain(["tokenizer-inline"]) {
+        stamp.output(folder.join(format!("{name}.js")));
+    }
+    if stamp.is_current() {
+        return Ok(());
+    }
+    println!("build: tokenizer");
+    let licence = fs::read_to_string(source.join("LICENSE"))
+        .map_err(|_| format!("{} is missing: run `npm run build`, which installs it", source.display()))?;
+    let wasm = fs::read(compiled)?;
+    fs::write(&module, &wasm)?;
+    fs::write(folder.join("tokenizer-inline.js"), glue::inline(&wasm))?;
+    fs::write(folder.join("tokenizer-inline.d.ts"), glue::INLINE_TYPES)?;
+    for name in vocabulary::NAMES {
+        let table = vocabulary::table(&source, name)?;
+        let text = format!(
+            "/*! {name}, as {} has it:\n{}\n*/\n{}",
+            vocabulary::PACKAGE,
+            licence.trim(),
+            glue::text(&table)
+        );
+        fs::write(folder.join(format!("{name}.js")), text)?;
+        fs::write(folder.join(format!("{name}.d.ts")), glue::TEXT_TYPES)?;
     }
     stamp.write()
 }

@@ -6,6 +6,7 @@
 mod build;
 mod glue;
 mod stamp;
+mod vocabulary;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

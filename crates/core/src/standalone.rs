@@ -6,6 +6,7 @@ use crate::plan::{self, StandaloneOptions};
 use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
+use crate::tokens;
 use crate::wire::{self, Change, Format, Problem, Repaired};
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -48,6 +49,33 @@ pub fn estimate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<usize>> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         Ok(messages.iter().map(|message| options.estimator.message(message)).collect())
+    })
+}
+
+/// The texts of a history, for who counts them exactly, and the tokens of everything else.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// All texts, one after the other.
+    pub bytes: Vec<u8>,
+    /// Where each ends in `bytes`.
+    pub ends: Vec<usize>,
+    /// Tokens of frames and media, which the estimate counts by the same rules.
+    pub by_rule: usize,
+}
+
+/// Takes a history apart into its texts and what is counted by rule.
+pub fn texts(bodies: &Bodies, options: &Value<'_>) -> Result<Texts> {
+    let options = StandaloneOptions::read(options)?;
+    read(bodies, options.format, |messages| {
+        let mut texts = Texts::default();
+        for message in messages {
+            texts.by_rule += tokens::message_by(message, &mut |text| {
+                texts.bytes.extend_from_slice(text.as_bytes());
+                texts.ends.push(texts.bytes.len());
+                0
+            });
+        }
+        Ok(texts)
     })
 }
 

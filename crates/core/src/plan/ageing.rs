@@ -1,5 +1,6 @@
-//! Old checkpoints made shorter, and several of them made one (`S5.8`). Each goes through the summariser once in a
-//! compaction; what fails stays as it was, and the next compaction tries again.
+//! Old checkpoints made shorter, and several of them made one (`S5.8`), so that a conversation with many of them stays
+//! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
+//! compaction tries again.
 
 use super::call::{Cost, call};
 use super::frame::{Frame, text_of};

@@ -219,6 +219,7 @@ fn percent(part: usize, whole: usize) -> String {
 fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
     if !climb.rehearse {
         let (before, after) = (found.chars, known.text.chars().count());
+        // What the logger is told is the document's (`S2.10`).
         io.log(Level::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
         io.log(Level::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
     }

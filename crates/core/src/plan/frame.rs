@@ -1,4 +1,5 @@
-//! What takes the place of summarised messages: the message of the summary, and what must stand around it.
+//! What takes the place of summarised messages: the message of the summary, which stands in the conversation and never in
+//! the system prompt, whose cached prefix stays valid (`S3.5`), and what must stand around it.
 
 use super::cut::Proposal;
 use crate::clock::iso8601;

@@ -7,15 +7,14 @@
 
 use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Cover, Item, Made, Origin, Place, Splice};
+use super::deletion::{free_name, remove_rows};
 use super::held::{Held, Slot};
 use super::ids;
 use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
 use super::record::{self, Cause, Parent, SessionRow, Unread};
 use super::state::{Change, Measured, Settled, State, measure};
-use super::stored::{
-    RACES, bodies, conflict, free_name, name_row, pause, remove_rows, retryable, session_row,
-};
+use super::stored::{RACES, bodies, conflict, name_row, pause, retryable, session_row};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine, Scan, Whose};
 use crate::wire;

@@ -7,6 +7,7 @@ pub mod batch;
 mod branch;
 mod checkpoints;
 mod context;
+mod deletion;
 mod fork;
 mod held;
 pub(crate) mod ids;

@@ -521,7 +521,8 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     Ok((given < stored).then_some(given))
 }
 
-/// Counts the texts that go with the messages, and the goal, which is added to the system prompt.
+/// Counts the texts that go with the messages, and the goal, which is added to the system prompt. The prompt is the
+/// caller's: counted, never compressed (`S5.14`).
 async fn count_fixed(
     io: &Io,
     settings: &Settings,

@@ -1,7 +1,8 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::batch::{Batch, Durability, Key, keys};
+use super::batch::keys;
 use super::context::{Item, Left, Origin, Place};
+use super::deletion::free_name;
 use super::held::Held;
 use super::ledger;
 use super::migrations;
@@ -316,37 +317,6 @@ impl Held {
         Ok(())
     }
 
-    /// Removes everything that the session stored: in one batch where the store takes it, else the session's row first,
-    /// so that nothing can be appended any more, and the rest behind it. [`State::open`] ends what was stopped half-way.
-    pub(crate) async fn delete(&self, io: &Io) -> Result<()> {
-        let (id, sid, most) = {
-            let state = self.state();
-            (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
-        };
-        for race in 0..=RACES {
-            let Some(row) = session_row(io, &sid).await? else { return Ok(()) };
-            let session = keys::session(&sid);
-            let expect = vec![(session.clone(), Some(row.ver))];
-            let mut deletes = rows_of(io, &sid).await?;
-            let whole = deletes.len() + 3 < most;
-            let mut puts = Vec::new();
-            if whole {
-                deletes.push(keys::name(&id));
-            } else {
-                deletes = vec![session];
-                let name = NameRow { v: record::SCHEMA, id: id.clone(), sid: sid.clone(), deleted: true };
-                puts.push((keys::name(&id), record::encode(&name)?));
-            }
-            match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {
-                Ok(()) if whole => return Ok(()),
-                Ok(()) => return sweep(io, &sid, &id, most).await,
-                Err(error) if retryable(&error) => pause(io, race).await?,
-                Err(error) => return Err(error),
-            }
-        }
-        Err(conflict())
-    }
-
     /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
     pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
         let mut wanted = self.history();
@@ -410,54 +380,6 @@ pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
         None => Ok(None),
-    }
-}
-
-/// The keys of all rows of a session.
-async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
-    let mut rows = Vec::new();
-    for table in keys::TABLES {
-        let mut after = None;
-        loop {
-            let prefix = keys::all(table, sid);
-            let scan = Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only: true };
-            let entries = io.scan(scan).await?;
-            let Some((last, _)) = entries.last() else { break };
-            after = Some(last.clone());
-            rows.extend(entries.into_iter().map(|(key, _)| key));
-        }
-    }
-    Ok(rows)
-}
-
-/// Which session is called `id`. One whose deletion was stopped half-way is removed first.
-pub(super) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
-    match name_row(io, id).await? {
-        Some(name) if name.deleted => sweep(io, &name.sid, id, most).await.map(|()| None),
-        name => Ok(name),
-    }
-}
-
-fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
-    Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict }
-}
-
-/// Removes rows to which no name leads, page by page.
-pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
-    for page in rows_of(io, sid).await?.chunks(most.max(1)) {
-        io.commit(remove(Vec::new(), page.to_vec())).await?;
-    }
-    Ok(())
-}
-
-/// Removes the rows of a session that is deleted already, and its name last.
-async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
-    remove_rows(io, sid, most).await?;
-    // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
-    let expect = vec![(keys::name(id), Some(2))];
-    match io.commit(remove(expect, vec![keys::name(id)])).await {
-        Err(error) if error.code != Code::Conflict => Err(error),
-        _ => Ok(()),
     }
 }
 

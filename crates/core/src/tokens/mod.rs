@@ -29,21 +29,22 @@ impl Estimator {
 
     /// Estimated tokens of a message with the frame that chat formats put around it.
     pub fn message(self, message: &Message<'_>) -> usize {
-        let parts: usize = message.parts.iter().map(|part| self.part(part)).sum();
-        parts + overhead::MESSAGE
+        message_by(message, &mut |text| self.text(text))
     }
+}
 
-    fn part(self, part: &Part<'_>) -> usize {
-        match part {
-            Part::Text(text) | Part::Reasoning { text, .. } => self.text(text),
-            Part::ToolCall(call) => self.text(&call.name) + self.text(&call.arguments) + overhead::CALL,
-            Part::ToolResult(result) => {
-                self.text(&result.text) + overhead::RESULT + result.media.iter().map(media).sum::<usize>()
-            }
-            Part::Media(item) => media(item),
-            Part::Opaque { chars, .. } | Part::Compaction { chars } => chars.div_ceil(4),
+/// Tokens of a message whose texts `text` counts; what is no text, and the frames, are counted by rule.
+pub fn message_by(message: &Message<'_>, text: &mut impl FnMut(&str) -> usize) -> usize {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(plain) | Part::Reasoning { text: plain, .. } => text(plain),
+        Part::ToolCall(call) => text(&call.name) + text(&call.arguments) + overhead::CALL,
+        Part::ToolResult(result) => {
+            text(&result.text) + overhead::RESULT + result.media.iter().map(media).sum::<usize>()
         }
-    }
+        Part::Media(item) => media(item),
+        Part::Opaque { chars, .. } | Part::Compaction { chars } => chars.div_ceil(4),
+    });
+    parts.sum::<usize>() + overhead::MESSAGE
 }
 
 /// Tokens of the frame around things, in the chat format of the o200k models; other formats cost about as much.

@@ -77,7 +77,9 @@ impl World {
                     return Err(format!("{id} was acknowledged and never stored"));
                 }
             }
-            (Asked::Restore { .. }, Outcome::Restored) | (Asked::Remove, Outcome::Removed) => {}
+            (Asked::Restore { .. }, Outcome::Restored)
+            | (Asked::Rewind, Outcome::Rewound)
+            | (Asked::Remove, Outcome::Removed) => {}
             _ => return Err("an operation ended with the result of another".into()),
         }
         self.same_as_stored(tab)

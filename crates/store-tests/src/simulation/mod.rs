@@ -102,6 +102,7 @@ enum Outcome {
     Marked(Goal),
     Taken(String),
     Restored,
+    Rewound,
     Removed,
 }
 
@@ -116,6 +117,7 @@ enum Asked {
     Mark { decision: String },
     Snapshot,
     Restore { id: String },
+    Rewind,
     Remove,
 }
 

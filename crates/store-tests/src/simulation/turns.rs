@@ -3,10 +3,10 @@
 use super::*;
 
 impl World {
-    /// Takes a snapshot, goes back to one, or takes a message out of the context.
+    /// Takes a snapshot, goes back to one or to any point of the log, or takes a message out of the context.
     pub(super) fn turn_back(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let known: Vec<String> = self.stored.snapshots.iter().map(|(id, _)| id.clone()).collect();
-        match (self.rng.u8(..4), self.rng.choice(known)) {
+        match (self.rng.u8(..5), self.rng.choice(known)) {
             (0, Some(id)) => {
                 let machine = Mapped(session.restore(id.clone()), |()| Outcome::Restored);
                 self.start(tab, Asked::Restore { id }, Box::new(machine))
@@ -23,6 +23,11 @@ impl World {
                 let Some(index) = self.rng.choice(places) else { return Ok(()) };
                 let machine = Mapped(session.remove_messages(vec![index]), |_| Outcome::Removed);
                 self.start(tab, Asked::Remove, Box::new(machine))
+            }
+            (2, _) => {
+                let index = self.rng.usize(..=self.stored.messages.len());
+                let machine = Mapped(session.rewind(index), |()| Outcome::Rewound);
+                self.start(tab, Asked::Rewind, Box::new(machine))
             }
             _ => {
                 let machine = Mapped(session.snapshot(SnapshotPurpose::Recovery), Outcome::Taken);
@@ -57,7 +62,8 @@ impl World {
         match asked {
             Asked::Restore { id } => (error.code == Code::NotFound && !is_kept(id)).then_some(()),
             // A summary may stand for it by now, and some messages cannot go alone.
-            Asked::Remove => (error.code == Code::InvalidOption).then_some(()),
+            // An exchange is not parted, and a tab may know less of the log.
+            Asked::Rewind | Asked::Remove => (error.code == Code::InvalidOption).then_some(()),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::plan::{Settings, Trigger};
 use crate::session::batch::{Batch, Durability, Key, keys};
 use crate::session::context::{Cover, Left, Made, Origin, Why};
+use crate::session::deletion::remove_rows;
 use crate::session::ids;
 use crate::session::offloads;
 use crate::session::operations::{Opened, Session};
@@ -17,7 +18,7 @@ use crate::session::record::{
 };
 use crate::session::session_log::SessionLog;
 use crate::session::state::{State, ViewNote, record_id, size_of};
-use crate::session::stored::{PAGE, conflict, name_row, remove_rows};
+use crate::session::stored::{PAGE, conflict, name_row};
 use crate::step::{Io, Level, Machine, Whose};
 use crate::wire;
 use serde::Serialize;

@@ -1,0 +1,9 @@
+/** The tokenizer for edge runtimes that import a compiled module by `?module`. */
+
+import wasm from "../../tokenizer.wasm?module";
+import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
+
+/** See `tokenizer-inline.ts`, which has the types of all. */
+export function loadTokenizer(name: Encoding): Promise<Tokenizer> {
+  return load(name, () => Promise.resolve(wasm));
+}

@@ -1,0 +1,327 @@
+/**
+ * Exact tokens: a WebAssembly module and a vocabulary, both loaded when a tokenizer is first asked for. The functions
+ * `loadTokenizer` of `entry/` differ in how the module comes in.
+ */
+
+import { checkOptions, plainOptions } from "./checks.js";
+import { pack } from "./codec.js";
+import { run } from "./driver.js";
+import { isTrap } from "./engine.js";
+import { CompactionError } from "./errors.js";
+import type { Format, Message } from "./types.js";
+
+/** Encodings of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` for those before. */
+export type Encoding = "o200k_base" | "cl100k_base";
+
+/**
+ * Counts tokens as tiktoken does. The names of special tokens (`<|endoftext|>`) are text like any other, so text that
+ * nobody vouches for can be counted and encoded; a lone surrogate counts as U+FFFD, which takes its place. Characters are
+ * those of Unicode 16, as for tiktoken 1.0.22; what came later is cut as what is not assigned.
+ */
+export interface Tokenizer {
+  readonly name: Encoding;
+  /** Tokens of a text. */
+  count(text: string): number;
+  /**
+   * Tokens of a history: every text of its messages exactly, and what is no text (the frame of a message, a call, a
+   * result; media) by the rules that `estimateTokens` has. Only the provider knows what it makes of these.
+   */
+  countMessages(messages: readonly Message[], options?: { format?: Format }): number;
+  /** Ids of a text's tokens. */
+  encode(text: string): Uint32Array;
+  /** The text of ids. Tokens can end within a character; what is left of one becomes U+FFFD. */
+  decode(ids: Iterable<number>): string;
+  /** Counts a text that comes in parts: exact after each, at the cost of what is new and of the word that it goes on with. */
+  counter(): TokenCounter;
+}
+
+/** The count of a text that is appended to. */
+export interface TokenCounter {
+  append(text: string): void;
+  /** Tokens of everything that was appended. */
+  readonly count: number;
+}
+
+/** What the module exports; see `crates/tokenizer/src/wasm.rs`. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  buffer(capacity: number): number;
+  load(rules: number, length: number): number;
+  count(length: number): number;
+  count_tail(length: number): number;
+  encode(length: number): number;
+  settled(): number;
+  settled_bytes(): number;
+  ids(): number;
+  decode(count: number): number;
+  text(): number;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Longer texts are handed over in pieces of so many UTF-16 units: memory is never given back. */
+const PIECE = 1 << 16;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+const vocabularies: Record<Encoding, () => Promise<{ text: string }>> = {
+  o200k_base: () => import("./wasm/o200k_base.js"),
+  cl100k_base: () => import("./wasm/cl100k_base.js"),
+};
+
+const loaded = new Map<Encoding, Promise<Tokenizer>>();
+
+/** The tokenizer of an encoding, whose module `bring` gives. There is one of each; a later call tries again what failed. */
+export function load(name: Encoding, bring: () => Promise<WebAssembly.Module>): Promise<Tokenizer> {
+  if (!Object.hasOwn(vocabularies, name)) {
+    const known = Object.keys(vocabularies).join(", ");
+    const error = new CompactionError("invalid_option", `name: must be one of ${known}`, { field: "name" });
+    return Promise.reject(error);
+  }
+  let tokenizer = loaded.get(name);
+  if (!tokenizer) {
+    tokenizer = open(name, bring).catch((cause: unknown) => {
+      loaded.delete(name);
+      const message = `The tokenizer ${name} could not be loaded; estimateTokens does without it`;
+      throw new CompactionError("not_found", message, { cause });
+    });
+    loaded.set(name, tokenizer);
+  }
+  return tokenizer;
+}
+
+async function open(name: Encoding, bring: () => Promise<WebAssembly.Module>): Promise<Tokenizer> {
+  const [module, { text }] = await Promise.all([bring(), vocabularies[name]()]);
+  const { exports } = await WebAssembly.instantiate(module);
+  const instance = new Instance(name, exports as unknown as Exports);
+  instance.load(text);
+  return {
+    name,
+    count: (text) => instance.count(text),
+    countMessages: (messages, options) => instance.countMessages(messages, options),
+    encode: (text) => instance.encode(text),
+    decode: (ids) => instance.decode(ids),
+    counter: () => new Counter(instance),
+  };
+}
+
+/** What is known of a text that may go on: see `Tail` of the crate. */
+interface Tail {
+  tokens: number;
+  settled: number;
+  /** What is to be counted again with what is appended. */
+  rest: Bytes;
+}
+
+/** A running module. */
+class Instance {
+  readonly #name: Encoding;
+  readonly #exports: Exports;
+  /** The buffer that texts are written into; empty when the memory has moved. */
+  #view: Bytes;
+  #trap: { cause: unknown } | undefined;
+
+  constructor(name: Encoding, exports: Exports) {
+    this.#name = name;
+    this.#exports = exports;
+    this.#view = new Uint8Array(0);
+  }
+
+  /** Reads a vocabulary, a character of which is a byte. */
+  load(table: string): void {
+    encoder.encodeInto(table, this.#room(table.length));
+    const tokens = this.#exports.load(this.#name === "o200k_base" ? 1 : 0, table.length);
+    this.#view = new Uint8Array(0);
+    if (tokens === 0) throw new Error(`the vocabulary of ${this.#name} is damaged`);
+  }
+
+  count(text: string): number {
+    checkText(text);
+    if (text.length === 0) return 0;
+    if (text.length > PIECE) return this.#countLong(text);
+    // A UTF-16 unit takes three bytes at most.
+    const view = this.#room(text.length * 3);
+    return this.#call((exports) => exports.count(encoder.encodeInto(text, view).written));
+  }
+
+  #countLong(text: string): number {
+    const counter = new Counter(this);
+    for (let at = 0, size; at < text.length; at += size) {
+      // As much as has to be counted again, so that a text without any boundary is not counted over and over.
+      size = Math.max(PIECE, counter.unsettled);
+      counter.append(text.slice(at, at + size));
+      counter.flush();
+    }
+    return counter.count;
+  }
+
+  countMessages(messages: readonly Message[], options: { format?: Format } = {}): number {
+    if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
+    checkOptions(options, ["format"]);
+    const { bytes, ends } = pack(messages);
+    const given = plainOptions({ format: options.format });
+    const texts = run((engine) => engine.messageTexts(bytes, ends, given)) as {
+      bytes: Bytes;
+      ends: Uint32Array;
+      byRule: number;
+    };
+    let [tokens, start] = [texts.byRule, 0];
+    for (const end of texts.ends) {
+      tokens += this.#countBytes(texts.bytes.subarray(start, end));
+      start = end;
+    }
+    return tokens;
+  }
+
+  #countBytes(bytes: Bytes): number {
+    if (bytes.length <= PIECE) {
+      this.#room(bytes.length).set(bytes);
+      return this.#call((exports) => exports.count(bytes.length));
+    }
+    return this.#countLong(decoder.decode(bytes));
+  }
+
+  /** Counts `rest` with `text` behind it. */
+  tail(rest: Bytes, text: string): Tail {
+    const length = this.#append(rest, text);
+    const tokens = this.#call((exports) => exports.count_tail(length));
+    return { tokens, settled: this.#exports.settled(), rest: this.#rest(length) };
+  }
+
+  encode(text: string): Uint32Array {
+    checkText(text);
+    const parts: Uint32Array[] = [];
+    let [rest, total, at]: [Bytes, number, number] = [new Uint8Array(0), 0, 0];
+    while (at < text.length) {
+      const limit = at + Math.max(PIECE, rest.length);
+      const end = limit < text.length ? whole(text, limit) : text.length;
+      const length = this.#append(rest, text.slice(at, end));
+      const tokens = this.#call((exports) => exports.encode(length));
+      const { memory, ids, settled } = this.#exports;
+      const part = new Uint32Array(memory.buffer, ids(), end < text.length ? settled() : tokens).slice();
+      rest = this.#rest(length);
+      parts.push(part);
+      total += part.length;
+      at = end;
+    }
+    const [first] = parts;
+    if (parts.length === 1 && first) return first;
+    const ids = new Uint32Array(total);
+    let filled = 0;
+    for (const part of parts) {
+      ids.set(part, filled);
+      filled += part.length;
+    }
+    return ids;
+  }
+
+  decode(ids: Iterable<number>): string {
+    const numbers = Array.from(ids);
+    const wrong = (nth: number) =>
+      new CompactionError("invalid_option", `ids[${nth}]: ${numbers[nth]} is no token of ${this.#name}`, {
+        field: `ids[${nth}]`,
+      });
+    const bad = numbers.findIndex((id) => !Number.isInteger(id) || id < 0 || id > 0xffffffff);
+    if (bad >= 0) throw wrong(bad);
+    const bytes = new Uint8Array(Uint32Array.from(numbers).buffer);
+    this.#room(bytes.length).set(bytes);
+    const length = this.#call((exports) => exports.decode(numbers.length));
+    if (length < 0) throw wrong(-1 - length);
+    return decoder.decode(new Uint8Array(this.#exports.memory.buffer, this.#exports.text(), length));
+  }
+
+  /** Writes `rest` and `text` behind one another; their length. */
+  #append(rest: Bytes, text: string): number {
+    const view = this.#room(rest.length + text.length * 3);
+    view.set(rest);
+    return rest.length + encoder.encodeInto(text, view.subarray(rest.length)).written;
+  }
+
+  /** A view of the buffer with room for `size` bytes. */
+  #room(size: number): Bytes {
+    if (this.#view.length < size || this.#view.length === 0) {
+      const capacity = Math.max(size, 3 * PIECE);
+      const address = this.#call((exports) => exports.buffer(capacity));
+      this.#view = new Uint8Array(this.#exports.memory.buffer as ArrayBuffer, address, capacity);
+    }
+    return this.#view;
+  }
+
+  /** What of the first `length` bytes is not settled. */
+  #rest(length: number): Bytes {
+    return this.#room(length).slice(this.#exports.settled_bytes(), length);
+  }
+
+  /** A trap ends the tokenizer: it leaves its memory half changed. */
+  #call<T>(run: (exports: Exports) => T): T {
+    if (this.#trap) throw this.#poisoned(this.#trap);
+    try {
+      return run(this.#exports);
+    } catch (error) {
+      if (!isTrap(error)) throw error;
+      this.#trap = { cause: error };
+      loaded.delete(this.#name);
+      throw this.#poisoned(this.#trap);
+    }
+  }
+
+  #poisoned(details: { cause: unknown }): CompactionError {
+    const message = "The tokenizer failed and cannot be trusted any more: load it again. `cause` has the failure.";
+    return new CompactionError("poisoned", message, details);
+  }
+}
+
+class Counter implements TokenCounter {
+  readonly #instance: Instance;
+  /** Tokens that stay. */
+  #settled = 0;
+  /** Tokens of `rest`, which may become others. */
+  #open = 0;
+  #rest: Bytes = new Uint8Array(0);
+  /** What was appended and not counted yet. */
+  #pending = "";
+
+  constructor(instance: Instance) {
+    this.#instance = instance;
+  }
+
+  append(text: string): void {
+    checkText(text);
+    this.#pending += text;
+    if (this.#pending.length > PIECE) this.flush();
+  }
+
+  get count(): number {
+    this.flush();
+    if (this.#pending === "") return this.#settled + this.#open;
+    // Half of a pair: alone it is U+FFFD, and what comes next may complete it.
+    return this.#settled + this.#instance.tail(this.#rest, this.#pending).tokens;
+  }
+
+  /** Bytes that are counted again with what is appended. */
+  get unsettled(): number {
+    return this.#rest.length;
+  }
+
+  /** Counts what was appended, but for half of a pair at its end. */
+  flush(): void {
+    const end = whole(this.#pending, this.#pending.length);
+    if (end === 0) return;
+    const { tokens, settled, rest } = this.#instance.tail(this.#rest, this.#pending.slice(0, end));
+    this.#settled += settled;
+    this.#open = tokens - settled;
+    this.#rest = rest;
+    this.#pending = this.#pending.slice(end);
+  }
+}
+
+/** `end`, or one less where the first half of a pair would be the last before it. */
+function whole(text: string, end: number): number {
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
+}
+
+function checkText(text: unknown): asserts text is string {
+  if (typeof text !== "string") throw new CompactionError("invalid_option", "text: must be a string", { field: "text" });
+}
