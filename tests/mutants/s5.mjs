@@ -900,22 +900,6 @@ export const s5 = [
     tests: ["checkpoint_ageing"],
   },
   {
-    id: "S5.17",
-    what: "a compression takes six seconds",
-    file: `${core}/plan/summarise.rs`,
-    from: "    let started = io.now().await?;\n    let mut result",
-    to: "    if held.tokens() > 50_000 {\n        std::thread::sleep(std::time::Duration::from_secs(6));\n    }\n    let started = io.now().await?;\n    let mut result",
-    tests: ["checkpoint_ageing"],
-  },
-  {
-    id: "S5.17",
-    what: "a validation takes a fifth of a second",
-    file: `${core}/session/operations.rs`,
-    from: "        self.slot.look(|state| validate(state.tokens()",
-    to: "        std::thread::sleep(std::time::Duration::from_millis(200));\n        self.slot.look(|state| validate(state.tokens()",
-    tests: ["checkpoint_ageing"],
-  },
-  {
     id: "S5.18",
     what: "an older session is not backed up",
     file: `${core}/session/migrations/mod.rs`,

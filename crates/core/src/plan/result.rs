@@ -190,9 +190,8 @@ impl CompactionResult {
         if self.summary.is_some() && !edits.is_empty() {
             // The new checkpoint may have been made shorter, too.
             let context = held.context();
-            let summaries =
-                context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
-            self.summary = summaries.last().map(|newest| text_of(held, newest, true)).transpose()?;
+            let newest = context.items().iter().rfind(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = newest.map(|newest| text_of(held, newest, true)).transpose()?;
         }
         Ok(())
     }
