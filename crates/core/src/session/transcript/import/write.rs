@@ -1,0 +1,148 @@
+//! What an import writes: messages, and the views in which some of them do not stand.
+
+use super::{Import, Restore, at_line};
+use crate::error::{Error, Result};
+use crate::plan::Trigger;
+use crate::session::batch::keys;
+use crate::session::context::{Cover, Left, Made, Why};
+use crate::session::ids;
+use crate::session::record::{self, Cause, Kind as RowKind, SCHEMA, StoredItem, ViewRow};
+use crate::session::state::{ViewNote, record_id, size_of};
+use crate::session::stored::PAGE;
+use crate::session::transcript::foreign::{self, Entry, Said};
+use crate::step::{Io, Whose};
+use crate::wire;
+use serde_json::value::RawValue;
+use std::rc::Rc;
+
+impl Import {
+    /// Writes the conversation of a foreign transcript.
+    pub(super) async fn write(&mut self, io: &Io, entries: Vec<Entry>) -> Result<()> {
+        let mut at = self.row.created_at;
+        if let Some(first) = entries.iter().find_map(|entry| entry.at) {
+            (at, self.row.created_at) = (first, first);
+        }
+        for Entry { line, at: said_at, said } in entries {
+            at = said_at.unwrap_or(at);
+            let before = self.puts.len();
+            match said {
+                Said::Message(json) => {
+                    self.write_message(io, json, at).await.map_err(|error| at_line(line, error))?
+                }
+                Said::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
+                    self.write_summary(json, at).map_err(|error| at_line(line, error))?;
+                }
+                Said::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
+            }
+            self.count_from(before);
+            self.flush(io, PAGE).await?;
+        }
+        self.row.updated_at = at;
+        self.row.pending_step = self.row.messages > 0;
+        Ok(())
+    }
+
+    async fn write_message(&mut self, io: &Io, json: String, at: u64) -> Result<()> {
+        let index = self.row.messages;
+        let body: Rc<str> = wire::as_kept(index, json)?.into();
+        let mut tokens = self.tokens(&body, index)?;
+        let whose = Whose::Logged(self.row.next_seq);
+        if self.settings.app_counts {
+            tokens = io.count(whose, &body).await?;
+        }
+        if self.settings.app_pins && io.pin(whose, index, &body).await? {
+            self.row.pin(index, tokens);
+        }
+        self.row.tokens += tokens;
+        let id = record_id(&self.state.row.secret, index);
+        self.add_message(id, at, &body)
+    }
+
+    fn tokens(&self, body: &str, index: usize) -> Result<usize> {
+        let value = wire::parse(index, body)?;
+        let format = self.row.format.unwrap_or(self.state.format());
+        Ok(size_of(&self.settings, &format.wire().read(index, &value)?).tokens)
+    }
+
+    /// A view in which the agent's own summary stands for all before it.
+    fn write_summary(&mut self, json: String, at: u64) -> Result<()> {
+        let index = self.row.messages;
+        let body = wire::as_kept(index, json)?;
+        let tokens = self.tokens(&body, index)?;
+        let prose = {
+            let value = wire::parse(index, &body)?;
+            let format = self.row.format.unwrap_or(self.state.format());
+            format.wire().read(index, &value)?.text().len()
+        };
+        let generation = self.row.generation + 1;
+        let secret = self.state.row.secret.as_bytes();
+        let checkpoint = format!("cp_{}", ids::id(&[b"imported", secret, &generation.to_le_bytes()]));
+        let made = Made {
+            number: self.row.compressions,
+            created_at: at,
+            original_tokens: self.row.tokens,
+            tokens,
+            ..Made::default()
+        };
+        self.row.compressions += 1;
+        let body = RawValue::from_string(body)
+            .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
+        let covers = vec![Cover { from: 0, to: index, offloads: Vec::new() }];
+        let item =
+            StoredItem::Summary { checkpoint, body, covers, quotes: Vec::new(), prose, made: Some(made) };
+        self.write_view(vec![item], Vec::new(), tokens, at)
+    }
+
+    /// A view in which messages that were left behind are no part of the context.
+    pub(super) fn write_left(&mut self, left: &[Left]) -> Result<()> {
+        let messages = self.row.messages;
+        let behind = left.iter().filter(|run| run.why != Why::Removed && run.to <= messages).copied();
+        let behind: Vec<Left> = behind.collect();
+        if behind.is_empty() {
+            return Ok(());
+        }
+        let ends = behind.iter().map(|run| run.from).chain([messages]);
+        let begins = [0].into_iter().chain(behind.iter().map(|run| run.to));
+        let runs = begins.zip(ends).filter(|(from, to)| from < to);
+        // The log has nothing but the messages here.
+        let whole = runs.map(|(from, to)| StoredItem::Messages(from as u64, from, to - from)).collect();
+        let (tokens, at) = (self.row.tokens, self.row.updated_at);
+        self.write_view(whole, behind, tokens, at)
+    }
+
+    fn write_view(
+        &mut self,
+        whole: Vec<StoredItem>,
+        left: Vec<Left>,
+        tokens_after: usize,
+        at: u64,
+    ) -> Result<()> {
+        self.row.generation += 1;
+        let (generation, messages) = (self.row.generation, self.row.messages);
+        let tokens_before = self.row.tokens;
+        let input = self.row.head.clone();
+        let of = Cause::of(&self.state, "import", tokens_after);
+        let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, input, ..of };
+        let note = record::encode(&ViewNote { view: generation, rung: &cause.rung, snapshot: None })?;
+        let secret = self.state.row.secret.as_bytes();
+        let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
+        let note = String::from_utf8_lossy(&note).into_owned();
+        self.puts.push(self.state.log_row(&mut self.row, id, RowKind::View, at, &note)?);
+        let to = self.row.next_seq;
+        self.row.tail_from = to;
+        let (appended, splices) = (Vec::new(), Vec::new());
+        let view = ViewRow {
+            v: SCHEMA,
+            generation,
+            to,
+            messages,
+            appended,
+            whole: Some(whole),
+            splices,
+            left,
+            cause,
+        };
+        self.puts.push((keys::view(&self.state.sid, generation), record::encode(&view)?));
+        Ok(())
+    }
+}
