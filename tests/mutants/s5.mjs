@@ -742,7 +742,7 @@ export const s5 = [
   {
     id: "S5.14",
     what: "the system prompt is asked for once",
-    file: "js/session.ts",
+    file: "js/arguments.ts",
     from: "text = typeof systemPrompt === \"function\" ? systemPrompt() : systemPrompt;",
     to: "text = typeof systemPrompt === \"function\" ? ((systemPrompt as { text?: unknown }).text ??= systemPrompt()) : systemPrompt;",
     tests: ["tests/node/session.test.mjs"],

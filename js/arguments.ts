@@ -1,0 +1,63 @@
+/** What the app hands to a session, checked, as the engine and the session want it. */
+
+import { invalidOption } from "./checks.js";
+import { encode, isWellFormed } from "./codec.js";
+import { CompactionError } from "./errors.js";
+import { indexedDbStore } from "./store/indexeddb.js";
+import { memoryStore } from "./store/memory.js";
+import type { SessionOptions, Store } from "./types.js";
+
+/** Ids with different lone surrogates would all become the same. */
+export function checkId(id: unknown): void {
+  if (id !== undefined && (typeof id !== "string" || id === "" || !isWellFormed(id))) {
+    throw invalidOption("id", "must be a text that is well-formed and not empty");
+  }
+}
+
+export function checkSystemPrompt(systemPrompt: unknown): void {
+  if (systemPrompt !== undefined && typeof systemPrompt !== "string" && typeof systemPrompt !== "function") {
+    throw invalidOption("systemPrompt", "must be a text or a function that returns one");
+  }
+}
+
+/** The system prompt as it is now. */
+export function systemPromptOf({ systemPrompt }: SessionOptions): string | undefined {
+  let text: unknown;
+  try {
+    text = typeof systemPrompt === "function" ? systemPrompt() : systemPrompt;
+  } catch (error) {
+    throw invalidOption("systemPrompt", "the function threw", error);
+  }
+  if (text !== undefined && typeof text !== "string") {
+    throw invalidOption("systemPrompt", "the function must return a text");
+  }
+  return text;
+}
+
+/** Definitions of tools as a provider is sent them: what JSON has not, such as their code, is left out. */
+export function asSent(tools: unknown): string {
+  try {
+    return JSON.stringify(tools) ?? "";
+  } catch (error) {
+    throw invalidOption("tools", "must be what a provider can be sent: JSON without cycles", error);
+  }
+}
+
+/** JSON text of a model's call. It is read and not kept, but what cannot be kept cannot stand in the history either. */
+export function encodeCall(call: unknown): string {
+  const wrong = "call: must be an object of plain data: a tool call as the model returned it";
+  if (typeof call !== "object" || call === null) throw new CompactionError("invalid_message", wrong, { field: "call" });
+  try {
+    return encode(call, 0);
+  } catch (cause) {
+    throw new CompactionError("invalid_message", wrong, { field: "call", cause });
+  }
+}
+
+export function chooseStore(store: SessionOptions["store"]): Store {
+  if (store === "memory") return memoryStore();
+  if (store === "indexeddb") return indexedDbStore();
+  if (store === undefined) return typeof indexedDB === "undefined" ? memoryStore() : indexedDbStore();
+  if (typeof store === "object" && typeof store?.commit === "function") return store;
+  throw invalidOption("store", 'must be a Store, "memory" or "indexeddb"');
+}

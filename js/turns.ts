@@ -1,0 +1,108 @@
+/** The order of a session's calls. */
+
+import { checkOptions, checkSignal } from "./checks.js";
+import { checkAborted, withEither, type Host } from "./driver.js";
+import { CompactionError } from "./errors.js";
+import { Mutex } from "./mutex.js";
+import type { SessionOptions } from "./types.js";
+
+export class Turns {
+  readonly #options: SessionOptions;
+  readonly #host: Host;
+  readonly #after: () => void;
+  /** Whole calls that change the context, one after the other. */
+  readonly #turn = new Mutex();
+  /** The engine's state. Given away while a summariser works, so that appends need not wait for it. */
+  readonly #state = new Mutex();
+  #closed = false;
+
+  /** `after` runs behind every `queued` call, before the next one begins. */
+  constructor(options: SessionOptions, host: Host, after: () => void) {
+    this.#options = options;
+    this.#host = host;
+    this.#after = after;
+  }
+
+  checkOpen(): void {
+    if (this.#closed) throw new CompactionError("closed", "the session was closed or deleted; open it again");
+  }
+
+  /** A call that holds the engine's state, and may come while another one waits for a summariser. */
+  async queued<T>(work: () => Promise<T>): Promise<T> {
+    const release = await this.#state.acquire();
+    try {
+      this.checkOpen();
+      return await work();
+    } finally {
+      this.#after();
+      release();
+    }
+  }
+
+  /** A call that changes the context at once. */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    const { turn, state } = await this.#both();
+    try {
+      this.checkOpen();
+      return await work();
+    } finally {
+      state();
+      turn();
+    }
+  }
+
+  /** A call that changes the context. It holds the engine's state except while a summariser works. */
+  async exclusive<T>(
+    options: { signal?: AbortSignal },
+    known: readonly string[],
+    work: (host: Host) => Promise<T>,
+  ): Promise<T> {
+    checkOptions(options, known);
+    const { signal } = options;
+    checkSignal(signal);
+    const { turn, ...held } = await this.#both();
+    let { state } = held;
+    try {
+      this.checkOpen();
+      // Several waits may be under way at once: the first lets go, the last takes hold again.
+      let waits = 0;
+      const park: Host["park"] = async (wait) => {
+        if (waits++ === 0) state();
+        try {
+          return await wait();
+        } finally {
+          if (--waits === 0) state = await this.#state.acquire();
+        }
+      };
+      return await withEither([signal, this.#options.signal], (signal) => {
+        checkAborted(signal);
+        return work({ ...this.#host, signal, park });
+      });
+    } finally {
+      state();
+      turn();
+    }
+  }
+
+  /** Ends the session after `last`, once everything under way has ended; then `release`. */
+  async end(last: () => Promise<void>, release: () => Promise<void>): Promise<void> {
+    const { turn, state } = await this.#both();
+    try {
+      if (this.#closed) return;
+      await last();
+      this.#closed = true;
+      await release();
+    } finally {
+      state();
+      turn();
+    }
+  }
+
+  /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
+  async #both(): Promise<{ turn: () => void; state: () => void }> {
+    const free = this.#turn.free;
+    const turn = this.#turn.acquire();
+    const state = free ? this.#state.acquire() : undefined;
+    return { turn: await turn, state: await (state ?? this.#state.acquire()) };
+  }
+}

@@ -1,0 +1,34 @@
+/** Messages and the formats that they come in. */
+
+/** One message in the app's own format. It is never mutated and never re-created while it is kept. */
+export type Message = object;
+/** Wire formats; detected from the messages when `format` is not given. */
+export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "ai-sdk" | "react";
+type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
+type MessageItem =
+  | PlainMessage
+  | { type: "message"; role: "user"; content: string | { type: "input_text"; text: string }[] }
+  | { type: "message"; role: "assistant"; content: string };
+type GeminiMessage = { role: "user"; parts: { text: string }[] } | { role: "model"; parts: { text: string }[] };
+type UiText = { type: "text"; text: string };
+type UiMessage = { id: string; role: "user"; parts: UiText[] } | { id: string; role: "assistant"; parts: UiText[] };
+/** A message that a compaction adds: a summary or an acknowledgement, in the shape of its format. In `ai-sdk` it is a UI
+ *  message in a history of UI messages, else a model message. A trajectory gets none. */
+export type NewMessage<F extends Format = Format> = {
+  "openai-chat": PlainMessage;
+  "openai-responses": MessageItem;
+  anthropic: PlainMessage;
+  gemini: GeminiMessage;
+  "ai-sdk": PlainMessage | UiMessage;
+  react: never;
+}[F];
+/** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
+export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
+
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
+  reasoningTokens?: number;
+}

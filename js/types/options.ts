@@ -1,0 +1,133 @@
+/** Options of everything that plans or compacts. */
+
+import type { Format, Message } from "./messages.js";
+import type {
+  CheckpointOptions,
+  Factor3Options,
+  LayeredOptions,
+  OffloadOptions,
+  Preset,
+  ReactOptions,
+} from "./presets.js";
+import type { Goal, Level } from "./state.js";
+import type { Summarize } from "./summaries.js";
+
+/** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
+export type Estimator = "calibrated" | "chars4";
+
+export interface Keep {
+  messages?: number;
+  tokens?: number;
+  /** Share of the history's tokens, 0..1. */
+  fraction?: number;
+}
+
+/** What the app is used for: what a summary must preserve (`S5.10`). Any other name is `ASSISTANT`. */
+export type Mode = "DEVELOPER" | "PLANNING" | "DEBUGGER" | "ASSISTANT";
+
+export interface ProviderOptions {
+  kind: "openai" | "anthropic";
+  model: string;
+  /** Endpoint; default the provider's own. */
+  url?: string;
+  headers?: Record<string, string>;
+}
+
+export interface Progress {
+  /** Preset `checkpoint` tells its six: identify, prepare, summarise, checkpoint, update, validate (`S5.5`). */
+  stage:
+    | "identify"
+    | "prepare"
+    | "read"
+    | "offload"
+    | "compress"
+    | "summarise"
+    | "checkpoint"
+    | "update"
+    | "validate"
+    | "commit";
+  done: number;
+  total: number;
+  tokensBefore: number;
+  tokensNow: number;
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export interface CompactOptions {
+  /** Default `offload`. */
+  preset?: Preset;
+  /** Detected when it can be. */
+  format?: Format;
+  /** The conversation's model. Without `contextWindow` its window and the most that it answers are looked up
+   *  (`modelFacts`), and a model that nobody knows is an error. */
+  model?: string;
+  /** The summariser's model, when it is another one. */
+  summaryModel?: string;
+  /** Tokens; default that of `model`, and 200,000 without one. */
+  contextWindow?: number;
+  /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384; else the most
+   *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
+   *  own. */
+  maxOutputTokens?: number;
+  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. */
+  trigger?: { tokens?: number; fraction?: number };
+  /** What stays at the end. Overrides the preset's own count. */
+  keep?: Keep;
+  /** Tokens kept free for what the messages do not show (tools, margins); default 0. */
+  reserveTokens?: number;
+  estimator?: Estimator;
+  summarize?: Summarize;
+  /** A cheaper one for single tool results (`S2.8`); default `summarize`. */
+  summarizeResult?: Summarize;
+  provider?: ProviderOptions;
+  /** Used for `provider`; default the global one. */
+  fetch?: typeof fetch;
+  /** When every attempt at a summary failed: `none` leaves the history as it is, `extractive` uses the built-in
+   *  summariser. Default `none` with `summarize` or `provider`, `extractive` with neither. */
+  fallback?: "extractive" | "none";
+  /** Attempts in total; default 3. */
+  retryCount?: number;
+  /** Calls of a model that may be under way at once; default 4. */
+  concurrency?: number;
+  /** Of one attempt, in ms; default 120,000. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  /** Replaces the estimator everywhere. Called with one message at a time. */
+  tokenCounter?: (messages: Message[]) => number;
+  /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
+   *  summarised is quoted in full, fenced, behind the summary. */
+  pinned?: (message: Message, index: number) => boolean;
+  /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). `ask`, the
+   *  default, pins nothing: event `pin` and `pinProposals()` tell them, `pin(index)` accepts one, and as long as nobody
+   *  does, every summary is asked to repeat the constraints word for word. `accept` pins them at once, as long as pins
+   *  take no more than a tenth of the window. `off` looks for none. */
+  pinProposals?: "ask" | "accept" | "off";
+  /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
+   *  is put back. */
+  readFile?: (path: string) => Promise<string>;
+  onProgress?: (progress: Progress) => void;
+  logger?: (level: LogLevel, message: string) => void;
+  /** Clock (ms) and id source (any unique string), for reproducible runs. */
+  runtime?: { now(): number; id(): string };
+  /** Applied to the text that the summariser sees, never to what is stored. */
+  redact?: (text: string) => string;
+  /** More guidance for the summary. */
+  instructions?: string;
+  /** What your requests to Anthropic send as `thinking.block_binding.prefix_mismatch_behavior`: with `error` (default, as
+   *  there) signed thinking behind an edit is taken out; with `drop_block` it is left for the server to drop, so that the
+   *  cached prefix stays what it is. */
+  prefixMismatchBehavior?: "error" | "drop_block";
+  offload?: OffloadOptions;
+  react?: ReactOptions;
+  layered?: LayeredOptions;
+  factor3?: Factor3Options;
+  checkpoint?: CheckpointOptions;
+  /** What the app is used for (`S5.10`); default `ASSISTANT`. Presets other than `checkpoint` heed it with `level`. */
+  mode?: Mode;
+  /** What the conversation is for: it guides summaries. Of a session that works on it already, what it has reached so
+   *  far holds (`S5.13`). */
+  goal?: Goal;
+  /** How detailed summaries are; default, in preset `checkpoint`, by what they stand for (`S5.7`). */
+  level?: Level;
+}

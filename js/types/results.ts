@@ -1,0 +1,150 @@
+/** Plans, and what came of them. */
+
+import type { CompactionError } from "../errors.js";
+import type { Message, NewMessageAmong, Usage } from "./messages.js";
+
+export interface Edit {
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover";
+  indices: number[];
+  tokensFreed: number;
+  detail?: string;
+  /** What offloading reports (`S1.2`). */
+  offload?: {
+    offloadedCount: number;
+    previousTokens: number;
+    currentTokens: number;
+    freedTokens: number;
+    stillExceedsThreshold: boolean;
+  };
+}
+
+/** What became of one source message. Each has exactly one entry. */
+export interface LedgerEntry {
+  index: number;
+  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
+  fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
+  /** It stands word for word inside the message of a summary. */
+  quoted?: boolean;
+  checkpoint?: string;
+  /** Reference of its (first) offloaded result, for `read`. */
+  ref?: string;
+  /** All of them, when there are several. */
+  refs?: string[];
+  /** Of the first one's text. */
+  sha256?: string;
+  reason?: string;
+}
+
+/** A message of the user that states constraints (`S4.3`). */
+export interface PinProposal {
+  /** Its index among the app's messages. */
+  index: number;
+  /** The sentences that require, limit or forbid something, to the letter. */
+  constraints: string[];
+  /** What the whole message costs: that much stays in the context with the pin. */
+  tokens: number;
+}
+
+export interface CompactionResult<M = Message> {
+  messages: M[];
+  success: boolean;
+  error?: CompactionError;
+  trigger: "auto" | "manual" | "overflow" | "none";
+  previousTokens: number;
+  currentTokens: number;
+  freedTokens: number;
+  preservedCount: number;
+  /** References of offloads that nothing in the context refers to any more. */
+  deletedFiles: string[];
+  summary?: string;
+  /** Tokens of what was summarised less those of the summary (`S4.4`). */
+  savedTokens?: number;
+  /** What `sessionLog()` says about it (`S4.4`). */
+  logEntry?: string;
+  /** Pins that were proposed for what was summarised and that nobody answered (`S4.3`). Their constraints were quoted to
+   *  the summariser as what it must keep; `pin(index)` still brings the message back word for word. */
+  pinProposals?: PinProposal[];
+  appliedEdits: Edit[];
+  ledger: LedgerEntry[];
+  usage?: Usage;
+  llmCalls: number;
+  durationMs: number;
+  /** Why nothing was done, or how a fallback was used. */
+  reason?: string;
+}
+
+export interface Plan {
+  willCompact: boolean;
+  reason: string;
+  tokens: number;
+  limit: number;
+  /** Tokens that no compaction can go below: what is fixed plus what must stay. */
+  floor: number;
+  rungs: {
+    rung: Edit["rung"];
+    indices: number[];
+    tokensFreed: number;
+    llmCalls: number;
+    inputTokens: number;
+    outputTokens: number;
+  }[];
+  /** Why compaction cannot help, when it cannot. */
+  proof?: string;
+}
+
+export interface ContextUsage {
+  usedTokens: number;
+  maxTokens: number;
+  percent: number;
+  threshold: number;
+  messageCount: number;
+  toolCallCount: number;
+  offloadCount: number;
+  categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
+}
+
+/** How full the context is, in characters; the names are the document's (`S2.9`). */
+export interface ReactStats {
+  total_size: number;
+  model_limit: number;
+  usage_percent: number;
+  turns_count: number;
+  compression_threshold: number;
+  needs_compression: boolean;
+}
+
+/** A context as a trajectory (`S2.9`). */
+export interface Trajectory {
+  metadata: { session: string; created_at: number; updated_at: number; messages: number };
+  reasoning_trace: string[];
+  execution: { final_response: string; tool_calls: { thought: string; action: object; result: string }[] };
+  context_compression: { enabled: boolean; stats: ReactStats };
+}
+
+export interface Prepared<M = Message> {
+  /** What to send now. */
+  messages: (M | NewMessageAmong<M>)[];
+  /** The system prompt, when the session has one of its own, and the goal behind it. */
+  system?: string;
+  usage: ContextUsage;
+  edits: Edit[];
+  /** Present when a summary was attempted. */
+  result?: CompactionResult<M | NewMessageAmong<M>>;
+}
+
+export interface Split<M = Message> {
+  toCompress: M[];
+  toPreserve: M[];
+  /** Index of the first message that is preserved. */
+  boundary: number;
+  /** Where the cut was asked for, before it moved to part no call from its result. */
+  requested: number;
+  reason?: string;
+}
+
+export interface Problem {
+  /** Id of the broken rule, as in `OC1`. */
+  rule: string;
+  index: number;
+  message: string;
+}

@@ -1,0 +1,203 @@
+/** Sessions: their options, what is told of them, and their calls. */
+
+import type { Format, Message, NewMessageAmong } from "./messages.js";
+import type { CompactOptions, Progress } from "./options.js";
+import type {
+  CompactionResult,
+  ContextUsage,
+  LedgerEntry,
+  PinProposal,
+  Plan,
+  Prepared,
+  ReactStats,
+  Trajectory,
+} from "./results.js";
+import type {
+  ActiveContext,
+  CheckpointRecord,
+  Goal,
+  SessionMetadata,
+  SnapshotInfo,
+  Validation,
+} from "./state.js";
+import type { Store } from "./store.js";
+import type { RecallTools } from "./tools.js";
+
+export interface SessionOptions extends CompactOptions {
+  /** The app's own name for the session; default a new one. */
+  id?: string;
+  /** Default: IndexedDB where there is one, else memory. */
+  store?: Store | "memory" | "indexeddb";
+  systemPrompt?: string | (() => string);
+  /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
+  parent?: string;
+}
+
+/** What is told of a session of a store. */
+export interface SessionInfo {
+  id: string;
+  format?: Format;
+  /** Messages in its log. */
+  messages: number;
+  createdAt: number;
+  updatedAt: number;
+  /** The session that it was begun from, which may be deleted by now, and the rows of its log at that time (`S3.10`). */
+  parent?: { id: string; seq: number };
+}
+
+/** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
+export interface CommandAnswer {
+  /** `idle`: there was nothing to do. */
+  tone: "ok" | "idle" | "error";
+  text: string;
+}
+
+/** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
+ *  another agent's, a new one; there must be none of that name in the store. */
+export interface ImportOptions extends SessionOptions {
+  /** What the session is restored from: its `context`, summaries and references as they are (default), or its
+   *  `transcript`, so that every message stands in the context but those that a restore or a rewind left behind, and
+   *  there are no snapshots (`S3.9`). */
+  from?: "context" | "transcript";
+  /** Told what was found, once the session is there. */
+  onImport?: (report: ImportReport) => void;
+}
+
+export interface ImportReport {
+  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`. */
+  kind: "context-compactor" | "claude-code" | "codex";
+  /** Lines with something in them. */
+  lines: number;
+  messages: number;
+  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are. */
+  skipped: Record<string, number>;
+}
+
+export interface SessionEvents {
+  /** `S1.14`. */
+  offload: { count: number; freedTokens: number };
+  /** `S1.14`. */
+  compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
+  progress: Progress;
+  /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
+  pin: PinProposal & { accepted: boolean };
+  warning: { code: string; message: string };
+}
+
+/** A passage that `search` found. */
+export interface SearchHit {
+  /** For `read`: of the offload, or of the whole message. */
+  ref: string;
+  /** Position of the message in the session's log. */
+  seq: number;
+  /** In one line. */
+  snippet: string;
+}
+
+export interface Session<M = Message> extends AsyncDisposable {
+  readonly id: string;
+  /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
+   *  only another format has, unless the options say it. */
+  readonly format: Format;
+  /** Durable when it resolves. */
+  append(...messages: M[]): Promise<void>;
+  /** Hand over the whole history instead: known messages are recognised, the rest appended. A changed past is
+   *  reported with the index where it differs, and nothing is appended. */
+  sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }>;
+  /** The messages to send now, made to fit as the preset says. */
+  prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
+  /** `/compact` (`S1.13`). */
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+  /** Makes the context what it was just before message `index` was appended, to edit that message or have it written
+   *  again: the view of that time, so a summary that was made later is undone. `index` counts every message of the log, as
+   *  `explain` does, and must not part an exchange. `append` and `sync` go on from there, `sync` with the history as it is
+   *  then. What was said since stays in the log, and rewinding to an index behind it brings it back; the goal stays as it
+   *  is. Throws `invalid_option`, naming an index that works. */
+  rewind(index: number): Promise<void>;
+  /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
+   *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
+   *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session
+   *  called `id` (`S3.10`). */
+  fork(options?: { id?: string }): Promise<Session<M>>;
+  /** The sessions that were begun from this one, oldest first. */
+  children(): Promise<SessionInfo[]>;
+  /** What `prepare` would do now. */
+  plan(): Plan;
+  /** `/context` (`S1.13`). */
+  getContextUsage(): ContextUsage;
+  /** What the session is for. */
+  readonly goal: Goal | undefined;
+  /** Durable when it resolves. */
+  setGoal(goal: Goal): Promise<void>;
+  /** Takes over what the markers in a model's output say about the goal: `[CHECKPOINT] … - COMPLETED`,
+   *  `[DECISION] …`, `[ARTIFACT] Created …`, at the start of a line (`S5.13`). */
+  applyMarkers(modelOutput: string): Promise<Goal>;
+  /** How far the context can be trusted after its compressions by a model of this size (`S5.11`). */
+  reliability(): { score: number; warn: boolean };
+  /** Pins the message with this index: word for word for ever (`S4.3`), also one that was summarised already. Durable
+   *  when it resolves. */
+  pin(index: number): Promise<void>;
+  /** The pins that are proposed and not answered, in the order of their messages (`S4.3`). */
+  pinProposals(): PinProposal[];
+  /** What every summary saved, with the use of the window before and after, as Markdown (`S4.4`); times are UTC. Empty
+   *  when there is none yet. Never sent to a model. */
+  sessionLog(): string;
+  /** Whether the context fits as it is (`S5.12`). */
+  validate(): Validation;
+  /** The context by its parts, as it is now (`S5.1`). */
+  getState(): ActiveContext<M>;
+  /** Tokens that the next messages may take: what the window leaves after the answer's share; never below 0. */
+  getAvailableTokens(): number;
+  /** Takes messages out of the context, given by their `index` in `explain()`; the transcript keeps them, and so do
+   *  `search` and `sync`. A call goes with its results: the indices of all that went are returned. Refused with
+   *  `invalid_option` where a message is pinned, stands in a checkpoint, or the rest would break a rule of its provider
+   *  (`S5.1`). */
+  removeMessages(ids: readonly number[]): Promise<number[]>;
+  /** Takes a snapshot of messages, checkpoints and goal: its id (`S5.2`). Durable when it resolves, small whatever the
+   *  session's size, and never sent to a model. Default `recovery`. The newest 5 are kept. */
+  snapshot(purpose?: "recovery" | "rollback"): Promise<string>;
+  /** The snapshots that can be restored, oldest first. */
+  snapshots(): Promise<SnapshotInfo[]>;
+  /** Goes back to a snapshot: the context and the goal are exactly what they were. What was said since is in the context
+   *  no more and `sync` expects it no more; transcript and `explain()` keep it, and a snapshot of it brings it back.
+   *  Throws `not_found` for one that there is not, or not any more. */
+  restore(id: string): Promise<void>;
+  /** The summaries that stand in the context, oldest first (`S5.3`). */
+  checkpoints(): CheckpointRecord[];
+  /** Every checkpoint that was ever made, also those that another one stands for by now (`S5.3`). */
+  checkpointRecords(): Promise<CheckpointRecord[]>;
+  /** The session in numbers. */
+  metadata(): SessionMetadata;
+  /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
+   *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
+   *  appended meanwhile is not part of it (`S5.3`). */
+  history(): AsyncIterable<M>;
+  /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
+   *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast
+   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+  exportJsonl(): ReadableStream<Uint8Array>;
+  /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
+   *  the document (`S5.3`). */
+  exportMarkdown(): Promise<string>;
+  /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
+  addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;
+  /** How full the context is, in characters (`S2.9`). */
+  stats(): ReactStats;
+  /** The context as a trajectory, whatever its format (`S2.9`). */
+  exportTrajectory(): Trajectory;
+  /** The fate of every message of the session. */
+  explain(): LedgerEntry[];
+  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
+  read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
+  /** The passages of the whole conversation that match best, best first: also of what was offloaded or summarised. `limit`
+   *  is 10 by default. */
+  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  /** Tools with which the model does both itself, in `format`, else in the session's own (name it while the session is
+   *  empty). Their results are never offloaded. */
+  tools<F extends Format = Format>(format?: F): RecallTools<F>;
+  on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
+  /** Waits for what is under way, then releases the engine's memory. */
+  close(): Promise<void>;
+  /** Removes everything that the session stored. */
+  delete(): Promise<void>;
+}

@@ -1,0 +1,52 @@
+/** Where sessions are kept. */
+
+export type MaybePromise<T> = T | Promise<T>;
+/** Made by the library, never from user text: first the table (`meta`, `sessions`, `log`, `blobs`, `views`, `jobs`),
+ *  then the row, of one part or more. Strings are well formed and sort by code unit, numbers are finite and sort by
+ *  value, numbers before strings, a prefix before what it begins. */
+export type Key = readonly (string | number)[];
+
+/** What one commit writes. A key is at most once among `puts` and `deletes`, else the batch is refused. */
+export interface Batch {
+  /** All must hold, or nothing is written and `conflict` is thrown. `version` counts the commits that put the key,
+   *  from 1, whether they expected one or not, and begins again when the key was deleted; `null` means that the key
+   *  must not exist. */
+  expect: { key: Key; version: number | null }[];
+  /** The store copies the values before `commit` returns. */
+  puts: [Key, Uint8Array][];
+  /** A key that does not exist is no error. */
+  deletes: Key[];
+  /** `strict` resolves after the data were handed to the disk. */
+  durability: "strict" | "relaxed";
+}
+
+/** Where sessions are kept. Methods may be synchronous or asynchronous. `storeConformance` checks all that is said
+ *  here. Errors have the codes of `CompactionError`: `conflict`, `quota_exceeded`, `too_large`, `unsupported_value`,
+ *  `invalid_option` (a key), `store_unavailable`, `store_corrupt`, `schema_too_new`, `closed`: nothing was written.
+ *  Only `indeterminate` leaves open whether the batch was written: read again. */
+export interface Store {
+  readonly caps: {
+    atomic: "batch" | "single-key";
+    cas: boolean;
+    /** What a strict commit survives: `synced` a power cut, `process` a crash of the process. */
+    durable: "synced" | "process" | "none";
+    /** A larger value is refused with `too_large`. */
+    maxValueBytes: number;
+    /** A batch of more expectations, puts and deletes together is refused with `too_large`. */
+    maxBatchOps: number;
+  };
+  /** Values in the order of `keys`, as they were at one moment; `undefined` where there is none. A value is the
+   *  caller's own, in a buffer of its exact length. */
+  read(keys: Key[]): MaybePromise<(Uint8Array | undefined)[]>;
+  /** Entries whose key begins with `prefix` (a table at least), in key order, or from the last back with `reverse`.
+   *  Begins past `after`, a key under the prefix that need not exist. Stops at `limit` entries or before its values
+   *  pass `maxBytes` (but returns one entry at least). With `keysOnly`, values are empty. */
+  scan(
+    prefix: Key,
+    options: { after?: Key; limit: number; maxBytes: number; reverse?: boolean; keysOnly?: boolean },
+  ): MaybePromise<[Key, Uint8Array][]>;
+  /** All or nothing; resolves when it is as durable as asked. */
+  commit(batch: Batch): MaybePromise<void>;
+  /** Waits for what is under way. What is called later rejects with `closed`. */
+  close?(): MaybePromise<void>;
+}

@@ -1,0 +1,40 @@
+/** What an app's own summariser is asked and answers. */
+
+import type { Usage } from "./messages.js";
+
+export interface Fact {
+  kind: "path" | "url" | "id" | "number" | "command" | "error" | "constraint" | "decision" | "identifier";
+  text: string;
+  /** Index of the message it comes from; none when that is not the app's own, as an earlier summary. */
+  index?: number;
+  weight: number;
+}
+
+/** What a summariser is asked. Send `system` and `messages` as they are; cap the answer at `maxTokens`. */
+export interface SummaryRequest {
+  system: string;
+  messages: { role: "user"; content: string }[];
+  maxTokens: number;
+  targetTokens: number;
+  /** Things that a good summary names. */
+  facts: Fact[];
+  /** Some text was clipped so that the request fits `maxInputTokens`. */
+  truncated: boolean;
+  /** `summaryModel`, else `model`, as given in the options. */
+  model?: string;
+}
+
+export interface SummarizeContext {
+  signal: AbortSignal;
+  /** From 1. */
+  attempt: number;
+  /** What the summary is for: the history up to a boundary, a tool result or a part of one, several of either joined, or
+   *  an old checkpoint. */
+  purpose: "history" | "result" | "chunk" | "merge" | "age";
+}
+
+/** The app's own call of a model. Return the summary's text; throw to have it tried again. */
+export type Summarize = (
+  request: SummaryRequest,
+  context: SummarizeContext,
+) => Promise<string | { text: string; usage?: Usage }>;
