@@ -200,8 +200,9 @@ pub(super) async fn shorten(
     let (total, settings) = (held.tokens(), held.settings());
     let cause = Cause {
         trigger: climb.trigger.as_str().into(),
-        prompt_version: Some(PROMPT_VERSION),
-        model: settings.summariser_model().map(str::to_string),
+        // Where the old text stays nobody has written anything.
+        prompt_version: is_shorter.then_some(PROMPT_VERSION),
+        model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
         ..Cause::of(&held.state(), rung.as_str(), total.saturating_sub(freed))
     };
     held.change(io, Change::new(splices, cause)).await?;

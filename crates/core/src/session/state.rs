@@ -17,6 +17,7 @@ use crate::step::{Io, Whose};
 use crate::wire::{self, Format};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A session in memory.
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
     pub(crate) durable: bool,
+    /// Where nothing is stored: messages that left the context, by their index. A summary may still quote them.
+    pub(crate) unlogged: HashMap<usize, Rc<str>>,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
     /// Those of them that are the system prompt's, with the goal.
@@ -202,6 +205,7 @@ impl State {
             context: Context::default(),
             settings,
             durable: true,
+            unlogged: HashMap::new(),
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,

@@ -206,7 +206,12 @@ impl Held {
             ledger::conserve(&after, self.state().row.messages)?;
             if !self.state().durable {
                 let mut state = self.state_mut();
-                state.context = after;
+                let before = std::mem::replace(&mut state.context, after);
+                for item in before.items() {
+                    if let Origin::Message(place) = item.origin {
+                        state.unlogged.insert(place.index, Rc::clone(&item.body));
+                    }
+                }
                 state.row.generation += 1;
                 let now = state.row.updated_at;
                 change.note(&mut state.row, now);
@@ -349,6 +354,9 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
     };
     if let Some(body) = found {
         return Ok(body);
+    }
+    if let Some(body) = held.state().unlogged.get(&place.index) {
+        return Ok(Rc::clone(body));
     }
     let sid = held.state().sid.clone();
     let row = io.read(vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
