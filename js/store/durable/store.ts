@@ -1,0 +1,207 @@
+/** The store of Cloudflare Workers: the SQLite of a Durable Object, and a bucket for what is big. */
+
+import { checkOptions } from "../../checks.js";
+import { CompactionError } from "../../errors.js";
+import type { Batch, Key, Store } from "../../types.js";
+import { checkKey, checkScan, MAX_BATCH_OPS, ownBatch } from "../keys.js";
+import type { ScanOptions } from "../keys.js";
+import { storageError, unconfirmed } from "./errors.js";
+import { BIG_BYTES, bytesOf, Objects } from "./objects.js";
+import type { DurableObjectContext, ObjectBucket } from "./platform.js";
+import { Tables } from "./tables.js";
+import type { Stored } from "./tables.js";
+
+/** An isolate has 128 MB for everything: a value, the copies on its way, and the engine. */
+const MAX_VALUE_BYTES = 16 * 1024 * 1024;
+/** A value is read again when it was replaced while its object was on its way. */
+const TRIES = 10;
+
+/**
+ * Keeps sessions in the SQLite of a Durable Object, in tables of its own (`context_compactor_…`): pass the object's
+ * `ctx`. The class must be one of `new_sqlite_classes`. An object holds as many sessions as you like; as one object is
+ * one place in the world, one for each user or conversation is usual, with a name from who is authenticated.
+ *
+ * A batch is one transaction, with its expectations checked inside. A strict commit resolves after
+ * `ctx.storage.sync()`, when the platform has confirmed it. The output gate alone would not do: it holds back what
+ * leaves the object, responses and requests, until every write before is confirmed, but code *in* the object goes on
+ * and would take a message for stored that a crash takes back. A relaxed commit resolves at once: nothing that the
+ * object sends can get ahead of it, but the object may lose it with itself.
+ *
+ * With `bigObjects`, an R2 bucket, values over 256 KiB are objects of it (`context-compactor/{id of the object}/…`), and
+ * count neither against the object's 10 GB nor its memory for a query. Once used it is needed to read them. What a crash
+ * leaves in it is deleted an hour later; who deletes a whole Durable Object deletes that folder too.
+ *
+ * Errors: `store_unavailable`, `quota_exceeded` (10 GB, or the plan's limits), `too_large` (a value over 16 MiB),
+ * `store_corrupt`, `schema_too_new`, `conflict`, `closed`; `indeterminate` when a write was not confirmed.
+ */
+export function durableObjectStore(
+  ctx: DurableObjectContext,
+  options: { bigObjects?: ObjectBucket | undefined } = {},
+): Store {
+  checkOptions(options, ["bigObjects"]);
+  checkContext(ctx);
+  const caps = {
+    atomic: "batch",
+    cas: true,
+    durable: "synced",
+    maxValueBytes: MAX_VALUE_BYTES,
+    maxBatchOps: MAX_BATCH_OPS,
+  } as const;
+  const tables = new Tables(ctx);
+  const objects = options.bigObjects && new Objects(options.bigObjects, tables, ctx);
+  const running = new Set<Promise<unknown>>();
+  let closed = false;
+  let swept = false;
+
+  /** Runs an operation; `close` waits for it. */
+  function run<T>(work: () => Promise<T>): Promise<T> {
+    if (closed) return Promise.reject(new CompactionError("closed", "The store was closed: make a new one"));
+    const operation = work();
+    follow(operation);
+    if (!swept) sweep();
+    return operation;
+  }
+
+  function follow(work: Promise<unknown>): void {
+    const ended = () => void running.delete(settled);
+    const settled: Promise<void> = work.then(ended, ended);
+    running.add(settled);
+  }
+
+  function sweep(): void {
+    swept = true;
+    if (objects) follow(objects.sweep(confirm));
+  }
+
+  /**
+   * The values of what `find` finds. When an object is gone its row was replaced meanwhile: what is found then is of a
+   * later moment, so everything is found anew.
+   */
+  async function whole<T>(
+    find: () => T[],
+    keyOf: (found: T, i: number) => Key,
+    storedIn: (found: T) => Stored | undefined,
+  ): Promise<[T, Uint8Array | undefined][]> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const found = find();
+      const values = await bytesOf(found.map(storedIn), objects);
+      const lost = found.findIndex((one, i) => storedIn(one) && !values[i]);
+      if (lost < 0) return found.map((one, i) => [one, values[i]]);
+      const [key, before] = [keyOf(found[lost]!, lost), storedIn(found[lost]!)];
+      const now = tables.find(key);
+      if (before && now && "object" in before && "object" in now && before.object === now.object) {
+        const name = JSON.stringify(key);
+        throw new CompactionError("store_corrupt", `The object of ${name} is not in the bucket: ${now.object}`, {
+          field: name,
+        });
+      }
+    }
+    throw new CompactionError("store_unavailable", "A value was replaced each time that it was read: try again");
+  }
+
+  async function confirm(): Promise<void> {
+    try {
+      await ctx.storage.sync();
+    } catch (error) {
+      throw unconfirmed(error);
+    }
+  }
+
+  /** Uploads the big values of a batch; their objects by the place of the put. */
+  async function upload({ expect, puts }: Batch): Promise<Map<number, string>> {
+    const big = puts.flatMap(([, value], i) => (value.byteLength > BIG_BYTES ? [i] : []));
+    if (!objects || big.length === 0) return new Map();
+    // Looked at twice: here to spare an upload in vain, and in the transaction.
+    tables.check(expect);
+    try {
+      const names = await objects.upload(
+        big.map((i) => puts[i]![1]),
+        () => ctx.storage.sync(),
+      );
+      return new Map(names.map((name, nth) => [big[nth]!, name]));
+    } catch (error) {
+      sweep();
+      throw storageError(error);
+    }
+  }
+
+  return {
+    caps,
+
+    read(keys) {
+      return run(async () => {
+        keys.forEach(checkKey);
+        const wanted = keys.map((key) => [...key]);
+        const found = await whole(
+          () => tables.findAll(wanted),
+          (_, i) => wanted[i]!,
+          (stored) => stored,
+        );
+        return found.map(([, value]) => value);
+      });
+    },
+
+    scan(prefix: Key, options: ScanOptions) {
+      return run(async () => {
+        checkScan(prefix, options);
+        const [from, how] = [[...prefix], { ...options }];
+        const found = await whole(
+          () => tables.scan(from, how),
+          ([key]) => key,
+          ([, stored]) => stored,
+        );
+        return found.map(([[key], value]): [Key, Uint8Array] => [key, value!]);
+      });
+    },
+
+    commit(batch: Batch) {
+      return run(async () => {
+        const owned = ownBatch(batch, caps);
+        const uploaded = await upload(owned);
+        let dropped;
+        try {
+          dropped = tables.write(owned, uploaded);
+        } catch (error) {
+          if (uploaded.size > 0) {
+            tables.abandon([...uploaded.values()]);
+            sweep();
+          }
+          throw error;
+        }
+        if (owned.durability === "strict" || dropped.length > 0) await confirm();
+        if (dropped.length > 0) sweep();
+      });
+    },
+
+    async close() {
+      closed = true;
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+function checkContext(ctx: unknown): void {
+  const { storage } = Object(ctx) as Partial<DurableObjectContext>;
+  if (typeof storage?.transactionSync !== "function") {
+    throw new CompactionError(
+      "invalid_option",
+      "`durableObjectStore` takes the `ctx` that the constructor of a Durable Object gets",
+      { field: "ctx" },
+    );
+  }
+  try {
+    if (typeof storage.sql?.exec === "function") return;
+  } catch (error) {
+    throw withoutSql(error);
+  }
+  throw withoutSql();
+}
+
+/** For an object of the older kind, without SQLite. */
+function withoutSql(cause?: unknown): CompactionError {
+  return new CompactionError(
+    "store_unavailable",
+    "This Durable Object has no SQLite: name its class in `new_sqlite_classes` of a migration",
+    { cause },
+  );
+}
