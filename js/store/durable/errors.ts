@@ -19,6 +19,7 @@ export function storageError(error: unknown): CompactionError {
       return make("store_corrupt", "restore the object to a point in time at which it was whole");
   }
   if (/^Exceeded allowed/i.test(text)) return make("quota_exceeded", FULL);
+  if (/^SQL is not enabled/i.test(text)) return make("store_unavailable", "only a class with SQLite keeps sessions");
   return make("store_unavailable", "nothing was written; try again");
 }
 

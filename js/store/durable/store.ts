@@ -40,6 +40,7 @@ export function durableObjectStore(
 ): Store {
   checkOptions(options, ["bigObjects"]);
   checkContext(ctx);
+  if (options.bigObjects !== undefined) checkBucket(options.bigObjects);
   const caps = {
     atomic: "batch",
     cas: true,
@@ -182,26 +183,18 @@ export function durableObjectStore(
 
 function checkContext(ctx: unknown): void {
   const { storage } = Object(ctx) as Partial<DurableObjectContext>;
-  if (typeof storage?.transactionSync !== "function") {
-    throw new CompactionError(
-      "invalid_option",
-      "`durableObjectStore` takes the `ctx` that the constructor of a Durable Object gets",
-      { field: "ctx" },
-    );
-  }
-  try {
-    if (typeof storage.sql?.exec === "function") return;
-  } catch (error) {
-    throw withoutSql(error);
-  }
-  throw withoutSql();
+  if (typeof storage?.transactionSync === "function") return;
+  throw new CompactionError(
+    "invalid_option",
+    "`durableObjectStore` takes the `ctx` that the constructor of a Durable Object gets",
+    { field: "ctx" },
+  );
 }
 
-/** For an object of the older kind, without SQLite. */
-function withoutSql(cause?: unknown): CompactionError {
-  return new CompactionError(
-    "store_unavailable",
-    "This Durable Object has no SQLite: name its class in `new_sqlite_classes` of a migration",
-    { cause },
-  );
+function checkBucket(bucket: unknown): void {
+  const { put, get } = Object(bucket) as Partial<ObjectBucket>;
+  if (typeof put === "function" && typeof get === "function") return;
+  throw new CompactionError("invalid_option", "`bigObjects` takes an R2 bucket, as in `env.BUCKET`", {
+    field: "bigObjects",
+  });
 }
