@@ -18,6 +18,9 @@ const snapshot = new URL("snapshots/size.json", import.meta.url);
 const aims = { "slim: wasm, glue, facade": 150 * 1024, "inlined: glue, facade, base64": 215 * 1024 };
 const tolerance = 0.02;
 
+/** Entries that bring scripts of their own, and where those are in `dist/`: only who imports them has them. */
+const subpaths = { cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/ };
+
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {
   const wasm = readFileSync(join(pkg, "core.wasm"));
@@ -26,12 +29,11 @@ export function sizes() {
   const catalogue = readFileSync(join(pkg, "dist/catalogue.js"));
   const tables = ["o200k_base.js", "cl100k_base.js"];
   const generated = new Set(["core.js", "inline.js", "catalogue.js", "tokenizer-inline.js", ...tables]);
-  const scripts = readdirSync(join(pkg, "dist"), { recursive: true }).sort();
-  const facade = Buffer.concat(
-    scripts
-      .filter((file) => file.endsWith(".js") && !generated.has(basename(file)))
-      .map((file) => readFileSync(join(pkg, "dist", file))),
-  );
+  const scripts = readdirSync(join(pkg, "dist"), { recursive: true })
+    .sort()
+    .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
+  const whole = (files) => Buffer.concat(files.map((file) => readFileSync(join(pkg, "dist", file))));
+  const facade = whole(scripts.filter((file) => !Object.values(subpaths).some((own) => own.test(file))));
   const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
   const sum = (...parts) => ({
     raw: parts.reduce((total, part) => total + measured[part].raw, 0),
@@ -42,6 +44,12 @@ export function sizes() {
     ...measured,
     "slim: wasm, glue, facade": sum("core.wasm", "glue", "facade"),
     "inlined: glue, facade, base64": sum("glue", "facade", "base64"),
+    ...Object.fromEntries(
+      Object.entries(subpaths).map(([name, own]) => [
+        `${name}, a subpath of its own`,
+        measure(whole(scripts.filter((file) => own.test(file)))),
+      ]),
+    ),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
     ...Object.fromEntries(

@@ -16,7 +16,7 @@ const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
 const page = '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/main.js"></script>\n';
 const answer = "The answer of the model.";
 
-const runs = { node: runInNode, browser: runInBrowser, worker: runInWorker };
+const runs = { node: runInNode, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject };
 
 let temporary, archive, model;
 
@@ -81,6 +81,39 @@ async function runInWorker(name, code) {
     assert.deepEqual(result.messages.at(-1), messages.at(-1));
     assert.equal(model.requests.length, calls + 1);
     if (keys.length > 0) assert.match(JSON.stringify(model.requests.at(-1).headers), /the key/);
+  } finally {
+    await worker.dispose();
+  }
+}
+
+/** What passes requests on to the object of the program, and ends it. */
+const front = `
+  Chat.prototype.end = function () {
+    this.ctx.abort("ended");
+  };
+  export default {
+    async fetch(request, env) {
+      const chat = env.CHAT.get(env.CHAT.idFromName("a"));
+      const { message, end } = await request.json();
+      return Response.json(await (end ? chat.end().catch(() => "ended") : chat.send(message)));
+    },
+  };`;
+
+/** It returns what it was sent, also when the object has ended in between. */
+async function runInDurableObject(name, code) {
+  const folder = await install(name, `${code}\n${front}`);
+  const durableObjects = { CHAT: { className: "Chat", useSQLite: true } };
+  const worker = await startWorker(await bundleWorker(folder, "./main.js"), { durableObjects });
+  const post = async (question) => {
+    const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body: JSON.stringify(question) });
+    return response.json();
+  };
+  try {
+    const said = [{ role: "user", content: "Hello!" }, { role: "assistant", content: "Hi." }, { role: "user", content: "你好" }];
+    assert.deepEqual(await post({ message: said[0] }), said.slice(0, 1));
+    assert.deepEqual(await post({ message: said[1] }), said.slice(0, 2));
+    assert.equal(await post({ end: true }), "ended");
+    assert.deepEqual(await post({ message: said[2] }), said);
   } finally {
     await worker.dispose();
   }

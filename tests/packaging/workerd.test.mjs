@@ -27,3 +27,39 @@ test("a Worker imports the module itself", async (context) => {
   const response = await worker.dispatchFetch("http://localhost/");
   assert.deepEqual(await response.json(), expected);
 });
+
+const stored = `import { durableObjectStore } from "context-compactor/cloudflare";
+  import { storeConformance } from "context-compactor";
+  export class Stored {
+    constructor(ctx, env) {
+      Object.assign(this, { ctx, env });
+    }
+    async fetch(request) {
+      const bigObjects = new URL(request.url).searchParams.has("bucket") ? this.env.BIG : undefined;
+      const open = async () => {
+        await this.ctx.storage.deleteAll();
+        return durableObjectStore(this.ctx, { bigObjects });
+      };
+      const failed = [];
+      for (const { name, run } of storeConformance(open)) await run().catch((error) => failed.push(name + ": " + error));
+      return Response.json(failed);
+    }
+  }
+  export default { fetch: (request, env) => env.STORED.get(env.STORED.idFromName("a")).fetch(request) };`;
+
+test("the store of Durable Objects is a subpath, and brings no engine", async (context) => {
+  const temporary = await temporaryFolder(context);
+  const { archive } = await pack(temporary);
+  const alone = 'export { durableObjectStore } from "context-compactor/cloudflare"; export default {};';
+  const folder = await project(join(temporary, "worker"), archive, { "main.js": stored, "alone.js": alone });
+  const { code, wasm } = await bundleWorker(folder, "./alone.js");
+  assert.deepEqual(wasm, []);
+  assert.ok(code.length < 60_000, `${code.length} characters`);
+  const durableObjects = { STORED: { className: "Stored", useSQLite: true } };
+  const worker = await startWorker(await bundleWorker(folder, "./main.js"), { durableObjects, r2Buckets: ["BIG"] });
+  context.after(() => worker.dispose());
+  for (const query of ["", "?bucket"]) {
+    const response = await worker.dispatchFetch(`http://localhost/${query}`);
+    assert.deepEqual(await response.json(), []);
+  }
+});

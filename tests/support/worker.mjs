@@ -28,6 +28,7 @@ export async function bundleWorker(folder, entry) {
     format: "esm",
     target: "es2022",
     conditions: ["workerd", "worker"],
+    external: ["cloudflare:workers"],
     plugins: [wasmModules(wasm)],
     write: false,
     logLevel: "error",
