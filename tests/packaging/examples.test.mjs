@@ -52,27 +52,41 @@ test("examples", async (context) => {
     for (const [, used] of stdout.matchAll(/^(\d+) of 10000 tokens$/gm)) assert.ok(Number(used) <= 9_000);
   });
 
-  await context.test("worker compacts what is posted to it, and says what is wrong with it", async () => {
+  await context.test("worker answers each user, keeps every message, and knows /compact", async () => {
     const folder = await install("worker");
-    const bindings = { ENDPOINT: `${model.url}/v1/chat/completions`, MODEL: "small", OPENAI_API_KEY: "secret" };
-    const worker = await startWorker(await bundleWorker(folder, "./worker.ts"), { bindings });
+    const tokens = { one: "ada", two: "bo" };
+    const worker = await startWorker(await bundleWorker(folder, "./worker.ts"), {
+      bindings: {
+        ENDPOINT: `${model.url}/v1/chat/completions`,
+        MODEL: "small",
+        OPENAI_API_KEY: "secret",
+        TOKENS: JSON.stringify(tokens),
+      },
+      durableObjects: { CHATS: { className: "Chat", useSQLite: true } },
+    });
     try {
-      const post = async (messages) => {
-        const body = JSON.stringify({ messages });
-        const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body });
-        return { status: response.status, ...(await response.json()) };
-      };
-      const messages = chat(40);
-      const compacted = await post(messages);
-      assert.deepEqual([compacted.status, compacted.success], [200, true]);
-      assert.ok(compacted.currentTokens < compacted.previousTokens);
-      const first = { role: "user", content: `[Compressed History]\n\n${summary}` };
-      assert.deepEqual(compacted.messages, [first, ...messages.slice(1 - compacted.messages.length)]);
+      const ask = (token, text) =>
+        worker.dispatchFetch("http://localhost/", {
+          method: text === undefined ? "GET" : "POST",
+          headers: { authorization: `Bearer ${token}` },
+          body: text === undefined ? null : JSON.stringify({ text }),
+        });
+      const said = [];
+      for (const { content } of chat(12)) {
+        const text = `${content} ${content}`;
+        assert.deepEqual(await (await ask("one", text)).json(), { text: `You said: ${text}` });
+        said.push({ role: "user", content: text }, { role: "assistant", content: `You said: ${text}` });
+      }
       const { headers, body } = model.requests.at(-1);
       assert.deepEqual([headers.authorization, body.model], ["Bearer secret", "small"]);
-      const wrong = await post([{ role: "user", content: "Hello" }, { role: "tool", content: "no id" }]);
-      assert.equal(wrong.status, 400);
-      assert.match(wrong.message, /message 1/);
+      assert.match((await (await ask("one", "/compact")).json()).text, /tokens/);
+      assert.equal((await (await ask("one", "still there?")).json()).text, "You said: still there?");
+      assert.equal(model.requests.at(-1).body.messages[0].content, `[Compressed History]\n\n${summary}`);
+      const asked = [{ role: "user", content: "still there?" }, { role: "assistant", content: "You said: still there?" }];
+      assert.deepEqual(await (await ask("one")).json(), [...said, ...asked]);
+      assert.deepEqual(await (await ask("two")).json(), []);
+      for (const token of ["three", "constructor", ""]) assert.equal((await ask(token)).status, 401, token);
+      assert.equal((await ask("two", { not: "a text" })).status, 400);
     } finally {
       await worker.dispose();
     }
