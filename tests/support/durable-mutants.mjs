@@ -1,6 +1,6 @@
 /**
- * The store of Durable Objects with one thing wrong, by the check of `durable-protocol.mjs` that finds it. A mutant is a
- * text that stands in a file of `js/store/durable/` exactly once, and what takes its place.
+ * The store of Durable Objects with one thing wrong, by the check of `durable-protocol.mjs` or `durable-bucket.mjs` that
+ * finds it. A mutant is a text that stands in a file of `js/store/durable/` exactly once, and what takes its place.
  */
 
 export const mutants = {
@@ -46,8 +46,8 @@ export const mutants = {
   },
   "takes a missing object for a missing value": {
     file: "store.ts",
-    from: "const lost = found.findIndex((one, i) => storedIn(one) && !values[i]);",
-    to: "const lost = -1;",
+    from: "const lost = found.find((stored, i) => stored && !values[i]);",
+    to: "const lost = undefined as Stored | undefined;",
     caughtBy: "an object that is gone is reported, not taken for nothing",
   },
   "gives up on a value that is replaced while it is read": {

@@ -2,7 +2,8 @@
 
 import { CompactionError } from "../../js/errors.ts";
 import { storeConformance } from "../../js/store/conformance.ts";
-import { checks } from "./durable-protocol.mjs";
+import { checks as ofBucket } from "./durable-bucket.mjs";
+import { checks as ofTables } from "./durable-protocol.mjs";
 
 let variants;
 
@@ -33,7 +34,11 @@ function conformance(bigObjects) {
   };
 }
 
-const suites = { conformance: conformance(false), "conformance with a bucket": conformance(true), protocol: () => checks };
+const suites = {
+  conformance: conformance(false),
+  "conformance with a bucket": conformance(true),
+  protocol: () => ({ ...ofTables, ...ofBucket }),
+};
 
 /** An object whose methods call replacements with the real method in front of their arguments. */
 function changed(object, changes) {

@@ -1,6 +1,5 @@
 /** The store of Durable Objects inside workerd: the sources as they are, and with a mutant each. */
 
-import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
@@ -80,11 +79,4 @@ async function ask(worker, question) {
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return JSON.parse(text);
-}
-
-/** The processes of workerd that this process has started. */
-export function workerds() {
-  const rows = execFileSync("ps", ["-axo", "pid=,ppid=,command="], { encoding: "utf8" }).split("\n");
-  const parsed = rows.map((row) => row.match(/^\s*(\d+)\s+(\d+)\s+(.*)$/)).filter(Boolean);
-  return parsed.filter(([, , parent, command]) => Number(parent) === process.pid && /workerd/.test(command)).map(([, pid]) => Number(pid));
 }

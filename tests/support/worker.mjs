@@ -1,5 +1,6 @@
 /** The Workers runtime. */
 
+import childProcess from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
@@ -41,4 +42,28 @@ export async function startWorker({ code, wasm }, options = {}) {
   const modules = [{ type: "ESModule", path: "main.js", contents: code }];
   for (const path of wasm) modules.push({ type: "CompiledWasm", path: basename(path), contents: await readFile(path) });
   return new Miniflare({ compatibilityDate: "2026-04-01", modules, ...options });
+}
+
+/** Starts as `startWorker` does, and resolves to the Worker with `kill()`, which ends its process as a crash would. */
+export async function startMortal(bundled, options) {
+  const { spawn } = childProcess;
+  const children = [];
+  childProcess.spawn = (...command) => {
+    const child = spawn(...command);
+    children.push(child);
+    return child;
+  };
+  try {
+    const worker = await startWorker(bundled, options);
+    await worker.ready;
+    const kill = async () => {
+      const ended = children.map((child) => new Promise((resolve) => child.once("exit", resolve)));
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all(ended);
+      await worker.dispose().catch(() => {});
+    };
+    return { worker, kill, processes: children.length };
+  } finally {
+    childProcess.spawn = spawn;
+  }
 }

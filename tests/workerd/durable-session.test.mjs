@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { workerds } from "../support/durable.mjs";
-import { bundleWorker, startWorker } from "../support/worker.mjs";
+import { bundleWorker, startMortal } from "../support/worker.mjs";
 
 const kills = Number(process.env.CC_KILLS ?? 3);
 /** A seed makes the moments of the kills the same, as far as the machine lets them be. */
@@ -22,16 +21,15 @@ after(() => folder && rm(folder, { recursive: true, force: true, maxRetries: 20,
 
 /** Starts workerd on the data of `name`. `ask` resolves to what the object answers; `kill` ends the process at once. */
 async function start(name, { bucket = true } = {}) {
-  const others = new Set(workerds());
-  const worker = await startWorker(bundled, {
+  const { worker, kill, processes } = await startMortal(bundled, {
     durableObjects: { CHAT: { className: "Chat", useSQLite: true } },
     durableObjectsPersist: join(folder, name, "objects"),
     ...(bucket && { r2Buckets: ["BIG"], r2Persist: join(folder, name, "bucket") }),
   });
-  await worker.ready;
-  const own = workerds().filter((pid) => !others.has(pid));
+  assert.equal(processes, 1);
   return {
     worker,
+    kill,
     async ask(action, given) {
       const body = JSON.stringify({ name, action, ...given });
       const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body });
@@ -40,11 +38,6 @@ async function start(name, { bucket = true } = {}) {
       return JSON.parse(text);
     },
     dispose: () => worker.dispose(),
-    async kill() {
-      assert.equal(own.length, 1, "one process of workerd");
-      process.kill(own[0], "SIGKILL");
-      await worker.dispose().catch(() => {});
-    },
   };
 }
 

@@ -43,10 +43,19 @@ export class Objects {
     try {
       await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>));
     } catch (error) {
-      this.#tables.abandon(names);
+      this.abandon(names);
       throw error;
     }
     return names;
+  }
+
+  /** Gives up objects that were uploaded for a batch that failed. */
+  abandon(names: string[]): void {
+    try {
+      this.#tables.abandon(names);
+    } catch {
+      // They are staged still, and given up when they are old.
+    }
   }
 
   /** The bytes of an object, or undefined when it is not there. */
@@ -89,10 +98,7 @@ export async function bytesOf(
   found: readonly (Stored | undefined)[],
   objects: Objects | undefined,
 ): Promise<(Uint8Array | undefined)[]> {
-  const values = found.map((stored) => (stored && "bytes" in stored ? stored.bytes : undefined)) as (
-    | Uint8Array
-    | undefined
-  )[];
+  const values = found.map((stored): Uint8Array | undefined => (stored && "bytes" in stored ? stored.bytes : undefined));
   const away = found.flatMap((stored, i) => (stored && "object" in stored ? [{ ...stored, i }] : []));
   if (away.length > 0 && !objects) {
     throw new CompactionError(

@@ -78,23 +78,15 @@ export function durableObjectStore(
    * The values of what `find` finds. When an object is gone its row was replaced meanwhile: what is found then is of a
    * later moment, so everything is found anew.
    */
-  async function whole<T>(
-    find: () => T[],
-    keyOf: (found: T, i: number) => Key,
-    storedIn: (found: T) => Stored | undefined,
-  ): Promise<[T, Uint8Array | undefined][]> {
+  async function whole<T extends Stored | undefined>(find: () => T[]): Promise<[T, Uint8Array | undefined][]> {
     for (let tries = 0; tries < TRIES; tries++) {
       const found = find();
-      const values = await bytesOf(found.map(storedIn), objects);
-      const lost = found.findIndex((one, i) => storedIn(one) && !values[i]);
-      if (lost < 0) return found.map((one, i) => [one, values[i]]);
-      const [key, before] = [keyOf(found[lost]!, lost), storedIn(found[lost]!)];
-      const now = tables.find(key);
-      if (before && now && "object" in before && "object" in now && before.object === now.object) {
-        const name = JSON.stringify(key);
-        throw new CompactionError("store_corrupt", `The object of ${name} is not in the bucket: ${now.object}`, {
-          field: name,
-        });
+      const values = await bytesOf(found, objects);
+      const lost = found.find((stored, i) => stored && !values[i]);
+      if (!lost) return found.map((stored, i) => [stored, values[i]]);
+      if (objectOf(lost) === objectOf(tables.find(lost.key))) {
+        const [name, object] = [JSON.stringify(lost.key), objectOf(lost)];
+        throw new CompactionError("store_corrupt", `The object of ${name} is not in the bucket: ${object}`, { field: name });
       }
     }
     throw new CompactionError("store_unavailable", "A value was replaced each time that it was read: try again");
@@ -133,12 +125,7 @@ export function durableObjectStore(
       return run(async () => {
         keys.forEach(checkKey);
         const wanted = keys.map((key) => [...key]);
-        const found = await whole(
-          () => tables.findAll(wanted),
-          (_, i) => wanted[i]!,
-          (stored) => stored,
-        );
-        return found.map(([, value]) => value);
+        return (await whole(() => tables.findAll(wanted))).map(([, value]) => value);
       });
     },
 
@@ -146,12 +133,7 @@ export function durableObjectStore(
       return run(async () => {
         checkScan(prefix, options);
         const [from, how] = [[...prefix], { ...options }];
-        const found = await whole(
-          () => tables.scan(from, how),
-          ([key]) => key,
-          ([, stored]) => stored,
-        );
-        return found.map(([[key], value]): [Key, Uint8Array] => [key, value!]);
+        return (await whole(() => tables.scan(from, how))).map(([{ key }, value]): [Key, Uint8Array] => [key, value!]);
       });
     },
 
@@ -164,7 +146,7 @@ export function durableObjectStore(
           dropped = tables.write(owned, uploaded);
         } catch (error) {
           if (uploaded.size > 0) {
-            tables.abandon([...uploaded.values()]);
+            objects?.abandon([...uploaded.values()]);
             sweep();
           }
           throw error;
@@ -179,6 +161,10 @@ export function durableObjectStore(
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+function objectOf(stored: Stored | undefined): string | undefined {
+  return stored && "object" in stored ? stored.object : undefined;
 }
 
 function checkContext(ctx: unknown): void {

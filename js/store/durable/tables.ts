@@ -40,8 +40,8 @@ interface Row {
   bytes: ArrayBuffer | null;
 }
 
-/** A value, or where it is: in the object that is named. */
-export type Stored = { size: number } & ({ bytes: Uint8Array<ArrayBuffer> } | { object: string });
+/** A row with its value, or with where that is: in the object that is named. */
+export type Stored = { key: Key; size: number } & ({ bytes: Uint8Array<ArrayBuffer> } | { object: string });
 
 export class Tables {
   readonly #context: DurableObjectContext;
@@ -53,16 +53,16 @@ export class Tables {
 
   /** What is stored under `key`. */
   find(key: Key): Stored | undefined {
-    return this.#run(() => this.#find(encodeKey(key)));
+    return this.#run(() => this.#find(key));
   }
 
   /** What is stored under each of `keys`, at one moment. */
   findAll(keys: Key[]): (Stored | undefined)[] {
-    return this.#run(() => keys.map((key) => this.#find(encodeKey(key))));
+    return this.#run(() => keys.map((key) => this.#find(key)));
   }
 
-  /** Entries as `Store.scan` documents them, but for values that are in objects. */
-  scan(prefix: Key, options: ScanOptions): [Key, Stored][] {
+  /** Rows as `Store.scan` documents them, but for values that are in objects. */
+  scan(prefix: Key, options: ScanOptions): Stored[] {
     return this.#run(() => this.#scan(prefix, options));
   }
 
@@ -114,17 +114,18 @@ export class Tables {
     });
   }
 
-  #find(key: Uint8Array<ArrayBuffer>): Stored | undefined {
-    const [row] = this.#sql<Row>(`SELECT key, size, object, bytes FROM context_compactor_rows WHERE key = ?`, key);
-    return row && this.#stored(row);
+  #find(key: Key): Stored | undefined {
+    const query = "SELECT key, size, object, bytes FROM context_compactor_rows WHERE key = ?";
+    const [row] = this.#sql<Row>(query, encodeKey(key));
+    return row && this.#stored(key, row);
   }
 
-  #scan(prefix: Key, options: ScanOptions): [Key, Stored][] {
+  #scan(prefix: Key, options: ScanOptions): Stored[] {
     const { limit, maxBytes, reverse = false, keysOnly = false } = options;
     const columns = keysOnly ? "key, 0 AS size, NULL AS object, x'' AS bytes" : "key, size, object, bytes";
     const query = `SELECT ${columns} FROM context_compactor_rows WHERE key >= ? AND key < ?
       ORDER BY key ${reverse ? "DESC" : "ASC"} LIMIT ?`;
-    const page: [Key, Stored][] = [];
+    const page: Stored[] = [];
     let { low, high } = rangeOf(prefix, options);
     let bytes = 0;
     while (page.length < limit) {
@@ -133,7 +134,7 @@ export class Tables {
       for (const row of rows) {
         bytes += row.size;
         if (page.length > 0 && bytes > maxBytes) return page;
-        page.push([decodeKey(new Uint8Array(row.key)), this.#stored(row)]);
+        page.push(this.#stored(decodeKey(new Uint8Array(row.key)), row));
       }
       const last = rows.at(-1);
       if (!last || rows.length < wanted) break;
@@ -144,20 +145,20 @@ export class Tables {
   }
 
   /** A row with its value, if that is in SQLite. */
-  #stored({ key, size, object, bytes }: Row): Stored {
-    if (object !== null) return { size, object };
-    if (bytes) return { size, bytes: new Uint8Array(bytes) };
+  #stored(key: Key, { key: encoded, size, object, bytes }: Row): Stored {
+    if (object !== null) return { key, size, object };
+    if (bytes) return { key, size, bytes: new Uint8Array(bytes) };
     const whole = new Uint8Array(size);
     for (let part = 0; part * PART_BYTES < size; part++) {
       const query = "SELECT bytes FROM context_compactor_parts WHERE key = ? AND part = ?";
-      const [row] = this.#sql<{ bytes: ArrayBuffer }>(query, new Uint8Array(key), part);
+      const [row] = this.#sql<{ bytes: ArrayBuffer }>(query, new Uint8Array(encoded), part);
       if (row?.bytes.byteLength !== Math.min(PART_BYTES, size - part * PART_BYTES)) {
-        const name = JSON.stringify(decodeKey(new Uint8Array(key)));
+        const name = JSON.stringify(key);
         throw new CompactionError("store_corrupt", `Part ${part} of ${name} is missing or not whole`, { field: name });
       }
       whole.set(new Uint8Array(row.bytes), part * PART_BYTES);
     }
-    return { size, bytes: whole };
+    return { key, size, bytes: whole };
   }
 
   #check(expect: Batch["expect"]): void {
