@@ -26,9 +26,10 @@ export interface Keep {
 export type Mode = "DEVELOPER" | "PLANNING" | "DEBUGGER" | "ASSISTANT";
 
 export interface ProviderOptions {
-  kind: "openai" | "anthropic";
+  /** `openai` is Chat Completions, and every server that speaks it. */
+  kind: "openai" | "anthropic" | "gemini" | "ollama";
   model: string;
-  /** Endpoint; default the provider's own. */
+  /** Endpoint, or a base that ends in `/v1` (`/v1beta` for `gemini`, `/api` for `ollama`); default the provider's own. */
   url?: string;
   headers?: Record<string, string>;
 }

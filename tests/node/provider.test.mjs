@@ -20,6 +20,18 @@ const anthropic = (text, more = {}) => ({
   ...more,
 });
 
+const gemini = (text) => ({
+  candidates: [{ content: { role: "model", parts: [{ text }] }, finishReason: "STOP" }],
+  usageMetadata: { promptTokenCount: 900, cachedContentTokenCount: 100, candidatesTokenCount: 30 },
+});
+const ollama = (content) => ({
+  message: { role: "assistant", content },
+  done: true,
+  done_reason: "stop",
+  prompt_eval_count: 900,
+  eval_count: 30,
+});
+
 /** A server that gives `answers` in turn: `[status, body, headers?]`. `requests` are what it was sent, and when. */
 async function serve(context, ...answers) {
   const requests = [];
@@ -40,30 +52,54 @@ async function serve(context, ...answers) {
 }
 
 const KINDS = {
-  openai: { path: "/v1/chat/completions", good: openai(SUMMARY), system: (body) => body.messages[0].content },
-  anthropic: { path: "/v1/messages", good: anthropic(SUMMARY), system: (body) => body.system },
+  openai: {
+    path: "/v1/chat/completions",
+    good: openai(SUMMARY),
+    tooLong: "This model's maximum context length is 9000 tokens.",
+    asked: (body) => [body.messages[0].content, body.max_tokens],
+  },
+  anthropic: {
+    path: "/v1/messages",
+    good: anthropic(SUMMARY),
+    tooLong: "prompt is too long: 9001 tokens > 9000 maximum",
+    asked: (body) => [body.system, body.max_tokens],
+  },
+  gemini: {
+    path: "/v1beta/models/small:generateContent",
+    good: gemini(SUMMARY),
+    tooLong: "The input token count (9001) exceeds the maximum number of tokens allowed (9000).",
+    asked: (body) => [body.systemInstruction.parts[0].text, body.generationConfig.maxOutputTokens],
+  },
+  ollama: {
+    path: "/api/chat",
+    good: ollama(SUMMARY),
+    tooLong: "the input length exceeds the context length",
+    asked: (body) => [body.messages[0].content, body.options.num_predict],
+  },
 };
+/** What an app gives: the base of a kind's endpoint. */
+const base = (kind, url) => new URL(/^\/\w+/.exec(KINDS[kind].path)[0], url).href;
 const WAYS = { "the app's fetch": { fetch: (...given) => fetch(...given) }, "the global fetch": {} };
 
 // The waits between attempts are real: they pass side by side.
 describe("provider", { concurrency: true }, () => {
-  for (const [kind, { path, good, system }] of Object.entries(KINDS)) {
+  for (const [kind, { path, good, tooLong, asked }] of Object.entries(KINDS)) {
     for (const [way, options] of Object.entries(WAYS)) {
       test(`${kind} by ${way}: the request, the summary and its usage`, async (context) => {
         const { requests, url } = await serve(context, [200, good]);
-        const provider = frozen({ kind, model: "small", url, headers: { Authorization: "Bearer key-12345678" } });
+        const provider = frozen({ kind, model: "small", url: base(kind, url), headers: { Authorization: "Bearer key-12345678" } });
         const result = await compact(frozen(chat(10)), { provider, ...options });
         assert.deepEqual([result.success, result.summary, result.llmCalls], [true, SUMMARY, 1]);
-        assert.deepEqual(
-          [result.usage.inputTokens, result.usage.outputTokens, result.usage.cacheReadTokens],
-          [900, 30, 100],
-        );
-        const [{ method, url: asked, headers, body }] = requests;
-        assert.deepEqual([method, asked, body.model], ["POST", path, "small"]);
+        const { inputTokens, outputTokens, cacheReadTokens } = result.usage;
+        // Ollama tells nothing of its cache.
+        assert.deepEqual([inputTokens, outputTokens, cacheReadTokens], [900, 30, kind === "ollama" ? 0 : 100]);
+        const [{ method, url: endpoint, headers, body }] = requests;
+        assert.deepEqual([method, endpoint, body.model], ["POST", path, kind === "gemini" ? undefined : "small"]);
         assert.equal(headers.authorization, "Bearer key-12345678");
         assert.match(headers["content-type"], /application\/json/);
-        assert.equal(body.max_tokens, 9_600);
-        assert.ok(system(body).includes("Technical Context"));
+        const [system, cap] = asked(body);
+        assert.equal(cap, 9_600);
+        assert.ok(system.includes("Technical Context"));
         // Lesson: `tools: []` is refused.
         assert.ok(!("tools" in body));
       });
@@ -74,23 +110,23 @@ describe("provider", { concurrency: true }, () => {
           [429, { error: { message: "slow down" } }, { "retry-after": "3" }],
           [200, good],
         );
-        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url }, ...options });
+        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) }, ...options });
         assert.deepEqual([result.success, result.llmCalls], [true, 2]);
         assert.ok(requests[1].at - requests[0].at >= 2_950, `${requests[1].at - requests[0].at}`);
       });
 
       test(`${kind} by ${way}: 500 is tried again, and in the end told`, async (context) => {
         const { requests, url } = await serve(context, [500, "<html>oops</html>"]);
-        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url }, ...options });
+        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) }, ...options });
         assert.deepEqual([result.success, result.llmCalls, requests.length], [false, 3, 3]);
         fails("summary_failed", { message: /500.*oops/ })(result.error);
         assert.equal(result.messages.length, 20);
       });
 
       test(`${kind} by ${way}: a prompt that is too long is shrunk and sent again`, async (context) => {
-        const message = kind === "openai" ? "This model's maximum context length is 9000 tokens." : "prompt is too long: 9001 tokens > 9000 maximum";
-        const { requests, url } = await serve(context, [400, { error: { message } }], [200, good]);
-        const given = { provider: { kind, model: "m", url }, contextWindow: 20_000, ...options };
+        const { requests, url } = await serve(context, [400, { error: { message: tooLong } }], [200, good]);
+        const provider = { kind, model: "m", url: base(kind, url) };
+        const given = { provider, contextWindow: 20_000, ...options };
         const result = await compact(chat(200), given);
         assert.equal(result.success, true);
         const [first, second] = requests.map(({ body }) => estimateTokens(JSON.stringify(body)));
@@ -115,11 +151,14 @@ describe("provider", { concurrency: true }, () => {
     ["not there", "openai", { choices: [] }],
     ["a call of a tool", "openai", openai(null, { message: { tool_calls: [{ id: "x" }] } })],
     ["no JSON", "openai", "<html>"],
+    ["cut", "gemini", { candidates: [{ content: { parts: [{ text: "A summary that" }] }, finishReason: "MAX_TOKENS" }] }],
+    ["a thought", "gemini", { candidates: [{ content: { parts: [{ text: "Hm.", thought: true }] }, finishReason: "STOP" }] }],
+    ["cut", "ollama", { ...ollama("A summary that ends in the mid"), done_reason: "length" }],
     ["an error in a 200", "openai", { error: { message: "overloaded", code: 503 } }],
   ]) {
     test(`lesson: truncated summary = failure; an answer of ${kind} that is ${name} is asked for again`, async (context) => {
       const { requests, url } = await serve(context, [200, answer], [200, KINDS[kind].good]);
-      const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url } });
+      const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) } });
       assert.deepEqual([result.success, result.summary, requests.length], [true, SUMMARY, 2]);
     });
   }

@@ -5,8 +5,8 @@ mod support;
 
 use context_compactor_core::checkpoint::Level;
 use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Origin;
 use context_compactor_core::session::audit::look;
+use context_compactor_core::session::{Origin, Session};
 use context_compactor_core::step::{Effect, Purpose};
 use context_compactor_store_tests::conversation::assistant;
 use context_compactor_store_tests::host::{summary, thrown};
@@ -54,6 +54,7 @@ fn s5_8_what_cannot_be_made_shorter_stays_as_it_was() {
         }
         let before = checkpoints(&desk)[0].clone();
         for nth in 5..=6 {
+            let committed = desk.host.seen.commits.len();
             desk.append(&chat(6, 200));
             desk.host.summarise = Box::new(move |request, _| {
                 if !request.system.starts_with("You keep") {
@@ -68,6 +69,11 @@ fn s5_8_what_cannot_be_made_shorter_stays_as_it_was() {
             assert!(result.success, "the compaction itself is done: {:?}", result.error);
             let prose = |text: &str| text.split("\n\nThese messages").next().unwrap().to_string();
             assert_eq!(prose(&checkpoints(&desk)[0]), prose(&before));
+            // Who wrote nothing is not named as a cause.
+            for row in desk.host.seen.commits[committed..].iter().flat_map(|batch| &batch.puts) {
+                let row = String::from_utf8_lossy(&row.1);
+                assert!(!row.contains("\"rung\":\"age\"") || !row.contains("promptVersion"), "{row}");
+            }
         }
         // One that failed is tried again; one that is as short as it gets is not.
         let asked = desk.host.seen.purposes.iter().filter(|purpose| **purpose == Purpose::Age).count();
@@ -242,6 +248,26 @@ fn s5_9_s1_10_the_result_tells_the_summary_that_stands_where_the_budget_made_it_
     let summary = desk.compact().summary.unwrap();
     assert!(summary.contains("shorter"), "{summary}");
     assert!(desk.context().iter().any(|message| message["content"].as_str().unwrap().contains(&summary)));
+}
+
+#[test]
+fn s5_9_a_one_shot_compaction_quotes_what_its_checkpoint_quoted_before_it_was_made_shorter() {
+    let mut desk = desk(json!({}));
+    let options = options(json!({ "level": 3, "contextWindow": 8_000 }));
+    let system = Rc::from(json!({ "role": "system", "content": long("You are a tool.", 700) }).to_string());
+    let messages = std::iter::once(system).chain(chat(6, 200)).collect();
+    desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
+        true => part("shorter", 40),
+        false => part("part", 100),
+    });
+    let done = desk.host.run(Session::compact_once(settings(options), messages)).unwrap();
+    assert!(done.result.success, "{:?}", done.result.error);
+    let rungs: Vec<&str> = done.result.applied_edits.iter().map(|edit| edit.rung).collect();
+    assert_eq!(rungs, ["summarise", "age"]);
+    let quoted = done.result.ledger.iter().filter(|entry| entry.quoted).count();
+    assert!(quoted > 0, "{:?}", done.result.ledger);
+    let context: Vec<&str> = done.items.iter().filter_map(|item| item.body.as_deref()).collect();
+    assert!(context.concat().contains("ask 0"), "{context:?}");
 }
 
 #[test]

@@ -14,10 +14,12 @@ fn provider(kind: Kind) -> Provider {
 }
 
 fn ask(provider: &Provider) -> (HttpRequest, Value) {
-    let prompt =
-        Prompt {
-            system: "Summarise.".to_owned(), messages: vec!["안녕 \"x\"".to_owned()], max_tokens: 900
-        };
+    let prompt = Prompt {
+        system: "Summarise.".to_owned(),
+        messages: vec!["안녕 \"x\"".to_owned()],
+        max_tokens: 900,
+        tokens: 3_000,
+    };
     let request = request(provider, &prompt);
     let body = serde_json::from_str(&request.body).unwrap();
     (request, body)
@@ -171,6 +173,105 @@ fn refusals_calls_and_silence_are_failures() {
     ] {
         assert_eq!(failure(Kind::Anthropic, 200, &body).retryable, retryable, "{body}");
     }
+}
+
+#[test]
+fn s1_7_gemini_request() {
+    let (request, body) = ask(&provider(Kind::Gemini));
+    let base = "https://generativelanguage.googleapis.com/v1beta";
+    assert_eq!(request.url, format!("{base}/models/m:generateContent"));
+    assert_eq!(
+        body,
+        json!({ "systemInstruction": { "parts": [{ "text": "Summarise." }] },
+            "contents": [{ "role": "user", "parts": [{ "text": "안녕 \"x\"" }] }],
+            "generationConfig": { "maxOutputTokens": 900 } })
+    );
+    for (url, model, endpoint) in [
+        (base, "models/gemini-3-pro", format!("{base}/models/gemini-3-pro:generateContent")),
+        (base, "tunedModels/mine", format!("{base}/tunedModels/mine:generateContent")),
+        (
+            "https://proxy.example/v1/",
+            "a?b#c 字",
+            "https://proxy.example/v1/models/a%3Fb%23c%20%E5%AD%97:generateContent".into(),
+        ),
+        ("https://proxy.example/x:generateContent", "m", "https://proxy.example/x:generateContent".into()),
+    ] {
+        let asked = Provider { url: Some(url.to_owned()), model: model.to_owned(), ..provider(Kind::Gemini) };
+        assert_eq!(ask(&asked).0.url, endpoint);
+    }
+}
+
+#[test]
+fn s1_7_gemini_answers() {
+    let of = |candidate: Value| {
+        json!({ "candidates": [candidate], "usageMetadata": {
+        "promptTokenCount": 900, "cachedContentTokenCount": 100, "candidatesTokenCount": 30, "thoughtsTokenCount": 12 } })
+    };
+    let parts = json!([{ "text": "I think.", "thought": true }, { "text": "Read " }, { "text": "it." }]);
+    let good =
+        answer(Kind::Gemini, 200, &of(json!({ "content": { "parts": parts }, "finishReason": "STOP" })));
+    let usage = Usage { input: 900, output: 42, cache_read: 100, cache_write: 0, reasoning: 12 };
+    assert_eq!(good, Ok(Answer { text: "Read it.".to_owned(), usage: Some(usage) }));
+    let call =
+        json!({ "content": { "parts": [{ "functionCall": { "name": "read" } }] }, "finishReason": "STOP" });
+    for (body, retryable) in [
+        (of(json!({ "content": { "parts": parts }, "finishReason": "MAX_TOKENS" })), true),
+        (of(json!({ "content": { "parts": parts }, "finishReason": "SAFETY" })), false),
+        (of(json!({ "content": { "parts": parts }, "finishReason": "OTHER" })), true),
+        (of(json!({ "finishReason": "UNEXPECTED_TOOL_CALL" })), true),
+        (of(json!({ "finishReason": "STOP" })), true),
+        (of(call), true),
+        (json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" } }), false),
+        (json!({ "candidates": [] }), true),
+    ] {
+        assert_eq!(failure(Kind::Gemini, 200, &body).retryable, retryable, "{body}");
+    }
+    let busy = json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota",
+        "details": [{ "@type": "x/RetryInfo", "retryDelay": "34.5s" }] } });
+    assert_eq!(failure(Kind::Gemini, 429, &busy).retry_after_ms, Some(34_500));
+    let long = json!({ "error": { "code": 400, "status": "INVALID_ARGUMENT",
+        "message": "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)." } });
+    assert!(failure(Kind::Gemini, 400, &long).overflow);
+}
+
+// lesson: the model's server drops what is longer than its window
+#[test]
+fn s1_7_ollama_request_names_the_window_that_it_needs() {
+    let (request, body) = ask(&provider(Kind::Ollama));
+    assert_eq!(request.url, "http://localhost:11434/api/chat");
+    assert_eq!(
+        body,
+        json!({ "model": "m", "stream": false, "truncate": false, "shift": false, "messages": [
+            { "role": "system", "content": "Summarise." }, { "role": "user", "content": "안녕 \"x\"" }],
+            // 3,000 and a tenth, and 900 of the answer: the next multiple of 4,096.
+            "options": { "num_predict": 900, "num_ctx": 8_192 } })
+    );
+    let remote = Provider { url: Some("https://models.example/api/".to_owned()), ..provider(Kind::Ollama) };
+    assert_eq!(ask(&remote).0.url, "https://models.example/api/chat");
+}
+
+#[test]
+fn s1_7_ollama_answers() {
+    let of = |text: &str, reason: &str| {
+        json!({ "message": { "role": "assistant", "content": text, "thinking": "Hm." },
+        "done": true, "done_reason": reason, "prompt_eval_count": 900, "eval_count": 30 })
+    };
+    let usage = Usage { input: 900, output: 30, ..Usage::default() };
+    let good = Ok(Answer { text: "Read it.".to_owned(), usage: Some(usage) });
+    assert_eq!(answer(Kind::Ollama, 200, &of("Read it.", "stop")), good);
+    assert_eq!(answer(Kind::Ollama, 200, &of("<think>Hm.</think>\n\nRead it.", "stop")), good);
+    let called = json!({ "message": { "content": "", "tool_calls": [{ "function": { "name": "read" } }] } });
+    for body in [of("Read", "length"), of("", "load"), of("", "stop"), called, json!({ "done": true })] {
+        assert!(failure(Kind::Ollama, 200, &body).retryable, "{body}");
+    }
+    let missing = json!({ "error": "model 'm' not found" });
+    let failed = failure(Kind::Ollama, 404, &missing);
+    assert_eq!(
+        (failed.message.as_str(), failed.retryable),
+        ("the provider answered 404: model 'm' not found", false)
+    );
+    let long = json!({ "error": "the input length exceeds the context length" });
+    assert!(failure(Kind::Ollama, 400, &long).overflow);
 }
 
 #[test]

@@ -61,6 +61,7 @@ pub(super) async fn call(
         system: request.system.clone(),
         messages: request.messages.iter().map(|message| message.content.clone()).collect(),
         max_tokens: request.max_tokens,
+        tokens: asked(request, settings),
     };
     let http = provider::request(provider, &prompt);
     let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
@@ -77,4 +78,10 @@ pub(super) async fn call(
             retry_after_ms: failure.retry_after_ms,
         }),
     }
+}
+
+/// About what a request takes in the summariser's window, without the answer.
+fn asked(request: &SummaryRequest, settings: &Settings) -> usize {
+    let messages = request.messages.iter().map(|message| message.content.as_str());
+    messages.chain([request.system.as_str()]).map(|text| settings.estimator.text(text)).sum()
 }

@@ -380,9 +380,7 @@ fn summariser(options: &Reader<'_>) -> Result<Summariser> {
     }
     let required = |key: &str| Error::option(format!("provider.{key}"), "is required");
     Ok(Summariser::Provider(Provider {
-        kind: provider
-            .choice("kind", &[("openai", Kind::Openai), ("anthropic", Kind::Anthropic)])?
-            .ok_or_else(|| required("kind"))?,
+        kind: provider.choice("kind", &Kind::ALL)?.ok_or_else(|| required("kind"))?,
         model: provider.text("model")?.ok_or_else(|| required("model"))?.to_string(),
         url: provider.text("url")?.map(str::to_string),
         headers: provider.texts("headers")?.into_iter().collect(),

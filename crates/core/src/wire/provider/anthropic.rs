@@ -1,14 +1,19 @@
 //! Anthropic Messages.
 
-use super::{Prompt, Unusable, Usage, count};
+use super::{Api, Prompt, Unusable, Usage, count};
 use serde_json::{Value, json};
 
-pub(super) const PATH: &str = "/messages";
-pub(super) const URL: &str = "https://api.anthropic.com/v1/messages";
-pub(super) const HEADERS: [(&str, &str); 2] =
-    [("content-type", "application/json"), ("anthropic-version", "2023-06-01")];
+pub(super) const API: Api = Api {
+    base: "https://api.anthropic.com/v1",
+    bases: &["/v1"],
+    path: |_| "/messages".to_owned(),
+    headers: &[("anthropic-version", "2023-06-01")],
+    body,
+    answer,
+    usage,
+};
 
-pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
+fn body(model: &str, prompt: &Prompt, _: &str) -> Value {
     let messages: Vec<Value> =
         prompt.messages.iter().map(|text| json!({ "role": "user", "content": text })).collect();
     let mut body = json!({ "model": model, "max_tokens": prompt.max_tokens, "messages": messages });
@@ -18,7 +23,7 @@ pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
     body
 }
 
-pub(super) fn answer(json: &Value) -> Result<String, Unusable> {
+fn answer(json: &Value) -> Result<String, Unusable> {
     match json.get("stop_reason").and_then(Value::as_str) {
         Some("max_tokens") => return Err(Unusable::cut()),
         Some("model_context_window_exceeded") => {
@@ -27,25 +32,26 @@ pub(super) fn answer(json: &Value) -> Result<String, Unusable> {
         }
         Some("refusal") => return Err(Unusable::never("the model refused to answer")),
         Some("tool_use" | "pause_turn") => {
-            return Err(Unusable::later("the model called a tool instead of writing a summary"));
+            return Err(Unusable::called());
         }
         _ => {}
     }
     let blocks = json.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if blocks.iter().any(|block| block.get("type").and_then(Value::as_str) == Some("tool_use")) {
-        return Err(Unusable::later("the model called a tool instead of writing a summary"));
+        return Err(Unusable::called());
     }
     Ok(blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect())
 }
 
-pub(super) fn usage(usage: &Value) -> Usage {
+fn usage(json: &Value) -> Option<Usage> {
+    let usage = json.get("usage").filter(|usage| usage.is_object())?;
     let cache_read = count(usage, "/cache_read_input_tokens");
     let cache_write = count(usage, "/cache_creation_input_tokens");
-    Usage {
+    Some(Usage {
         input: count(usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
         output: count(usage, "/output_tokens"),
         cache_read,
         cache_write,
         reasoning: count(usage, "/output_tokens_details/thinking_tokens"),
-    }
+    })
 }

@@ -1,6 +1,8 @@
 //! The HTTP request of a summary call, and what its answer means. Who sends it is the edge's business.
 
 mod anthropic;
+mod gemini;
+mod ollama;
 mod openai;
 mod overflow;
 
@@ -20,6 +22,47 @@ pub enum Kind {
     Openai,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
+    /// Ollama's own chat API.
+    Ollama,
+}
+
+impl Kind {
+    /// All, with the names that apps give them.
+    pub const ALL: [(&'static str, Kind); 4] = [
+        ("openai", Kind::Openai),
+        ("anthropic", Kind::Anthropic),
+        ("gemini", Kind::Gemini),
+        ("ollama", Kind::Ollama),
+    ];
+
+    fn api(self) -> &'static Api {
+        match self {
+            Kind::Openai => &openai::API,
+            Kind::Anthropic => &anthropic::API,
+            Kind::Gemini => &gemini::API,
+            Kind::Ollama => &ollama::API,
+        }
+    }
+}
+
+/// What differs between the APIs.
+struct Api {
+    /// The vendor's own base.
+    base: &'static str,
+    /// How an app's `url` ends where it is a base and not the endpoint.
+    bases: &'static [&'static str],
+    /// The endpoint, behind the base, of a model.
+    path: fn(&str) -> String,
+    /// Headers of every request besides the type of its body.
+    headers: &'static [(&'static str, &'static str)],
+    /// The body that asks the model at the URL.
+    body: fn(&str, &Prompt, &str) -> Value,
+    /// The text of an answer.
+    answer: fn(&Value) -> Result<String, Unusable>,
+    /// What an answer says that it cost.
+    usage: fn(&Value) -> Option<Usage>,
 }
 
 /// Who is asked: the option `provider`.
@@ -29,7 +72,7 @@ pub struct Provider {
     pub kind: Kind,
     /// The model's name.
     pub model: String,
-    /// The endpoint, or a base that ends in `/v1`; the vendor's own by default.
+    /// The endpoint, or a base that ends in `/v1` (`/v1beta` for Gemini, `/api` for Ollama); the vendor's own by default.
     #[serde(default)]
     pub url: Option<String>,
     /// Headers of every request, keys among them; they go before ours whatever their case.
@@ -58,6 +101,8 @@ pub struct Prompt {
     pub messages: Vec<String>,
     /// Cap of the answer, in tokens.
     pub max_tokens: usize,
+    /// About what system prompt and messages take, in tokens.
+    pub tokens: usize,
 }
 
 /// An HTTP request.
@@ -114,21 +159,17 @@ pub struct Failure {
 
 /// The request that asks `provider` for an answer to `prompt`.
 pub fn request(provider: &Provider, prompt: &Prompt) -> HttpRequest {
-    let (url, path) = match provider.kind {
-        Kind::Openai => (openai::URL, openai::PATH),
-        Kind::Anthropic => (anthropic::URL, anthropic::PATH),
-    };
+    let api = provider.kind.api();
     let url = match provider.url.as_deref().map(|url| (url, url.trim_end_matches('/'))) {
-        None => url.to_owned(),
-        Some((_, base)) if base.ends_with("/v1") => format!("{base}{path}"),
+        None => format!("{}{}", api.base, (api.path)(&provider.model)),
+        Some((_, base)) if api.bases.iter().any(|end| base.ends_with(end)) => {
+            format!("{base}{}", (api.path)(&provider.model))
+        }
         Some((endpoint, _)) => endpoint.to_owned(),
     };
-    let (defaults, body): (&[(&str, &str)], Value) = match provider.kind {
-        Kind::Openai => (&openai::HEADERS, openai::body(&provider.model, prompt, &url)),
-        Kind::Anthropic => (&anthropic::HEADERS, anthropic::body(&provider.model, prompt)),
-    };
-    let own = defaults
-        .iter()
+    let body = (api.body)(&provider.model, prompt, &url);
+    let own = [("content-type", "application/json")].iter().chain(api.headers);
+    let own = own
         .filter(|(name, _)| !provider.headers.keys().any(|given| given.eq_ignore_ascii_case(name)))
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let given = provider.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -148,19 +189,9 @@ pub fn response<'h>(
     let unusable = if !(200..300).contains(&status) || !json.get("error").unwrap_or(&Value::Null).is_null() {
         refused(status, &json, body)
     } else if json.is_object() {
-        let answer = match provider.kind {
-            Kind::Openai => openai::answer(&json),
-            Kind::Anthropic => anthropic::answer(&json),
-        };
-        match answer {
-            Ok(text) if !text.trim().is_empty() => {
-                let usage =
-                    json.get("usage").filter(|usage| usage.is_object()).map(|usage| match provider.kind {
-                        Kind::Openai => openai::usage(usage),
-                        Kind::Anthropic => anthropic::usage(usage),
-                    });
-                return Ok(Answer { text, usage });
-            }
+        let api = provider.kind.api();
+        match (api.answer)(&json) {
+            Ok(text) if !text.trim().is_empty() => return Ok(Answer { text, usage: (api.usage)(&json) }),
             Ok(_) => Unusable::later("the model's answer is empty"),
             Err(unusable) => unusable,
         }
@@ -170,7 +201,7 @@ pub fn response<'h>(
     Err(Failure {
         message: cut(&without_secrets(&unusable.message, provider), QUOTED),
         status,
-        retry_after_ms: retry_after(header, now_ms),
+        retry_after_ms: retry_after(header, now_ms).or_else(|| retry_delay(&json)),
         retryable: unusable.retryable && !unusable.overflow,
         overflow: unusable.overflow,
     })
@@ -194,9 +225,25 @@ impl Unusable {
         Unusable { message: message.to_owned(), retryable: false, overflow: false }
     }
 
+    /// Summaries are asked for without tools.
+    fn called() -> Self {
+        Self::later("the model called a tool instead of writing a summary")
+    }
+
     /// The answer ends where the cap was.
     fn cut() -> Self {
         Self::later("the summary was cut at maxTokens; raise it or ask for a shorter summary")
+    }
+}
+
+/// Servers without a reasoning parser leave the reasoning of open models at the start of the text.
+fn without_thinking(text: &str) -> Result<String, Unusable> {
+    match text.trim_start().strip_prefix("<think>") {
+        None => Ok(text.to_owned()),
+        Some(rest) => match rest.split_once("</think>") {
+            Some((_, answer)) => Ok(answer.trim_start().to_owned()),
+            None => Err(Unusable::cut()),
+        },
     }
 }
 
@@ -232,6 +279,14 @@ fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>, now_ms: u64) -> Opt
     }
     let at = httpdate::parse_http_date(value.trim()).ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(u64::try_from(at.as_millis()).ok()?.saturating_sub(now_ms))
+}
+
+/// Gemini says it in the error: `{ details: [{ retryDelay: "34.5s" }] }`.
+fn retry_delay(json: &Value) -> Option<u64> {
+    let details = json.pointer("/error/details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds = delay.strip_suffix('s')?.parse::<f64>().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1_000.0) as u64)
 }
 
 /// A server may echo the key that it was sent.

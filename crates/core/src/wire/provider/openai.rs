@@ -1,13 +1,19 @@
 //! OpenAI Chat Completions.
 
-use super::{Prompt, Unusable, Usage, count};
+use super::{Api, Prompt, Unusable, Usage, count, without_thinking};
 use serde_json::{Value, json};
 
-pub(super) const PATH: &str = "/chat/completions";
-pub(super) const URL: &str = "https://api.openai.com/v1/chat/completions";
-pub(super) const HEADERS: [(&str, &str); 1] = [("content-type", "application/json")];
+pub(super) const API: Api = Api {
+    base: "https://api.openai.com/v1",
+    bases: &["/v1"],
+    path: |_| "/chat/completions".to_owned(),
+    headers: &[],
+    body,
+    answer,
+    usage,
+};
 
-pub(super) fn body(model: &str, prompt: &Prompt, url: &str) -> Value {
+fn body(model: &str, prompt: &Prompt, url: &str) -> Value {
     let system = (!prompt.system.is_empty()).then(|| json!({ "role": "system", "content": prompt.system }));
     let user = prompt.messages.iter().map(|text| json!({ "role": "user", "content": text }));
     let messages: Vec<Value> = system.into_iter().chain(user).collect();
@@ -19,7 +25,7 @@ pub(super) fn body(model: &str, prompt: &Prompt, url: &str) -> Value {
     json!({ "model": model, "messages": messages, cap: prompt.max_tokens })
 }
 
-pub(super) fn answer(json: &Value) -> Result<String, Unusable> {
+fn answer(json: &Value) -> Result<String, Unusable> {
     let Some(choice) = json.pointer("/choices/0") else {
         return Err(Unusable::later("the answer has no choices"));
     };
@@ -37,7 +43,7 @@ pub(super) fn answer(json: &Value) -> Result<String, Unusable> {
     }
     let calls = given("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
     if calls || given("function_call").is_some() {
-        return Err(Unusable::later("the model called a tool instead of writing a summary"));
+        return Err(Unusable::called());
     }
     let text = match given("content") {
         Some(Value::String(text)) => text.clone(),
@@ -49,23 +55,13 @@ pub(super) fn answer(json: &Value) -> Result<String, Unusable> {
     without_thinking(&text)
 }
 
-/// Servers without a reasoning parser leave the reasoning of open models at the start of the text.
-fn without_thinking(text: &str) -> Result<String, Unusable> {
-    match text.trim_start().strip_prefix("<think>") {
-        None => Ok(text.to_owned()),
-        Some(rest) => match rest.split_once("</think>") {
-            Some((_, answer)) => Ok(answer.trim_start().to_owned()),
-            None => Err(Unusable::cut()),
-        },
-    }
-}
-
-pub(super) fn usage(usage: &Value) -> Usage {
-    Usage {
+fn usage(json: &Value) -> Option<Usage> {
+    let usage = json.get("usage").filter(|usage| usage.is_object())?;
+    Some(Usage {
         input: count(usage, "/prompt_tokens"),
         output: count(usage, "/completion_tokens"),
         cache_read: count(usage, "/prompt_tokens_details/cached_tokens"),
         cache_write: count(usage, "/prompt_tokens_details/cache_write_tokens"),
         reasoning: count(usage, "/completion_tokens_details/reasoning_tokens"),
-    }
+    })
 }
