@@ -38,12 +38,12 @@ export function unconfirmed(error: unknown): CompactionError {
 export function objectError(what: string, error: unknown): CompactionError {
   if (CompactionError.isInstance(error)) return error;
   const text = messageOf(error);
-  const tooLarge = text.includes("(100100)");
-  return new CompactionError(
-    tooLarge ? "too_large" : "store_unavailable",
-    `The bucket of big objects failed to ${what} (${text}): nothing was written; ${tooLarge ? "store it in smaller parts" : "try again"}`,
-    { cause: error },
-  );
+  const make = (code: ErrorCode, advice: string) =>
+    new CompactionError(code, `The bucket of big objects failed to ${what} (${text}): nothing was written; ${advice}`, {
+      cause: error,
+    });
+  if (text.includes("(100100)")) return make("too_large", "store it in smaller parts");
+  return make("store_unavailable", "try again");
 }
 
 function messageOf(error: unknown): string {
