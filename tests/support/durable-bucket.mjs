@@ -1,7 +1,7 @@
 /** Checks like those of `durable-protocol.mjs`, of what is in a bucket. */
 
 import { check, codeIs, same } from "../../js/store/probe.ts";
-import { all, BIG, busy, bytes, commit, contents, crash, key, ledger, lost, makeOld, names, outcome, put } from "./durable-steps.mjs";
+import { all, anHourLater, BIG, busy, bytes, commit, contents, crash, key, ledger, lost, makeOld, names, outcome, put } from "./durable-steps.mjs";
 
 export const checks = {
   "a reference is never there without its object": [
@@ -55,10 +55,7 @@ export const checks = {
       same(await contents(young), [], "contents");
       await young.close();
       same((await names(bucket)).length, 1, "objects in the bucket before their time");
-      makeOld(ctx);
-      const store = make();
-      await store.read([key(1)]);
-      await store.close();
+      await anHourLater(ctx, make);
       same(await names(bucket), [], "objects in the bucket");
       same(ledger(ctx), [], "the table of objects");
     },
@@ -187,6 +184,7 @@ export const checks = {
       codeIs("store_unavailable", await outcome(commit(refused, batch)));
       codeIs("store_unavailable", await outcome(make({ get: busy }).read([key(1)])));
       await refused.close();
+      await anHourLater(ctx, make);
       same((await contents(make())).map(([, size]) => size), [BIG], "sizes");
       same([(await names(bucket)).length, ledger(ctx)], [1, []], "objects");
     },
@@ -204,7 +202,7 @@ export const checks = {
   ],
 
   "a put whose answer was lost is not written twice": [
-    async ({ bucket, make }) => {
+    async ({ ctx, bucket, make }) => {
       let puts = 0;
       const store = make({
         async put(real, ...args) {
@@ -224,7 +222,21 @@ export const checks = {
       });
       codeIs("store_unavailable", await outcome(put(never, 2, BIG)));
       await never.close();
+      await anHourLater(ctx, make);
       same([(await names(bucket)).length, (await contents(make())).length], [1, 1], "objects and rows");
+    },
+  ],
+
+  "a put that arrives after its batch has failed is deleted later": [
+    async ({ ctx, bucket, make }) => {
+      const sent = [];
+      const store = make({ put: (real, ...args) => (sent.push(() => real(...args)), lost()), head: lost });
+      codeIs("store_unavailable", await outcome(put(store, 1, BIG)));
+      await store.close();
+      await sent[0]();
+      same([(await names(bucket)).length, await contents(make())], [1, []], "what arrived, and contents");
+      await anHourLater(ctx, make);
+      same([await names(bucket), ledger(ctx)], [[], []], "objects at last");
     },
   ],
 

@@ -80,10 +80,20 @@ export const mutants = {
     to: "WHERE state = 'gone' AND since < ?",
     caughtBy: "what a crash leaves in the bucket is deleted later",
   },
+  "deletes at once what may arrive yet": {
+    file: "objects.ts",
+    from: "await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>));",
+    to: `await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>)).catch(async (error) => {
+      this.abandon(names);
+      await this.sweep(confirm);
+      throw error;
+    });`,
+    caughtBy: "a put that arrives after its batch has failed is deleted later",
+  },
   "uploads before it has noted that it will": {
     file: "objects.ts",
-    from: "    this.#tables.stage(names);\n    await confirm();\n    try {",
-    to: "    queueMicrotask(() => setTimeout(() => this.#tables.stage(names), 50));\n    try {",
+    from: "    this.#tables.stage(names);\n    await confirm();\n",
+    to: "    queueMicrotask(() => setTimeout(() => this.#tables.stage(names), 50));\n",
     caughtBy: "what a crash leaves in the bucket is deleted later",
   },
   "leaves objects that nothing names": {

@@ -9,7 +9,7 @@
  */
 
 import { check, codeIs, same } from "../../js/store/probe.ts";
-import { all, BIG, bytes, commit, contents, crash, key, makeOld, MIB, names, outcome, put } from "./durable-steps.mjs";
+import { all, anHourLater, BIG, bytes, commit, contents, crash, key, MIB, names, outcome, put } from "./durable-steps.mjs";
 
 export const checks = {
   "what was acknowledged survives the end of the object": [
@@ -53,10 +53,7 @@ export const checks = {
         }
         check(nth > 15, `only ${nth} statements`);
         same((await contents(clean)).map(([, size]) => size), [MIB + 2, 5, BIG, 9], "sizes at last");
-        makeOld(ctx);
-        const store = make();
-        await store.read([key(5)]);
-        await store.close();
+        await anHourLater(ctx, make);
         same((await names(bucket)).length, "bigObjects" in options ? 0 : 2, "objects");
       }
     },

@@ -30,6 +30,13 @@ export async function names(bucket) {
 
 export const ledger = (ctx) => ctx.storage.sql.exec("SELECT name, state FROM context_compactor_objects").toArray();
 export const makeOld = (ctx) => ctx.storage.sql.exec("UPDATE context_compactor_objects SET since = 0");
+/** What a store does for what was left behind, an hour later. */
+export async function anHourLater(ctx, make) {
+  makeOld(ctx);
+  const store = make();
+  await store.read([key(0)]);
+  await store.close();
+}
 export const busy = () => Promise.reject(new Error("put: Reduce your rate of requests for the same object. (10058)"));
 export const lost = () => Promise.reject(new Error("Network connection lost."));
 

@@ -35,17 +35,15 @@ export class Objects {
     this.#folder = `context-compactor/${context.id.toString()}`;
   }
 
-  /** Uploads `values` under names of their own, which are staged first. `confirm` waits until that is on disk. */
+  /**
+   * Uploads `values` under names of their own, which are staged first; `confirm` waits until that is on disk. After a
+   * failure they stay staged until they are old: a request without an answer may arrive yet.
+   */
   async upload(values: Uint8Array[], confirm: () => Promise<void>): Promise<string[]> {
     const names = values.map(() => `${this.#folder}/${crypto.randomUUID()}`);
     this.#tables.stage(names);
     await confirm();
-    try {
-      await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>));
-    } catch (error) {
-      this.abandon(names);
-      throw error;
-    }
+    await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>));
     return names;
   }
 

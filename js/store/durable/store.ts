@@ -113,7 +113,6 @@ export function durableObjectStore(
       );
       return new Map(names.map((name, nth) => [big[nth]!, name]));
     } catch (error) {
-      sweep();
       throw storageError(error);
     }
   }
