@@ -1,0 +1,16 @@
+/** Steps of a page that writes to a session until it, its browser or its storage is killed. */
+
+import * as library from "context-compactor";
+import { tell } from "./session-page.mjs";
+import { read, write } from "./writer.mjs";
+
+const store = () => library.indexedDbStore();
+
+Object.assign(globalThis.sessions, {
+  /** Does not wait for the end: the page does not live to see it. */
+  write(options) {
+    write({ ...options, library, store, tell }).catch((error) => tell("/broken", String(error?.stack ?? error)));
+  },
+  /** As text: what stands twice in it, as kept messages do, Firefox would hand over once. */
+  read: async (options) => JSON.stringify(await read({ ...options, library, store })),
+});
