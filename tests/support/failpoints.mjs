@@ -20,18 +20,20 @@ const REFUSALS = ["quota_exceeded", "store_unavailable", "conflict", "too_large"
 /** How the nth call of a store goes wrong. */
 export const FAULTS = ["dies before", "dies after", "is refused", "is not answered"];
 
+const METHODS = ["read", "scan", "commit"];
+
 /** Stands for the process that is gone: nothing that it began ever ends. */
 const DIED = Symbol("died");
 
-/** A store whose nth call goes wrong, from when it is armed. */
-function faulty(store, library) {
+/** A store whose nth call of those `methods` goes wrong, from when it is armed. */
+function faulty(store, library, methods) {
   let left = Infinity;
   let fault, code, gone;
   const died = new Promise((resolve) => (gone = () => resolve(DIED)));
   let dead = false;
   const through = (method) => async (...values) => {
     if (dead) return new Promise(() => {});
-    if (left-- !== 0) return store[method](...values);
+    if (!methods.includes(method) || left-- !== 0) return store[method](...values);
     if (fault === "is refused") throw new library.CompactionError(method === "commit" ? code : "store_unavailable", "injected");
     const die = () => {
       dead = true;
@@ -65,7 +67,7 @@ function summariser(told) {
 }
 
 /** What is done by the process that the fault happens to. */
-const STEPS = {
+export const STEPS = {
   async open({ open }) {
     await open();
   },
@@ -97,7 +99,8 @@ const STEPS = {
     await (await open()).fork({ id: OTHER });
   },
   async export({ open }) {
-    await new Response((await open()).exportJsonl()).text();
+    const reader = (await open()).exportJsonl().getReader();
+    while (!(await reader.read()).done);
   },
   async import({ archive, library, store }) {
     await library.importSession(archive, { id: OTHER, store });
@@ -109,10 +112,10 @@ const STEPS = {
 
 /**
  * Runs all steps. `library` is the package; `make()` makes an empty place, which `open()` opens anew each time and `remove()`
- * removes; `protocol(store)` may put a protocol of its own in front of it. Returns counts, and the problems of the first
- * fault that led to any, by step, call and fault.
+ * removes; `protocol(store)` may put a protocol of its own in front of it; `methods` are those whose calls go wrong. Returns
+ * counts, and the problems of the first fault that led to any, by step, call and fault.
  */
-export async function failpoints({ library, make, protocol = (store) => store, steps = Object.keys(STEPS) }) {
+export async function failpoints({ library, make, protocol = (store) => store, steps = Object.keys(STEPS), methods = METHODS }) {
   const counts = { crashes: 0, failures: 0 };
   const problems = [];
   const before = await prepared(library);
@@ -120,7 +123,7 @@ export async function failpoints({ library, make, protocol = (store) => store, s
     for (const fault of FAULTS) {
       let reached = true;
       for (let nth = 0; reached; nth++) {
-        const found = await failpoint({ library, make, before, protocol, step, fault, nth });
+        const found = await failpoint({ library, make, before, protocol, methods, step, fault, nth });
         reached = found.fired;
         counts[fault.startsWith("dies") ? "crashes" : "failures"] += reached ? 1 : 0;
         problems.push(...found.problems.map((problem) => `${step}, call ${nth + 1} ${fault}: ${problem}`));
@@ -177,13 +180,13 @@ function compacted({ success, ledger }, told) {
   told.checkpoints.push(ledger.find(({ checkpoint }) => checkpoint).checkpoint);
 }
 
-async function failpoint({ library, make, before, protocol, step, fault, nth }) {
+async function failpoint({ library, make, before, protocol, methods, step, fault, nth }) {
   const place = await make();
   const honest = place.open();
   for (const batch of before.batches) await honest.commit(batch);
   const told = before.known();
 
-  const wrong = faulty(place.open(), library);
+  const wrong = faulty(place.open(), library, methods);
   const store = protocol(wrong.store);
   const open = () => library.openSession({ id: ID, summarize: summariser(told), ...EAGER, store });
   wrong.arm(nth, fault, REFUSALS[nth % REFUSALS.length]);
@@ -199,13 +202,18 @@ async function failpoint({ library, make, before, protocol, step, fault, nth }) 
   ]);
   if (code && !/^(indeterminate|quota_exceeded|store_unavailable|conflict|too_large)$/.test(code)) problems.push(`it threw ${code}`);
 
+  // Beyond the last call: the step has ended without a fault.
+  if (!wrong.fired()) {
+    await place.remove();
+    return { fired: false, problems: ended === "done" ? [] : [`without a fault: ${ended} ${code}`] };
+  }
   try {
     problems.push(...(await opened({ library, place, protocol, step, ended, told })));
   } catch (error) {
     problems.push(`opened again: ${error.code ?? error.stack}: ${error.message}`);
   }
   await place.remove();
-  return { fired: wrong.fired(), problems };
+  return { fired: true, problems };
 }
 
 /** What another process finds. */

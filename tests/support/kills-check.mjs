@@ -168,14 +168,16 @@ function checkContext({ messages, ledger, texts, history }, leaves, { torn, dang
   }
   const gone = leaves ? ["summarised", "dropped"] : ["summarised"];
   const standing = ledger.filter(({ fate }) => !gone.includes(fate));
-  const summaries = messages.length - standing.length;
-  if (summaries !== (ledger.some(({ fate }) => fate === "summarised") ? 1 : 0)) {
+  // A summary, and an answer to it where the context would go on with a message of the user.
+  const ours = messages.length - standing.length;
+  const isSummarised = ledger.some(({ fate }) => fate === "summarised");
+  if (isSummarised ? ours !== 1 && !(ours === 2 && messages[1].role === "assistant") : ours !== 0) {
     torn.push(`${messages.length} messages in the context, ${standing.length} of them from the log`);
     return;
   }
   for (const [nth, { index, fate, ref }] of standing.entries()) {
     const wanted = fate === "offloaded" ? { ...history[index], content: `Tool result is at: ${ref}` } : history[index];
-    if (!same(messages[nth + summaries], wanted)) torn.push(`message ${index} (${fate}) is not in its place`);
+    if (!same(messages[nth + ours], wanted)) torn.push(`message ${index} (${fate}) is not in its place`);
   }
-  if (summaries === 1 && !/mark \d+;/.test(messages[0].content)) torn.push("the context begins with no summary");
+  if (isSummarised && !/mark \d+;/.test(messages[0].content)) torn.push("the context begins with no summary");
 }

@@ -6,6 +6,7 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 import { check, Told } from "./kills-check.mjs";
+import { KILLS_OF_A_SESSION, Sum } from "./kills-sum.mjs";
 import { generator } from "./random.mjs";
 import { launch, makeProfile } from "./session.mjs";
 import { call, serveSessions } from "./session-server.mjs";
@@ -24,9 +25,6 @@ export const ENGINES = {
   },
   firefox: { browser: "firefox", targets: ["browser", "renderer"] },
 };
-
-/** A session takes so many kills; then another one begins, so that reading it does not become the longest part. */
-const KILLS_OF_A_SESSION = 8;
 
 /**
  * Kills `engine` so many times. Returns the counts and the problems that were found, with the kill after which each was.
@@ -82,65 +80,6 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
     await profile.remove();
   }
   return sum;
-}
-
-/** Counts over the sessions of a run. */
-export class Sum {
-  problems = [];
-  #of;
-  #sessions = [];
-  #kills = 0;
-  #verified = 0;
-  #references = 0;
-  #known = new Set();
-  #found = { lost: 0, dangling: 0, torn: 0 };
-  #unknown = new Map();
-
-  constructor(of, seed) {
-    this.#of = { of, seed };
-  }
-
-  /** What writers of the next session are told. */
-  begin() {
-    const told = new Told();
-    this.#sessions.push(told);
-    return told;
-  }
-
-  add({ problems, unknown, references }, when, verified) {
-    this.#kills++;
-    this.#references += references;
-    if (verified) this.#verified++;
-    this.#unknown.set(this.#sessions.length, unknown);
-    for (const [kind, found] of Object.entries(problems)) {
-      // What is wrong once is found again after each later kill.
-      const added = found.filter((problem) => !this.#known.has(problem));
-      for (const problem of added) this.#known.add(problem);
-      this.#found[kind] += added.length;
-      this.problems.push(...added.map((problem) => `${when}: ${kind}: ${problem}`));
-    }
-  }
-
-  /** For a line `count {…}`. */
-  counts() {
-    const sum = {};
-    for (const counts of this.#sessions.map((told) => told.counts())) {
-      for (const [what, number] of Object.entries(counts)) sum[what] = (sum[what] ?? 0) + number;
-    }
-    const unacknowledged = [...this.#unknown.values()].reduce((sum, number) => sum + number, 0);
-    const failures = this.problems.length;
-    return {
-      check: "kills",
-      ...this.#of,
-      kills: this.#kills,
-      ...sum,
-      "written without an acknowledgement": unacknowledged,
-      "references read": this.#references,
-      verified: this.#verified,
-      ...this.#found,
-      failures,
-    };
-  }
 }
 
 /** Ends every process of the browser whose command line is like this. */

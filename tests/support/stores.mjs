@@ -19,10 +19,17 @@ async function memory() {
 /** Lasts as long as its files. */
 async function file() {
   const folder = await mkdtemp(join(tmpdir(), "context-compactor-files-"));
+  const opened = [];
   return {
     folder,
-    open: () => node.fileStore(folder),
-    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
+    open() {
+      opened.push(node.fileStore(folder));
+      return opened.at(-1);
+    },
+    async remove() {
+      await Promise.all(opened.map((store) => store.close()));
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
   };
 }
 

@@ -8,6 +8,7 @@ mod script;
 pub use fuse::{Dies, Fuse};
 pub use script::{STEPS, Step};
 
+use crate::conversation::Body;
 use crate::counts::Counts;
 use crate::host::{Host, How, summary};
 use crate::store::{MemoryStore, Store};
@@ -224,7 +225,6 @@ impl Suite<'_> {
 
     fn every_fault(&mut self, step: Step) -> Result<(), String> {
         let clean = self.clean(step)?;
-        if clean.commits == 0 { eprintln!("idle {step:?}"); }
         self.counts.add("operations that write", usize::from(clean.commits > 0));
         for (at, kind) in clean.kinds.iter().enumerate() {
             for how in kind.faults() {
@@ -319,19 +319,17 @@ impl Suite<'_> {
             // Only who comes second may be refused.
             return Err(format!("the other tab was refused: {}", text(&error)));
         }
+        let is_there = |body: &Body| state.log().iter().any(|known| **known == **body);
         match ended {
-            Ended::Died => return Err("it died".into()),
-            Ended::Threw(error) if error.code != Code::Conflict && error.code != Code::InvalidOption => {
-                return Err(text(&error));
+            Ended::Died => Err("it died".into()),
+            Ended::Threw(error) if !matches!(error.code, Code::Conflict | Code::InvalidOption) => {
+                Err(text(&error))
             }
-            Ended::Done if step == Step::Append => {
-                if script::said(step).iter().any(|body| !state.log().contains(&body.to_string())) {
-                    return Err("what was acknowledged is not there".into());
-                }
+            Ended::Done if !script::said(step).iter().all(is_there) => {
+                Err("what was acknowledged is not there".into())
             }
-            _ => {}
+            _ => self.goes_on(&mut world, step, &state),
         }
-        self.goes_on(&mut world, step, &state)
     }
 
     /// The rows hold every invariant and are one of the states of the step without a fault, as the call said.

@@ -42,7 +42,7 @@ pub enum Step {
     Remove,
     /// Goes back to the snapshot.
     Restore,
-    /// Goes on from the end of the log again.
+    /// Goes back to before the last history was handed over.
     Rewind,
     /// Begins another session from it.
     Fork,
@@ -207,7 +207,7 @@ impl Script {
                 Err(error) => Err(error),
             },
             Step::Rewind => {
-                let end = session.explain().map_or(0, |entries| entries.len());
+                let end = session.explain().map_or(0, |entries| entries.len() - said(Step::Sync).len());
                 done(host.try_run(session.rewind(end))?)
             }
             Step::Fork => host.try_run(session.fork(Some(FORKED.into())))?.map(|_| true),
