@@ -21,7 +21,11 @@ export class Told {
   /** Commits that lost a race, by writer. */
   conflicts = new Map();
   stop = false;
+  /** Who was refused waits for it. */
+  pause = undefined;
   broken = undefined;
+  /** Why the browser began the database anew, when it said that it did. */
+  reset = undefined;
 
   /** Handlers of what is posted, for `serve`. `told()` is the one of the session that is written to now. */
   static posts(told) {
@@ -42,7 +46,11 @@ export class Told {
         return now();
       },
       "/acked": noting((told, { call, since }) => told.acked.push({ call, since })),
-      "/refused": noting((told, { call, code }) => told.refused.set(call, code)),
+      "/refused": async (body) => {
+        noting((told, { call, code }) => told.refused.set(call, code))(body);
+        await told().pause;
+        return now();
+      },
       "/compacted": noting((told, { mark, checkpoint }) => {
         told.marks.set(mark, "compacted");
         told.checkpoints.push(checkpoint);
@@ -51,6 +59,7 @@ export class Told {
         if (code === "aborted") told.aborted++;
         if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, "kept");
       }),
+      "/reset": (why) => void (told().reset = why),
       "/broken": (error) => void (told().broken = error),
     };
   }
@@ -172,7 +181,8 @@ function checkContext({ messages, ledger, texts, history }, leaves, { torn, dang
   const ours = messages.length - standing.length;
   const isSummarised = ledger.some(({ fate }) => fate === "summarised");
   if (isSummarised ? ours !== 1 && !(ours === 2 && messages[1].role === "assistant") : ours !== 0) {
-    torn.push(`${messages.length} messages in the context, ${standing.length} of them from the log`);
+    const seen = `${messages.map(({ role }) => role)}; ${ledger.map(({ fate }) => fate)}; ${JSON.stringify(messages[0])}`;
+    torn.push(`${messages.length} messages in the context, ${standing.length} of them from the log: ${seen}`);
     return;
   }
   for (const [nth, { index, fate, ref }] of standing.entries()) {

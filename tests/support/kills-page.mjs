@@ -6,6 +6,16 @@ import { read, write } from "./writer.mjs";
 
 const store = () => library.indexedDbStore();
 
+/** Chromium begins a database anew that it takes for damaged, and says so here alone. */
+const { open } = IDBFactory.prototype;
+IDBFactory.prototype.open = function (...values) {
+  const request = open.apply(this, values);
+  request.addEventListener("upgradeneeded", ({ dataLoss, dataLossMessage }) => {
+    if (dataLoss === "total") void tell("/reset", dataLossMessage);
+  });
+  return request;
+};
+
 Object.assign(globalThis.sessions, {
   /** Does not wait for the end: the page does not live to see it. */
   write(options) {

@@ -11,7 +11,10 @@ import { generator } from "./random.mjs";
 import { launch, makeProfile } from "./session.mjs";
 import { call, serveSessions } from "./session-server.mjs";
 
-/** What can be killed, by what stands in a process's command line; `browser` is all of them. */
+/**
+ * What can be killed, by what stands in a process's command line; `browser` is all of them. IndexedDB itself is in the main
+ * process of today's browsers, in which it ends with the browser; Chromium's service has the rest of storage.
+ */
 const RENDERER = { chrome: /--type=renderer/, firefox: /-contentproc .*\btab$/ };
 const STORAGE = /--utility-sub-type=storage\.mojom\.StorageService/;
 
@@ -58,7 +61,7 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
         await browser.kill();
         browser = await launch(name, { profile, args });
       } else {
-        killOne(browser, target === "renderer" ? RENDERER[name] : STORAGE);
+        killOnly(browser, target === "renderer" ? RENDERER[name] : STORAGE);
         // Without storage, the pages go on as soon as there is another.
         if (target === "storage") await told.more(4);
         told.stop = true;
@@ -82,10 +85,9 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
   return sum;
 }
 
-/** Ends every process of the browser whose command line is like this. */
-function killOne({ browser }, like) {
-  const leader = browser.process().pid;
-  const found = readdirSync("/proc").filter((pid) => {
+/** Processes of a browser, led by `leader`, whose command line is like this. */
+function processesOf(leader, like) {
+  return readdirSync("/proc").filter((pid) => {
     try {
       // The name, which stands in brackets, may have spaces.
       const group = Number(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ")[2]);
@@ -95,6 +97,11 @@ function killOne({ browser }, like) {
       return false;
     }
   });
+}
+
+/** Ends them. */
+function killOnly({ browser }, like) {
+  const found = processesOf(browser.process().pid, like);
   if (found.length === 0) throw new Error(`no process of the browser is like ${like}`);
   for (const pid of found) {
     try {

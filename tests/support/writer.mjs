@@ -131,13 +131,16 @@ export async function write({ library, store, tell, session: id, who, seed }) {
   await session.close();
 }
 
+/** Codes of a store that may be there again in a moment. */
+const PASSING = ["store_unavailable", "indeterminate", "conflict", "quota_exceeded"];
+
 /** Opens a session as soon as the store can be reached again. */
 async function patiently(open, tell) {
-  for (let tries = 0; ; tries++) {
+  for (const until = Date.now() + 60_000; ; ) {
     try {
       return await open();
     } catch (error) {
-      if (tries === 50 || !["store_unavailable", "indeterminate", "conflict"].includes(error.code)) throw error;
+      if (Date.now() > until || !PASSING.includes(error.code)) throw error;
       await tell("/moment");
     }
   }
