@@ -40,26 +40,41 @@ test("nothing is wrong with what two writers were told", () => {
   assert.ok(references > 0 && found.marks.length >= 2);
 });
 
-for (const [what, kind, change] of [
-  ["a message that was acknowledged is gone", "lost", ({ told }) => told.acked.splice(2, 0, { call: "killed0/a/999", since: 2 })],
-  ["half of a call is there", "torn", ({ found }) => found.history.splice(found.history.findIndex(({ role }) => role === "tool"), 1)],
-  ["a call is there twice", "torn", ({ found }) => found.history.push(...found.history.filter(({ content }) => content?.includes("[killed0/check/0]")))],
-  ["two calls stand in another order", "torn", ({ told }) => ([told.acked[0].call, told.acked.at(-1).call] = [told.acked.at(-1).call, told.acked[0].call])],
+/** Each: what is wrong, the kind of problem that it is, and how it is made. */
+const WRONGS = [
+  [
+    "a message that was acknowledged is gone",
+    "lost",
+    ({ told }) => told.acked.splice(2, 0, { call: "killed0/a/999", since: 2 }),
+  ],
+  ["half of a call is there", "torn", ({ found: { history } }) => {
+    history.splice(history.findIndex(({ role }) => role === "tool"), 1);
+  }],
+  ["a call is there twice", "torn", ({ found: { history } }) => {
+    history.push(...history.filter(({ content }) => content?.includes("[killed0/check/0]")));
+  }],
+  ["two calls stand in another order", "torn", ({ told: { acked } }) => {
+    [acked[0].call, acked.at(-1).call] = [acked.at(-1).call, acked[0].call];
+  }],
   ["a character of a message is another", "torn", ({ found }) => (found.history[0].content += " ")],
-  ["a call is there that was refused", "torn", ({ told }) => told.refused.set(told.acked.pop().call, "quota_exceeded")],
+  ["a call is there that was refused", "torn", ({ told }) => {
+    told.refused.set(told.acked.pop().call, "quota_exceeded");
+  }],
   ["two calls of a writer are there without an answer", "torn", ({ told }) => {
-    const mine = ({ call }) => call.startsWith("killed0/a/");
-    told.acked = told.acked.filter((acked) => !mine(acked)).map(({ call }) => ({ call, since: 0 }));
+    const others = told.acked.filter(({ call }) => !call.startsWith("killed0/a/"));
+    told.acked = others.map(({ call }) => ({ call, since: 0 }));
   }],
   ["a compaction that was acknowledged is gone", "lost", ({ found }) => found.marks.pop()],
   ["a compaction that was aborted took place", "torn", ({ found, told }) => told.marks.set(found.marks[0], "kept")],
   ["a checkpoint is gone", "lost", ({ found }) => found.checkpoints.splice(0)],
-  ["a reference does not resolve", "dangling", ({ found }) => delete found.texts[Object.keys(found.texts)[0]]],
-  ["a reference is another text", "dangling", ({ found }) => (found.texts[Object.keys(found.texts)[0]] += "x")],
+  ["a reference does not resolve", "dangling", ({ found: { texts } }) => delete texts[Object.keys(texts)[0]]],
+  ["a reference is another text", "dangling", ({ found: { texts } }) => (texts[Object.keys(texts)[0]] += "x")],
   ["a message has no fate", "torn", ({ found }) => found.ledger.pop()],
   ["the context is of two states", "torn", ({ found }) => found.messages.shift()],
   ["verify() reports something", "torn", ({ found }) => (found.verified = { ok: false, problems: ["I1"] })],
-]) {
+];
+
+for (const [what, kind, change] of WRONGS) {
   test(`${what}: ${kind}`, () => {
     assert.ok(problemsOf(change)[kind].length > 0);
   });

@@ -14,12 +14,13 @@ const OTHER = "other";
 const LEAVING = ["restore", "rewind"];
 const BEGINNING = ["fork", "import"];
 
-/** A store of this code refuses a batch, and says that nothing was written. */
+/** With these, a store refuses a batch of which nothing was written. */
 const REFUSALS = ["quota_exceeded", "store_unavailable", "conflict", "too_large"];
 
 /** How the nth call of a store goes wrong. */
 export const FAULTS = ["dies before", "dies after", "is refused", "is not answered"];
 
+const identity = (store) => store;
 const METHODS = ["read", "scan", "commit"];
 
 /** Stands for the process that is gone: nothing that it began ever ends. */
@@ -34,7 +35,9 @@ function faulty(store, library, methods) {
   const through = (method) => async (...values) => {
     if (dead) return new Promise(() => {});
     if (!methods.includes(method) || left-- !== 0) return store[method](...values);
-    if (fault === "is refused") throw new library.CompactionError(method === "commit" ? code : "store_unavailable", "injected");
+    if (fault === "is refused") {
+      throw new library.CompactionError(method === "commit" ? code : "store_unavailable", "injected");
+    }
     const die = () => {
       dead = true;
       gone();
@@ -93,7 +96,8 @@ export const STEPS = {
     await session.rewind(session.explain().length);
   },
   async "set goal"({ open }) {
-    await (await open()).setGoal({ id: "g", description: "Ship it", priority: "high", status: "active", checkpoints: [], decisions: [], artifacts: [] });
+    const lists = { checkpoints: [], decisions: [], artifacts: [] };
+    await (await open()).setGoal({ id: "g", description: "Ship it", priority: "high", status: "active", ...lists });
   },
   async fork({ open }) {
     await (await open()).fork({ id: OTHER });
@@ -111,11 +115,11 @@ export const STEPS = {
 };
 
 /**
- * Runs all steps. `library` is the package; `make()` makes an empty place, which `open()` opens anew each time and `remove()`
- * removes; `protocol(store)` may put a protocol of its own in front of it; `methods` are those whose calls go wrong. Returns
- * counts, and the problems of the first fault that led to any, by step, call and fault.
+ * Runs all steps. `library` is the package; `make()` makes an empty place, which `open()` opens anew each time and
+ * `remove()` removes; `protocol(store)` may put a protocol of its own in front of it; `methods` are those whose calls go
+ * wrong. Returns counts, and the problems of the first fault that led to any, by step, call and fault.
  */
-export async function failpoints({ library, make, protocol = (store) => store, steps = Object.keys(STEPS), methods = METHODS }) {
+export async function failpoints({ library, make, protocol = identity, steps = Object.keys(STEPS), methods = METHODS }) {
   const counts = { crashes: 0, failures: 0 };
   const problems = [];
   const before = await prepared(library);
@@ -200,7 +204,7 @@ async function failpoint({ library, make, before, protocol, methods, step, fault
     }),
     wrong.died,
   ]);
-  if (code && !/^(indeterminate|quota_exceeded|store_unavailable|conflict|too_large)$/.test(code)) problems.push(`it threw ${code}`);
+  if (code && code !== "indeterminate" && !REFUSALS.includes(code)) problems.push(`it threw ${code}`);
 
   // Beyond the last call: the step has ended without a fault.
   if (!wrong.fired()) {

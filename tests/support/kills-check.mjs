@@ -24,7 +24,7 @@ export class Told {
   /** Who was refused waits for it. */
   pause = undefined;
   broken = undefined;
-  /** Why the browser began the database anew, when it said that it did. */
+  /** What the browser says it lost when it began the database anew, when it did. */
   reset = undefined;
 
   /** Handlers of what is posted, for `serve`. `told()` is the one of the session that is written to now. */
@@ -59,7 +59,7 @@ export class Told {
         if (code === "aborted") told.aborted++;
         if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, "kept");
       }),
-      "/reset": (why) => void (told().reset = why),
+      "/reset": ({ dataLoss }) => void (told().reset = dataLoss),
       "/broken": (error) => void (told().broken = error),
     };
   }
@@ -92,8 +92,9 @@ export class Told {
 }
 
 /**
- * Holds `found` (of `read`) against what was `told`. Returns the problems by their kinds: `lost`, `torn`, `dangling`; and in
- * `unknown` how many calls were written without an acknowledgement, in `references` how many were read. `leaves` says that messages may have left the context.
+ * Holds `found` (of `read`) against what was `told`. Returns the problems by their kinds: `lost`, `torn`, `dangling`; in
+ * `unknown` how many calls were written without an acknowledgement, in `references` how many were read. `leaves` says
+ * that messages may have left the context.
  */
 export function check(found, told, { leaves = false } = {}) {
   const problems = { lost: [], torn: [], dangling: [] };

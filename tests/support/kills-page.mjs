@@ -6,12 +6,14 @@ import { read, write } from "./writer.mjs";
 
 const store = () => library.indexedDbStore();
 
-/** Chromium begins a database anew that it takes for damaged, and says so here alone. */
+/** Tells when the browser begins the database anew that it had before. Some do not even say that they lost it. */
 const { open } = IDBFactory.prototype;
 IDBFactory.prototype.open = function (...values) {
   const request = open.apply(this, values);
-  request.addEventListener("upgradeneeded", ({ dataLoss, dataLossMessage }) => {
-    if (dataLoss === "total") void tell("/reset", dataLossMessage);
+  request.addEventListener("upgradeneeded", ({ oldVersion, dataLoss }) => {
+    if (oldVersion > 0) return;
+    if (localStorage.getItem("begun")) void tell("/reset", { dataLoss: dataLoss ?? "unknown" });
+    localStorage.setItem("begun", "yes");
   });
   return request;
 };
