@@ -178,17 +178,17 @@ function checkContext({ messages, ledger, texts, history }, leaves, { torn, dang
   }
   const gone = leaves ? ["summarised", "dropped"] : ["summarised"];
   const standing = ledger.filter(({ fate }) => !gone.includes(fate));
-  // A summary, and an answer to it where the context would go on with a message of the user.
-  const ours = messages.length - standing.length;
+  // A summary, with an answer behind it or a question before it where the order of roles needs one.
+  const ours = messages.slice(0, Math.max(0, messages.length - standing.length));
   const isSummarised = ledger.some(({ fate }) => fate === "summarised");
-  if (isSummarised ? ours !== 1 && !(ours === 2 && messages[1].role === "assistant") : ours !== 0) {
-    const seen = `${messages.map(({ role }) => role)}; ${ledger.map(({ fate }) => fate)}; ${JSON.stringify(messages[0])}`;
+  const summaries = ours.filter(({ content }) => /mark \d+;/.test(content));
+  if (isSummarised ? summaries.length !== 1 || ours.length > 2 : ours.length !== 0) {
+    const seen = `${messages.map(({ role }) => role)}; ${ledger.map(({ fate }) => fate)}; ${JSON.stringify(ours)}`;
     torn.push(`${messages.length} messages in the context, ${standing.length} of them from the log: ${seen}`);
     return;
   }
   for (const [nth, { index, fate, ref }] of standing.entries()) {
     const wanted = fate === "offloaded" ? { ...history[index], content: `Tool result is at: ${ref}` } : history[index];
-    if (!same(messages[nth + ours], wanted)) torn.push(`message ${index} (${fate}) is not in its place`);
+    if (!same(messages[nth + ours.length], wanted)) torn.push(`message ${index} (${fate}) is not in its place`);
   }
-  if (isSummarised && !/mark \d+;/.test(messages[0].content)) torn.push("the context begins with no summary");
 }
