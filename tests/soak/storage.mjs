@@ -21,7 +21,14 @@ for (const engine of chosen) {
     const found = `${lost} lost, ${torn} torn, ${dangling} dangling`;
     console.log(`${engine}: ${done} kills, ${messages} messages, ${compactions} compactions, ${races} races; ${found}`);
   };
-  const sum = await runs[engine](engine, { kills, seed, progress });
+  const sum = await runs[engine](engine, { kills, seed, progress }).catch((error) => error);
+  if (sum instanceof Error) {
+    // The other engines are run all the same.
+    console.log(sum.stack);
+    console.log(`count ${JSON.stringify({ check: "kills", of: engine, seed, failures: 1 })}`);
+    process.exitCode = 1;
+    continue;
+  }
   for (const problem of sum.problems.slice(0, 20)) console.log(`${engine}: ${problem}`);
   console.log(`count ${JSON.stringify(sum.counts())}`);
   if (sum.problems.length > 0) process.exitCode = 1;

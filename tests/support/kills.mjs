@@ -67,7 +67,13 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
         told.stop = true;
         for (const page of open) await within(5_000, page.close());
       }
-      const page = await pages.openPage(browser);
+      // Firefox sometimes opens no more pages when those that it had were killed.
+      let page = await within(45_000, pages.openPage(browser));
+      if (!page) {
+        await browser.kill();
+        browser = await launch(name, { profile, args });
+        page = await pages.openPage(browser);
+      }
       const after = `${session}/check/${nth}`;
       const since = told.acked.length;
       const found = JSON.parse(await call(page, "read", { session, after }));
@@ -112,7 +118,7 @@ function killOnly({ browser }, like) {
   }
 }
 
-/** Waits for what a page that was killed may never answer. */
+/** Waits for what a page or a browser may never answer; undefined when it does not. */
 function within(ms, promise) {
   return Promise.race([promise.catch(() => {}), new Promise((resolve) => setTimeout(resolve, ms))]);
 }
