@@ -8,20 +8,12 @@
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { generator } from "./random.mjs";
+
+export { generator };
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const modules = join(root, "node_modules");
-
-/** Numbers from a seed: `random(n)` is an integer in 0..n. */
-export function generator(seed) {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 /** Packages whose files are read: those with much text of their own kind. */
 const packages = [

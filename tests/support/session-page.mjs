@@ -15,7 +15,7 @@ const eager = {
 };
 
 /** Tells the test something and returns what it answers. */
-async function tell(path, body = null) {
+export async function tell(path, body = null) {
   const response = await fetch(path, { method: "POST", body: JSON.stringify(body) });
   return response.json();
 }

@@ -10,12 +10,12 @@ const SCRIPT = "/js/sessions.js";
 const PAGE = `<!doctype html><title>session</title><link rel="icon" href="data:,"><script type="module" src="${SCRIPT}"></script>`;
 
 /**
- * Serves the page of `session-page.mjs`. `told` maps paths to functions of what the page posts there. Returns
- * `openPage(session)`, `loads()` and `close()`.
+ * Serves the page of `session-page.mjs`, or of another script beside it. `told` maps paths to functions of what the page
+ * posts there. Returns `openPage(session)`, `loads()`, `origin` and `close()`.
  */
-export async function serveSessions(told) {
+export async function serveSessions(told, script = "session-page.mjs") {
   const folder = await mkdtemp(join(tmpdir(), "context-compactor-sessions-"));
-  await bundle(`import "./tests/support/session-page.mjs";`, join(folder, "sessions.js"));
+  await bundle(`import "./tests/support/${script}";`, join(folder, "sessions.js"));
   let loads = 0;
   const posts = Object.entries({ "/loaded": () => void loads++, ...told });
   const server = await serve({
@@ -24,6 +24,7 @@ export async function serveSessions(told) {
     ...Object.fromEntries(posts.map(([path, tell]) => [path, (body) => tell(JSON.parse(body))])),
   });
   return {
+    origin: server.origin,
     /** How often the page was loaded. */
     loads: () => loads,
     /** Opens the page and waits until it can be used. */

@@ -6,12 +6,14 @@
 //! * [`recorded`]: recorded transcripts and requests, where they are present.
 //! * [`summariser`]: summarisers of every temper.
 //! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
+//! * [`failpoints`]: a fault at every effect and every call of the store, for every operation.
 //! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
 
 pub mod checked;
 pub mod conformance;
 pub mod conversation;
 pub mod counts;
+pub mod failpoints;
 pub mod histories;
 pub mod host;
 mod model;

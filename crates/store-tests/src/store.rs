@@ -19,7 +19,7 @@ pub trait Store {
 }
 
 /// A store in memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct MemoryStore {
     rows: RefCell<BTreeMap<Key, Row>>,
 }

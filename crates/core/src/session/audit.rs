@@ -57,7 +57,11 @@ pub fn look(session: &Session) -> Result<Look> {
 pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
     let rows: BTreeMap<&Key, &[u8]> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
     let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
-    let NameRow { sid, .. } = record::decode(name, "session's name")?;
+    let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
+    if deleted {
+        // What is left of it goes when its name is used again.
+        return Ok(Audit::default());
+    }
     let own = KeyPart::Text(sid.clone());
     let mine = |table: &str| {
         let table = KeyPart::Text(table.into());
