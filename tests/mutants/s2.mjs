@@ -31,7 +31,7 @@ export const s2 = [
     id: "S2.1",
     what: "the tool and its arguments are not told",
     file: `${core}/plan/compress.rs`,
-    from: "For { thought: String::new(), ..found.purpose.clone() }",
+    from: "For { thought: String::new(), ..shown.purpose }",
     to: "For { thought: String::new(), ..For::default() }",
     tests: ["react_preset"],
   },

@@ -328,7 +328,8 @@ fn goal(options: &Reader<'_>) -> Result<Option<Goal>> {
 ///
 /// Errors: [`crate::Code::InvalidOption`] that says what is wrong with it.
 pub(crate) fn read_goal(json: &str) -> Result<Goal> {
-    let goal: Goal = serde_json::from_str(json).map_err(|error| Error::option("goal", error.to_string()))?;
+    let goal: Goal =
+        serde_json::from_str(json).map_err(|error| Error::option("goal", Error::of_json(&error)))?;
     if goal.id.is_empty() || goal.description.trim().is_empty() {
         return Err(Error::option("goal", "id and description must be texts that are not empty"));
     }

@@ -183,7 +183,7 @@ impl<'t> Scan<'t> {
                     [_, _, _, b'p', b'r', b'o', b'j', b'-', ..] => Kind::OpenaiKey,
                     _ => Kind::ApiKey,
                 };
-                self.is_strong(at + 3, word).then_some((kind, word.end))
+                (word.end >= at + 24 && self.is_strong(at + 3, word)).then_some((kind, word.end))
             }
             [b'g', b'h', b'p' | b'o' | b'u' | b's' | b'r', b'_', ..] => {
                 let length = names(4);

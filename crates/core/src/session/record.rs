@@ -481,7 +481,10 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
     serde_json::from_str(text).map_err(|error| {
-        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+        Error::new(
+            Code::StoreCorrupt,
+            format!("a {what} in the store cannot be read: {}", Error::of_json(&error)),
+        )
     })
 }
 
