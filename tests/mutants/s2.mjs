@@ -439,8 +439,8 @@ export const s2 = [
     id: "S2.11",
     what: "known content is the summariser's",
     file: `${core}/plan/strategy.rs`,
-    from: "let shaped = shape(&found.text, target)?;",
-    to: "let shaped = shape(&found.text, target).filter(|_| target == 0)?;",
+    from: "let shaped = shape(shown, target)?;",
+    to: "let shaped = shape(shown, target).filter(|_| target == 0)?;",
     tests: ["strategy_rules"],
   },
   {
