@@ -49,7 +49,7 @@ fn append(message: Body) -> Result<(), Error> {
 }
 
 #[test]
-fn s8_the_bound_is_taken_and_one_above_is_refused_with_its_place() {
+fn storage_s8_the_bound_is_taken_and_one_above_is_refused_with_its_place() {
     type Make = fn(usize) -> Body;
     let bounds: [(Make, usize, Code, &str); 4] = [
         (text_blocks, MAX_PARTS, Code::TooLarge, "content"),
@@ -69,7 +69,7 @@ fn s8_the_bound_is_taken_and_one_above_is_refused_with_its_place() {
 }
 
 #[test]
-fn s8_what_was_refused_leaves_a_session_that_goes_on() {
+fn storage_s8_what_was_refused_leaves_a_session_that_goes_on() {
     let mut desk = Desk::new(json!({}));
     for message in [text_blocks(MAX_PARTS + 1), results(MAX_REFERENCES + 1), deep(500), deep(100_000)] {
         desk.host.run(desk.session.append(vec![message])).unwrap_err();

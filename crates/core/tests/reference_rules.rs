@@ -220,7 +220,7 @@ proptest! {
 
     /// Two sessions of one store are, byte by byte, what each would be in a store of its own.
     #[test]
-    fn s3_sessions_of_one_store_never_meet(
+    fn storage_s3_sessions_of_one_store_never_meet(
         format in prop::sample::select(PLAIN.to_vec()), acts in prop::collection::vec((any::<bool>(), act()), 1..24),
     ) {
         let together: Rc<MemoryStore> = Rc::default();

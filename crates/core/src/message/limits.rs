@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s8_a_message_of_the_limit_is_taken_and_one_byte_more_is_not() {
+    fn storage_s8_a_message_of_the_limit_is_taken_and_one_byte_more_is_not() {
         assert!(check_bytes(7, MAX_BYTES).is_ok());
         let error = check_bytes(7, MAX_BYTES + 1).unwrap_err();
         assert_eq!((error.code, error.index, error.field.as_deref()), (Code::TooLarge, Some(7), Some("")));
