@@ -88,6 +88,8 @@ export function buildSummaryPrompt(
     previousSummary?: string;
     targetTokens?: number;
     maxInputTokens?: number;
+    /** As in `CompactOptions`; placeholders are numbered within the prompt. Default true. */
+    redactSecrets?: boolean;
   } = {},
 ): SummaryRequest {
   const { bytes, ends } = pack(messages);
@@ -102,6 +104,7 @@ export function buildSummaryPrompt(
     "previousSummary",
     "targetTokens",
     "maxInputTokens",
+    "redactSecrets",
   ]);
   const given = plainOptions(options);
   return run((engine) => engine.buildSummaryPrompt(bytes, ends, given)) as SummaryRequest;
@@ -119,10 +122,10 @@ export function proposePins(messages: readonly Message[], options: { format?: Fo
 /** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
 export function extractiveSummary(
   messages: readonly Message[],
-  options: { targetTokens?: number; format?: Format } = {},
+  options: { targetTokens?: number; format?: Format; redactSecrets?: boolean } = {},
 ): string {
   const { bytes, ends } = pack(messages);
-  checkOptions(options, ["targetTokens", "format"]);
+  checkOptions(options, ["targetTokens", "format", "redactSecrets"]);
   const given = plainOptions(options);
   return run((engine) => engine.extractiveSummary(bytes, ends, given));
 }

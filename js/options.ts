@@ -21,6 +21,7 @@ const VALUES = [
   "retryCount",
   "timeoutMs",
   "instructions",
+  "redactSecrets",
   "pinProposals",
   "prefixMismatchBehavior",
   "offload",

@@ -111,7 +111,14 @@ export interface CompactOptions {
   logger?: (level: LogLevel, message: string) => void;
   /** Clock (ms) and id source (any unique string), for reproducible runs. */
   runtime?: { now(): number; id(): string };
-  /** Applied to the text that the summariser sees, never to what is stored. */
+  /** Replaces secrets in what the summariser sees and in what is written in the place of messages, as
+   *  `[redacted: aws-access-key 1]`; the same secret has the same placeholder in a session for ever. What is stored, what
+   *  `read` gives back and the messages that stay are never changed. Known are private keys (PEM, OpenSSH, PGP), keys of
+   *  AWS (a secret key where a label names it), tokens of GitHub, Slack and npm, signed JSON web tokens, what follows
+   *  `Bearer`, passwords in URLs, `sk-…` keys (OpenAI, Anthropic and others), live keys of Stripe and API keys of Google:
+   *  shapes that nobody writes by chance, and no others. Default true. */
+  redactSecrets?: boolean;
+  /** Applied after that to the text that the summariser sees, never to what is stored: for secrets that only you know. */
   redact?: (text: string) => string;
   /** More guidance for the summary. */
   instructions?: string;

@@ -2,7 +2,14 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { compact, estimateTokens, openSession, validateHistory } from "context-compactor";
+import {
+  buildSummaryPrompt,
+  compact,
+  estimateTokens,
+  extractiveSummary,
+  openSession,
+  validateHistory,
+} from "context-compactor";
 import {
   anthropicExchange,
   chat,
@@ -427,6 +434,27 @@ test("redact sees what the summariser sees, and never changes what is kept", asy
   await session.append(...history);
   await session.compact();
   assert.ok(store.text().includes(secret) && !store.text().includes("[key]"));
+});
+
+test("lesson: secrets; keys of a known shape are replaced by default, and never in what is kept", async () => {
+  const secret = "sk-q7Zk2Wd9Xb4Mv8Rt3Ny6Hp5Jc1Lf0Gs7Tq2";
+  const history = frozen([{ role: "user", content: `My key is ${secret}.` }, ...chat(10), { role: "user", content: secret }]);
+  const told = "My key is [redacted: api-key 1].";
+  for (const on of [undefined, true, false]) {
+    const options = on === undefined ? {} : { redactSecrets: on };
+    const summarize = summariser();
+    const { messages } = await compact(history, { ...options, summarize });
+    const [{ content }] = summarize.calls[0].request.messages;
+    assert.deepEqual([content.includes(told), content.includes(secret)], [on !== false, on === false]);
+    assert.equal(messages.at(-1), history.at(-1));
+    const prompt = JSON.stringify(buildSummaryPrompt(history, options));
+    assert.deepEqual([prompt.includes(told), prompt.includes(secret)], [on !== false, on === false]);
+    assert.equal(extractiveSummary(history, options).includes(secret), on === false);
+  }
+  const session = await openSession({ store: "memory", fallback: "extractive" });
+  await session.append(...history);
+  const { summary } = await session.compact();
+  assert.ok(summary.includes("[redacted: api-key 1]") && !summary.includes(secret));
 });
 
 test("lesson: secrets; facts and the built-in summary are redacted too", async () => {

@@ -58,6 +58,8 @@ const BAD = [
   [{ fetch: {} }, "fetch"],
   [{ tokenCounter: 4 }, "tokenCounter"],
   [{ redact: /secret/ }, "redact"],
+  [{ redactSecrets: "yes" }, "redactSecrets"],
+  [{ redactSecrets: () => true }, "redactSecrets"],
   [{ onProgress: true }, "onProgress"],
   [{ logger: console }, "logger"],
   [{ signal: {} }, "signal"],

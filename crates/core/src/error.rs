@@ -159,6 +159,15 @@ impl Error {
         }
     }
 
+    /// Why JSON could not be read, without any of it: what stands in a message or a record stays out of errors and logs.
+    pub(crate) fn of_json(error: &serde_json::Error) -> String {
+        let text = error.to_string();
+        if !error.is_data() || text.starts_with("missing field") {
+            return text;
+        }
+        format!("a value of another type was expected at line {} column {}", error.line(), error.column())
+    }
+
     /// The same error, caused by the failure of effect `id`.
     pub fn caused_by(mut self, id: u32) -> Self {
         self.cause = Some(id);

@@ -12,6 +12,7 @@ pub mod message;
 mod order;
 pub mod plan;
 pub mod recall;
+mod redact;
 mod reduce;
 pub mod session;
 pub mod split;

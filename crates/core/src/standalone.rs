@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::plan::{self, StandaloneOptions};
+use crate::redact::Secrets;
 use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
@@ -97,22 +98,46 @@ pub fn summary_prompt(bodies: &Bodies, options: &Value<'_>) -> Result<SummaryReq
     read(bodies, options.format, |messages| {
         let tokens = messages.iter().map(|message| options.estimator.message(message)).sum();
         let (focus, target_tokens) = options.focus(tokens);
-        options.preset.prompt.build(
-            messages,
+        let mut secrets = Secrets::new("");
+        let previous_summary =
+            options.previous_summary.as_deref().map(|text| match options.redacts_secrets {
+                true => secrets.redact(text),
+                false => text.into(),
+            });
+        let messages = without_secrets(messages, &options, &mut secrets);
+        let mut request = options.preset.prompt.build(
+            &messages,
             &PromptOptions {
                 focus,
                 goal: options.goal.as_ref(),
                 target_tokens,
                 max_input_tokens: options.max_input_tokens,
                 instructions: options.instructions.as_deref(),
-                previous_summary: options.previous_summary.as_deref(),
+                previous_summary: previous_summary.as_deref(),
                 rejected: None,
                 keep: &[],
                 indices: None,
                 estimator: options.estimator,
             },
-        )
+        )?;
+        if options.redacts_secrets {
+            request.system = secrets.redact(&request.system).into_owned();
+        }
+        Ok(request)
     })
+}
+
+/// Messages as a summariser may see them.
+fn without_secrets<'m>(
+    messages: &[Message<'m>],
+    options: &StandaloneOptions,
+    secrets: &mut Secrets,
+) -> Vec<Message<'m>> {
+    let mut messages = messages.to_vec();
+    if options.redacts_secrets {
+        secrets.redact_messages(&mut messages);
+    }
+    messages
 }
 
 /// The messages of the user that state constraints, for which a pin is proposed (`S4.3`).
@@ -129,7 +154,8 @@ pub fn propose_pins(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<PinPropo
 pub fn extractive(bodies: &Bodies, options: &Value<'_>) -> Result<String> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
-        Ok(summary::extractive(messages, options.target_tokens, options.estimator))
+        let messages = without_secrets(messages, &options, &mut Secrets::new(""));
+        Ok(summary::extractive(&messages, options.target_tokens, options.estimator))
     })
 }
 

@@ -5,6 +5,7 @@
 //! from this model.
 
 mod exchange;
+pub mod limits;
 
 pub use exchange::Exchanges;
 

@@ -7,8 +7,8 @@ use super::frame::{Frame, text_of};
 use super::ladder::Climb;
 use super::options::Summariser;
 use super::presets::Rung;
+use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
-use super::summarise::redact;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part, Role};
@@ -167,11 +167,11 @@ pub(super) async fn shorten(
     let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
     let mut texts = Vec::new();
     for item in items.iter().filter(|item| made_of(item).is_some()) {
-        texts.push(redact(io, &held.settings(), text_of(held, item, true)?).await?);
+        texts.push(redact(io, held, text_of(held, item, true)?).await?);
     }
     let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
     let text = match ask(io, held, &texts, level, spent).await {
-        Ok(text) => text,
+        Ok(text) => without_secrets(held, text),
         Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
             return Err(error);
         }

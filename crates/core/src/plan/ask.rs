@@ -3,11 +3,11 @@
 use super::call::call;
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
+use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
 use crate::session::Held;
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
 use crate::summary::result::{Purpose as For, Shorten, shorten};
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -53,7 +53,7 @@ impl Pace {
 pub(super) struct Ask<'a> {
     /// What the tool was called for.
     pub(super) purpose: &'a For,
-    /// The text.
+    /// The text, as a summariser may see it.
     pub(super) text: &'a str,
     /// Which part of how many, from 1.
     pub(super) part: Option<(usize, usize)>,
@@ -101,17 +101,10 @@ pub(super) async fn ask_all(
         tokens_before: tokens,
         tokens_now: tokens,
     }));
-    let mut shown = Vec::with_capacity(total);
-    for ask in &asks {
-        shown.push(match settings.app_redacts {
-            true => Cow::Owned(io.redact(ask.text.to_string()).await?),
-            false => Cow::Borrowed(ask.text),
-        });
-    }
     let pace = Cell::new(spent.pace);
     let mut work: Vec<Work<'_, (Result<String, Error>, Spent)>> = Vec::with_capacity(total);
-    for (ask, text) in asks.iter().zip(&shown) {
-        work.push(Box::pin(attempts(io, &settings, ask, text, &pace)));
+    for ask in &asks {
+        work.push(Box::pin(attempts(io, &settings, ask, &pace)));
     }
     held.release();
     let answers = all(work, settings.concurrency).await;
@@ -125,7 +118,7 @@ pub(super) async fn ask_all(
         }
         match answer {
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
-            answer => texts.push(answer),
+            answer => texts.push(answer.map(|text| without_secrets(held, text))),
         }
     }
     Ok(texts)
@@ -136,7 +129,6 @@ async fn attempts(
     io: &Io,
     settings: &Settings,
     ask: &Ask<'_>,
-    text: &str,
     pace: &Cell<Pace>,
 ) -> (Result<String, Error>, Spent) {
     let mut spent = Spent::default();
@@ -147,7 +139,8 @@ async fn attempts(
         // Asked for as late as can be: what the answers so far were like is known then.
         let share = if numbers.react.strategies { pace.get().share() } else { 1.0 };
         let target_chars = (ask.target() as f64 * share) as usize;
-        let what = Shorten { text, part: ask.part, target_chars, model: settings.summary_model.clone() };
+        let what =
+            Shorten { text: ask.text, part: ask.part, target_chars, model: settings.summary_model.clone() };
         let request = Rc::new(shorten(ask.purpose, &what, settings.estimator));
         spent.calls += 1;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);

@@ -4,6 +4,7 @@
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
 use super::presets::Rung;
+use super::redaction::{redact, without_secrets};
 use super::result::{Edit, Trigger};
 use super::strategy::{Known, Strategy};
 use crate::error::{Code, Error, Result};
@@ -114,9 +115,10 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
             let mut texts = Vec::with_capacity(large.len());
             let strategy = Strategy::of(&held.state(), &large)?;
             for found in &large {
-                let text = match strategy.without_model(found, numbers.chunk_ratio) {
+                let shown = Shown::of(io, held, found, climb).await?;
+                let text = match strategy.without_model(found, &shown.text, numbers.chunk_ratio) {
                     Some(known) => shaped(io, found, known, climb),
-                    None => streamed(io, held, found, climb, spent).await?,
+                    None => streamed(io, held, shown, climb, spent).await?,
                 };
                 texts.push(Some(text));
             }
@@ -172,12 +174,17 @@ async fn global(
     );
     let strategy = Strategy::of(&held.state(), &found)?;
     let ratios: Vec<f64> = (0..found.len()).map(|nth| strategy.ratio(nth, numbers.global_ratio)).collect();
+    let mut shown = Vec::with_capacity(found.len());
+    for found in &found {
+        shown.push(Shown::of(io, held, found, climb).await?);
+    }
+    let each = found.iter().zip(&shown).zip(&ratios);
     let known: Vec<Option<Known>> =
-        found.iter().zip(&ratios).map(|(found, ratio)| strategy.without_model(found, *ratio)).collect();
-    let unknown = found.iter().zip(&ratios).zip(&known).filter(|(_, known)| known.is_none());
-    let asks = unknown.map(|((found, ratio), _)| Ask {
-        purpose: &found.purpose,
-        text: &found.text,
+        each.map(|((found, shown), ratio)| strategy.without_model(found, &shown.text, *ratio)).collect();
+    let unknown = shown.iter().zip(&ratios).zip(&known).filter(|(_, known)| known.is_none());
+    let asks = unknown.map(|((shown, ratio), _)| Ask {
+        purpose: &shown.purpose,
+        text: &shown.text,
         part: None,
         ratio: *ratio,
         kind: Purpose::Result,
@@ -215,6 +222,24 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
+/// A result as a summariser may see it: redacted whole, so that no chunk begins in the middle of a secret.
+struct Shown {
+    text: String,
+    purpose: For,
+}
+
+impl Shown {
+    /// A rehearsal shows it to nobody, and does not bother the app.
+    async fn of(io: &Io, held: &Held, found: &Found, climb: Climb<'_>) -> Result<Shown> {
+        let For { thought, name, arguments } = found.purpose.clone();
+        let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
+            if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
+        });
+        let purpose = For { thought: thought.await?, name, arguments: arguments.await? };
+        Ok(Shown { text: text.await?, purpose })
+    }
+}
+
 /// The first layer where no model is needed.
 fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
     if !climb.rehearse {
@@ -230,7 +255,7 @@ fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
 async fn streamed(
     io: &Io,
     held: &mut Held,
-    found: &Found,
+    shown: Shown,
     climb: Climb<'_>,
     spent: &mut Spent,
 ) -> Result<String> {
@@ -240,13 +265,13 @@ async fn streamed(
             io.log(Level::Info, line);
         }
     };
-    let before = found.chars;
+    let before = shown.text.chars().count();
     say(format!("Tool result too large ({before} chars), applying streaming compression..."));
-    let chunks = chunks(&found.text, numbers.chunk_size);
+    let chunks = chunks(&shown.text, numbers.chunk_size);
     let count = chunks.len();
     say(format!("Breaking result into {count} chunks for summarization"));
     // The first layer knows the tool and its arguments, not the thought (`S2.1`).
-    let purpose = For { thought: String::new(), ..found.purpose.clone() };
+    let purpose = For { thought: String::new(), ..shown.purpose };
     let asks = chunks.iter().enumerate().map(|(nth, text)| Ask {
         purpose: &purpose,
         text,

@@ -2,6 +2,7 @@
 
 use super::cut::Proposal;
 use super::presets::RestoreNumbers;
+use super::redaction::redact;
 use crate::error::{Code, Result};
 use crate::message::{Message, Part};
 use crate::session::Held;
@@ -87,7 +88,7 @@ pub(super) async fn restored(
         }
         let now = if settings.app_reads_files { read_file(io, &path).await? } else { None };
         let Some(text) = now.or(text).filter(|text| !text.trim().is_empty()) else { continue };
-        let text = if settings.app_redacts { io.redact(text).await? } else { text };
+        let (path, text) = (redact(io, held, path).await?, redact(io, held, text).await?);
         let file = clipped(&path, &text, numbers.max_tokens_per_file.min(left), settings.estimator);
         let Some((file, tokens)) = file else { continue };
         left = left.saturating_sub(tokens);
@@ -104,7 +105,7 @@ async fn read_file(io: &Io, path: &str) -> Result<Option<String>> {
         Ok(text) => Ok(Some(text)),
         Err(failure) if failure.code == Some(Code::Aborted) => Err(failure.into_error(Code::Aborted)),
         Err(failure) => {
-            io.log(Level::Debug, format!("readFile failed for {path}: {}", failure.message));
+            io.log(Level::Debug, format!("readFile failed: {}", failure.message));
             Ok(None)
         }
     }

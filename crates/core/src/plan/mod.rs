@@ -16,6 +16,7 @@ mod numbers;
 mod options;
 mod presets;
 mod reader;
+mod redaction;
 mod result;
 mod strategy;
 mod summarise;

@@ -135,7 +135,9 @@ pub struct Settings {
     pub app_pins: bool,
     /// What becomes of other messages that state constraints.
     pub pin_proposals: PinProposals,
-    /// The app's `redact` is applied to what a summariser sees.
+    /// Secrets are replaced in what a summariser sees and in what is written in the place of messages.
+    pub redacts_secrets: bool,
+    /// The app's `redact` is applied to what a summariser sees, after that.
     pub app_redacts: bool,
     /// Context window.
     pub window: usize,
@@ -253,6 +255,7 @@ impl Settings {
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
             pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
+            redacts_secrets: options.switch("redactSecrets")?.unwrap_or(true),
             app_redacts: options.flag("hasRedact")?,
             window,
             hard_limit,
@@ -325,7 +328,8 @@ fn goal(options: &Reader<'_>) -> Result<Option<Goal>> {
 ///
 /// Errors: [`crate::Code::InvalidOption`] that says what is wrong with it.
 pub(crate) fn read_goal(json: &str) -> Result<Goal> {
-    let goal: Goal = serde_json::from_str(json).map_err(|error| Error::option("goal", error.to_string()))?;
+    let goal: Goal =
+        serde_json::from_str(json).map_err(|error| Error::option("goal", Error::of_json(&error)))?;
     if goal.id.is_empty() || goal.description.trim().is_empty() {
         return Err(Error::option("goal", "id and description must be texts that are not empty"));
     }
@@ -425,6 +429,8 @@ pub struct StandaloneOptions {
     pub instructions: Option<String>,
     /// The summary that a new one replaces.
     pub previous_summary: Option<String>,
+    /// Secrets are replaced.
+    pub redacts_secrets: bool,
     /// Rules that only some servers enforce are checked too.
     pub strict: bool,
     /// What the app is used for, when it says (`S5.10`).
@@ -461,6 +467,7 @@ impl StandaloneOptions {
             max_input_tokens: options.integer("maxInputTokens", 1, MAX_TOKENS)?,
             instructions: options.text("instructions")?.map(str::to_string),
             previous_summary: options.text("previousSummary")?.map(str::to_string),
+            redacts_secrets: options.switch("redactSecrets")?.unwrap_or(true),
             strict: options.flag("strict")?,
         })
     }

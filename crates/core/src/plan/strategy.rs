@@ -46,18 +46,18 @@ impl Strategy {
         Ok(Strategy { on: true, compressed, relied, most: numbers.reliance_ratio })
     }
 
-    /// What can be done without a model.
-    pub(super) fn without_model(&self, found: &Found, ratio: f64) -> Option<Known> {
+    /// What can be done without a model with the text of a result as it is `shown`.
+    pub(super) fn without_model(&self, found: &Found, shown: &str, ratio: f64) -> Option<Known> {
         if !self.on {
             return None;
         }
         if let Some(text) = self.compressed.get(&ids::sha256_hex(found.text.as_bytes())) {
             return Some(Known { text: text.clone(), how: "taken over from an earlier result".into() });
         }
-        let chars = found.text.chars().count();
+        let chars = shown.chars().count();
         let target = (chars as f64 * ratio) as usize;
-        let shaped = shape(&found.text, target)?;
-        if target < LEAST_TARGET || shaped.is_bare || shaped.text.len() >= found.text.len() {
+        let shaped = shape(shown, target)?;
+        if target < LEAST_TARGET || shaped.is_bare || shaped.text.len() >= shown.len() {
             return None;
         }
         Some(Known { text: shaped.text, how: format!("shaped as {}", shaped.kind.as_str()) })

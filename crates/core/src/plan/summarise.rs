@@ -7,6 +7,7 @@ use super::frame::{author_of, candidate, text_of, tokens_of};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::presets::{Fallback, Rung};
+use super::redaction::{messages_without_secrets, redact, without_secrets};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
@@ -221,8 +222,9 @@ async fn write(
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
-    let messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
+    let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
+    messages_without_secrets(held, &mut messages);
     let mut failed = None;
     if by_model(&settings, order) {
         let job = job(&held.state());
@@ -255,7 +257,7 @@ async fn write(
         files = String::new();
     }
     let text = summary::extractive(&messages, target, settings.estimator);
-    let text = redact(io, &settings, text).await?;
+    let text = redact(io, held, text).await?;
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
     let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
@@ -304,10 +306,6 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     Ok(bodies)
 }
 
-pub(super) async fn redact(io: &Io, settings: &Settings, text: String) -> Result<String> {
-    if settings.app_redacts { io.redact(text).await } else { Ok(text) }
-}
-
 /// What a summary is made from.
 struct Inputs<'a> {
     messages: &'a [Message<'a>],
@@ -344,8 +342,11 @@ async fn ask(
     let places = proposal.compress.iter().map(|item| item.origin.place());
     let indices: Vec<Option<usize>> = places.map(|place| Some(place?.index)).collect();
     let open = proposal.unanswered.iter();
-    let keep: Vec<(usize, &str)> =
-        open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.as_str()))).collect();
+    let constraints = open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone())));
+    // A summary is asked for what it is shown.
+    let constraints: Vec<(usize, String)> =
+        constraints.map(|(index, text)| (index, without_secrets(held, text))).collect();
+    let keep: Vec<(usize, &str)> = constraints.iter().map(|(index, text)| (*index, text.as_str())).collect();
     for attempt in 1..=numbers.retry_count {
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
@@ -370,11 +371,13 @@ async fn ask(
             },
         )?;
         request.model = settings.summary_model.clone();
+        // Guidance of the user, a goal that a model's markers wrote.
+        request.system = without_secrets(held, request.system);
         for message in &mut request.messages {
-            message.content = redact(io, &settings, std::mem::take(&mut message.content)).await?;
+            message.content = redact(io, held, std::mem::take(&mut message.content)).await?;
         }
         for fact in &mut request.facts {
-            fact.text = redact(io, &settings, std::mem::take(&mut fact.text)).await?;
+            fact.text = redact(io, held, std::mem::take(&mut fact.text)).await?;
         }
         let request = Rc::new(request);
         spent.calls += 1;
@@ -389,6 +392,7 @@ async fn ask(
                 }
                 let reason = match summary::check(&text, &request, most, settings.estimator) {
                     Ok(text) => {
+                        let text = without_secrets(held, text);
                         tell(io, held, Stage::Checkpoint, 1, 0);
                         match candidate(io, held, proposal, &text, files, started).await {
                             Ok(items) => return Ok((text, items)),

@@ -6,6 +6,7 @@ use super::pins::PinProposal;
 use super::state::{Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
 use crate::error::{Code, Error, Result};
+use crate::message::limits;
 use crate::plan::PinProposals;
 use crate::step::{Effect, Io, Notice, Whose};
 use crate::summary;
@@ -37,6 +38,9 @@ pub(crate) async fn append(
     let mut places = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
         return Ok((places, false));
+    }
+    for (nth, body) in bodies.iter().enumerate() {
+        limits::check_bytes(given.first + nth, body.len())?;
     }
     let mut settled = settle_format(io, held, bodies, given.first).await?;
     let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
@@ -103,6 +107,7 @@ async fn measure_all(
         let (mut size, constraints) = {
             let value = wire::parse(given.first + nth, body)?;
             let message = format.wire().read(given.first + nth, &value)?;
+            limits::check(given.first + nth, &value, &message)?;
             let looks = settings.pin_proposals != PinProposals::Off;
             let constraints = if looks { summary::constraints(&message) } else { Vec::new() };
             let constraints: Vec<String> = constraints.into_iter().map(str::to_string).collect();

@@ -221,7 +221,10 @@ fn returns(note: &str) -> Result<bool> {
         rung: &'a str,
     }
     let note: Note<'_> = serde_json::from_str(note).map_err(|error| {
-        Error::new(Code::StoreCorrupt, format!("the note of a view cannot be read: {error}"))
+        Error::new(
+            Code::StoreCorrupt,
+            format!("the note of a view cannot be read: {}", Error::of_json(&error)),
+        )
     })?;
     Ok(RETURNS.contains(&note.rung))
 }

@@ -100,6 +100,7 @@ impl Copy {
         child.row.format = row.format;
         child.row.goal.clone_from(&row.goal);
         child.row.compressions = row.compressions;
+        child.row.secrets.clone_from(&row.secrets);
         child.row.steps = row.steps;
         child.row.attempted_at = row.attempted_at;
         child.plausible.clone_from(&parent.plausible);

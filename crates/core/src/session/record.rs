@@ -8,6 +8,7 @@ use super::state::State;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::plan::Trigger;
+use crate::redact::Secrets;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -75,6 +76,9 @@ pub(crate) struct SessionRow {
     /// The session that this one was begun from (`S3.10`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// Which secrets have which number in what stands for messages.
+    #[serde(default, skip_serializing_if = "Secrets::is_empty")]
+    pub secrets: Secrets,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -477,7 +481,10 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
     serde_json::from_str(text).map_err(|error| {
-        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+        Error::new(
+            Code::StoreCorrupt,
+            format!("a {what} in the store cannot be read: {}", Error::of_json(&error)),
+        )
     })
 }
 

@@ -13,6 +13,7 @@ use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
+use crate::redact::Secrets;
 use crate::step::{Io, Whose};
 use crate::wire::{self, Format};
 use serde::Serialize;
@@ -172,6 +173,7 @@ impl State {
     /// A session that is nowhere but in memory.
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
+        let secrets = Secrets::new(&secret);
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,
@@ -195,6 +197,7 @@ impl State {
             goal: settings.goal.clone(),
             snapshots: Vec::new(),
             parent: None,
+            secrets,
             created_at: now,
             updated_at: now,
             rest: serde_json::Map::new(),

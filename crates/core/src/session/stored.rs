@@ -75,7 +75,12 @@ impl State {
     fn adopt(&mut self, row: SessionRow) {
         // What was set before anything was stored holds where the store has none.
         let goal = self.row.goal.take();
+        let secrets = std::mem::take(&mut self.row.secrets);
         self.row = row;
+        // Numbers that a summary under way uses already go on.
+        if secrets.continues(&self.row.secrets) {
+            self.row.secrets = secrets;
+        }
         self.row.goal = self.row.goal.take().or(goal);
         self.row.format = self.row.format.or(self.settings.format);
     }

@@ -5,6 +5,13 @@ use crate::error::{Error, Result};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
+/// A role, to be named in an error: what is no name may be anything, and is not repeated.
+pub(super) fn named(role: &str) -> String {
+    let is_name = role.len() <= 24
+        && role.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if is_name { format!("`{role}`") } else { "the role".into() }
+}
+
 /// A value and where it stands: message index and path.
 #[derive(Clone)]
 pub(super) struct At<'a> {

@@ -98,7 +98,10 @@ fn noted(row: &LogRow<'_>) -> Result<u64> {
         view: u64,
     }
     let note: Note = serde_json::from_str(row.body.get()).map_err(|error| {
-        Error::new(Code::StoreCorrupt, format!("row {} of the log cannot be read: {error}", row.seq))
+        Error::new(
+            Code::StoreCorrupt,
+            format!("row {} of the log cannot be read: {}", row.seq, Error::of_json(&error)),
+        )
     })?;
     Ok(note.view)
 }

@@ -80,6 +80,9 @@ pub(super) fn skip(skipped: &mut Skipped, what: &str) {
 
 /// A line that cannot be read as what it is.
 pub(super) fn unreadable(number: usize, of: &str, error: &serde_json::Error) -> Error {
-    let what = format!("it is no line of a transcript of {of}: {error}; remove it to import the rest");
+    let what = format!(
+        "it is no line of a transcript of {of}: {}; remove it to import the rest",
+        crate::Error::of_json(error)
+    );
     super::wrong_line(number, crate::Code::InvalidMessage, what)
 }

@@ -316,7 +316,10 @@ impl Import {
             return Ok(());
         }
         if let Err(error) = serde_json::from_str::<&RawValue>(text) {
-            return Err(Error::new(Code::InvalidMessage, format!("it is not readable as JSON: {error}")));
+            return Err(Error::new(
+                Code::InvalidMessage,
+                format!("it is not readable as JSON: {}", Error::of_json(&error)),
+            ));
         }
         let Some((kind, mut reader)) = foreign::reader(text) else {
             let what = "this is no transcript of this library, of Claude Code or of Codex: append its messages instead";
@@ -332,8 +335,12 @@ impl Import {
     }
 
     fn own_line(&mut self, text: &str) -> Result<()> {
-        let foreign =
-            |error| Error::new(Code::InvalidMessage, format!("it is no line of this transcript: {error}"));
+        let foreign = |error| {
+            Error::new(
+                Code::InvalidMessage,
+                format!("it is no line of this transcript: {}", Error::of_json(&error)),
+            )
+        };
         let Tag { v, kind } = serde_json::from_str(text).map_err(foreign)?;
         record::check_version(v, "line")?;
         match kind.as_str() {

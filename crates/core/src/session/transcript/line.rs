@@ -137,7 +137,10 @@ pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Optio
 
 fn read_stored(bytes: &[u8]) -> Result<&RawValue> {
     serde_json::from_slice(bytes).map_err(|error| {
-        Error::new(Code::StoreCorrupt, format!("a view in the store cannot be read: {error}"))
+        Error::new(
+            Code::StoreCorrupt,
+            format!("a view in the store cannot be read: {}", Error::of_json(&error)),
+        )
     })
 }
 
@@ -208,6 +211,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
 ///
 /// Errors: [`Code::InvalidMessage`].
 pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
-    serde_json::from_str(text)
-        .map_err(|error| Error::new(Code::InvalidMessage, format!("it is not what was exported: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(Code::InvalidMessage, format!("it is not what was exported: {}", Error::of_json(&error)))
+    })
 }

@@ -4,7 +4,7 @@ use super::Shape;
 use super::{model, options, ui};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie};
-use crate::wire::read::At;
+use crate::wire::read::{At, named};
 use crate::wire::tagged;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -19,12 +19,12 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         ("assistant", _) => Role::Assistant,
         ("tool", Shape::Model) => Role::Tool,
         (_, Shape::Model) => {
-            return at.fail_at("role", format!("`{name}` is none of system, user, assistant, tool"));
+            return at.fail_at("role", format!("{} is none of system, user, assistant, tool", named(&name)));
         }
         (_, Shape::Ui) => {
             return at.fail_at(
                 "role",
-                format!("a UI message is from system, user or assistant, and never from `{name}`"),
+                format!("a UI message is from system, user or assistant, and never from {}", named(&name)),
             );
         }
     };

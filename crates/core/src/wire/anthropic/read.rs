@@ -3,7 +3,7 @@
 use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
-use crate::wire::read::At;
+use crate::wire::read::{At, named};
 use crate::wire::tagged;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         "assistant" => Role::Assistant,
         // Instructions in the middle of a conversation; the opening ones are a parameter of the request.
         "system" => Role::System,
-        _ => return at.fail_at("role", format!("`{name}` is none of user, assistant, system")),
+        _ => return at.fail_at("role", format!("{} is none of user, assistant, system", named(&name))),
     };
     let Some(content) = at.get("content") else {
         return at.fail_at("content", "must be a string or an array of content blocks, and is missing");

@@ -4,7 +4,7 @@ use super::names::{self, Name};
 use super::response;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
-use crate::wire::read::At;
+use crate::wire::read::{At, named};
 use crate::wire::tagged;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -21,7 +21,8 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         "user" | "function" => false,
         "model" => true,
         _ => {
-            let what = format!("`{name}` is none of user, model; instructions go into `systemInstruction`");
+            let what =
+                format!("{} is none of user, model; instructions go into `systemInstruction`", named(&name));
             return at.fail_at("role", what);
         }
     };

@@ -3,7 +3,7 @@
 use super::reasoning::{BLOCKS, DETAILS, items};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
-use crate::wire::read::At;
+use crate::wire::read::{At, named};
 use crate::wire::{json, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         _ => {
             return at.fail_at(
                 "role",
-                format!("`{name}` is none of system, developer, user, assistant, tool, function"),
+                format!("{} is none of system, developer, user, assistant, tool, function", named(&name)),
             );
         }
     };

@@ -3,7 +3,7 @@
 use super::item::{self, Link, Side};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Tie, ToolCall, ToolResult};
-use crate::wire::read::At;
+use crate::wire::read::{At, named};
 use crate::wire::{join, json, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         "message" => {
             let name = at.need_text("role")?;
             if item::role_named(&name).is_none() {
-                let what = format!("`{name}` is none of system, developer, user, assistant");
+                let what = format!("{} is none of system, developer, user, assistant", named(&name));
                 return at.fail_at("role", what);
             }
             parts = content(&at, "content")?;

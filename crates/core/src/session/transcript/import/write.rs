@@ -2,6 +2,7 @@
 
 use super::{Import, Restore, at_line};
 use crate::error::{Error, Result};
+use crate::message::limits;
 use crate::plan::Trigger;
 use crate::session::batch::keys;
 use crate::session::context::{Cover, Left, Made, Why};
@@ -59,9 +60,12 @@ impl Import {
     }
 
     fn tokens(&self, body: &str, index: usize) -> Result<usize> {
+        limits::check_bytes(index, body.len())?;
         let value = wire::parse(index, body)?;
         let format = self.row.format.unwrap_or(self.state.format());
-        Ok(size_of(&self.settings, &format.wire().read(index, &value)?).tokens)
+        let message = format.wire().read(index, &value)?;
+        limits::check(index, &value, &message)?;
+        Ok(size_of(&self.settings, &message).tokens)
     }
 
     /// A view in which the agent's own summary stands for all before it.

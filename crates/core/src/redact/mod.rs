@@ -1,0 +1,150 @@
+//! Secrets are replaced in what a model is to summarise, and in what is written into a context in its place; what is
+//! stored and what is kept of the app's messages stays as it is.
+//!
+//! Found are the shapes of well-known keys and tokens ([`Kind`]), without a model, so that nothing has to be asked not to
+//! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
+//! a summary can tell two of them apart and refer to each.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use crate::message::{Message, Part};
+use crate::session::ids;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Secrets of a session that have numbers: what a session's row has to hold stays small. Those behind them are told by
+/// their kind alone.
+const MOST: usize = 100;
+
+/// The kinds of secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A private key in PEM, of OpenSSH, or of PGP in armour.
+    PrivateKey,
+    /// The id of an AWS key, `AKIA…`, or of a temporary one, `ASIA…`.
+    AwsAccessKey,
+    /// The secret to it, where a label says so.
+    AwsSecretKey,
+    /// `ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`.
+    GithubToken,
+    /// `xoxb-…` and its like, `xapp-…`.
+    SlackToken,
+    /// A signed JSON web token.
+    Jwt,
+    /// What follows `Bearer`.
+    BearerToken,
+    /// The password in `scheme://user:password@host`.
+    Password,
+    /// `sk-ant-…`.
+    AnthropicKey,
+    /// `sk-proj-…`.
+    OpenaiKey,
+    /// `sk_live_…`, `rk_live_…`.
+    StripeKey,
+    /// Another `sk-…`.
+    ApiKey,
+    /// `AIza…`.
+    GoogleApiKey,
+    /// `npm_…`.
+    NpmToken,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Kind::PrivateKey => "private-key",
+            Kind::AwsAccessKey => "aws-access-key",
+            Kind::AwsSecretKey => "aws-secret-key",
+            Kind::GithubToken => "github-token",
+            Kind::SlackToken => "slack-token",
+            Kind::Jwt => "jwt",
+            Kind::BearerToken => "bearer-token",
+            Kind::Password => "password",
+            Kind::AnthropicKey => "anthropic-key",
+            Kind::OpenaiKey => "openai-key",
+            Kind::StripeKey => "stripe-key",
+            Kind::ApiKey => "api-key",
+            Kind::GoogleApiKey => "google-api-key",
+            Kind::NpmToken => "npm-token",
+        }
+    }
+}
+
+/// The secrets that have numbers, without the secrets: a mark of each that says its kind and half a hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Secrets {
+    /// What the hashes begin with.
+    key: String,
+    /// In the order in which they were found.
+    marks: Vec<String>,
+}
+
+impl Secrets {
+    /// None so far; their marks will depend on `key`.
+    pub(crate) fn new(key: &str) -> Self {
+        Secrets { key: ids::id(&[b"secrets", key.as_bytes()]), marks: Vec::new() }
+    }
+
+    /// True when none was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// True when it has all of `other`, with the same numbers.
+    pub(crate) fn continues(&self, other: &Secrets) -> bool {
+        other.is_empty() || self.key == other.key && self.marks.starts_with(&other.marks)
+    }
+
+    /// `text` with a placeholder for each secret in it.
+    pub(crate) fn redact<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let mut out = String::new();
+        let mut behind = 0;
+        scan::secrets(text, |kind, range| {
+            let placeholder = self.placeholder(kind, text.get(range.clone()).unwrap_or_default());
+            out.push_str(text.get(behind..range.start).unwrap_or_default());
+            out.push_str(&placeholder);
+            behind = range.end;
+        });
+        if behind == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(text.get(behind..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// Redacts what a summary is made from.
+    pub(crate) fn redact_messages(&mut self, messages: &mut [Message<'_>]) {
+        for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
+            match part {
+                Part::Text(text) | Part::Reasoning { text, .. } => self.redact_in_place(text),
+                Part::ToolCall(call) => self.redact_in_place(&mut call.arguments),
+                Part::ToolResult(result) => self.redact_in_place(&mut result.text),
+                Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
+            }
+        }
+    }
+
+    fn redact_in_place(&mut self, text: &mut Cow<'_, str>) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = Cow::Owned(redacted);
+        }
+    }
+
+    fn placeholder(&mut self, kind: Kind, secret: &str) -> String {
+        let kind = kind.as_str();
+        let hash = ids::hex(&ids::hash(&[self.key.as_bytes(), secret.as_bytes()]));
+        let mark = format!("{kind} {}", hash.get(..16).unwrap_or_default());
+        let is_alike = |other: &&String| other.split(' ').next() == Some(kind);
+        let number = match self.marks.iter().position(|known| *known == mark) {
+            Some(at) => self.marks.iter().take(at + 1).filter(is_alike).count(),
+            None if self.marks.len() >= MOST => return format!("[redacted: {kind}]"),
+            None => {
+                self.marks.push(mark);
+                self.marks.iter().filter(is_alike).count()
+            }
+        };
+        format!("[redacted: {kind} {number}]")
+    }
+}
