@@ -19,7 +19,10 @@ const aims = { "slim: wasm, glue, facade": 150 * 1024, "inlined: glue, facade, b
 const tolerance = 0.02;
 
 /** Entries that bring scripts of their own, and where those are in `dist/`: only who imports them has them. */
-const subpaths = { cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/ };
+const subpaths = {
+  cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
+  node: /^(store\/file\/|entry\/node\.js$)/,
+};
 
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {

@@ -70,6 +70,17 @@ test("vocabularies come with their licence, and only lazy imports name what the 
   }
 });
 
+test("nothing but the entry for Node names Node's modules", () => {
+  const dist = new URL("pkg/dist/", root);
+  const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
+  const naming = scripts.filter((file) => /["']node:/.test(read(`pkg/dist/${file}`)));
+  const others = naming.filter((file) => !file.startsWith(join("store", "file")));
+  assert.ok(naming.length > 0);
+  assert.deepEqual(others, []);
+  const importing = scripts.filter((file) => /store\/file\/|\.\/file\//.test(read(`pkg/dist/${file}`)));
+  assert.deepEqual(importing, [join("entry", "node.js")]);
+});
+
 test("the licences are the repository's", () => {
   for (const file of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.equal(read(`pkg/${file}`), read(file));
 });

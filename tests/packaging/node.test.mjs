@@ -17,10 +17,34 @@ const programs = {
     library.initialize(readFileSync(require.resolve("context-compactor/core.wasm"))).then(() => ${finish.slice(0, -1)});`,
 };
 
+/** The subpath for Node: what one process wrote, by either way to load the package, the other one reads. */
+const files = {
+  "write.mjs": `import { openSession } from "context-compactor";
+    import { fileStore } from "context-compactor/node";
+    const store = fileStore("sessions");
+    const session = await openSession({ id: "one", store });
+    await session.append({ role: "user", content: "Hello." });
+    await session.close();
+    await store.close();`,
+  "read.cjs": `const { openSession } = require("context-compactor/slim");
+    const { fileStore } = require("context-compactor/node");
+    const { CompactionError, initialize } = require("context-compactor/slim");
+    const { readFileSync } = require("node:fs");
+    (async () => {
+      await initialize(readFileSync(require.resolve("context-compactor/core.wasm")));
+      const store = fileStore("sessions");
+      const session = await openSession({ id: "one", store });
+      await session.sync([{ role: "user", content: "Hello." }, { role: "assistant", content: "Hi." }]);
+      await store.close();
+      const error = await store.read([]).catch((error) => error);
+      console.log(session.metadata().totalMessages, error instanceof CompactionError, error.code);
+    })();`,
+};
+
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
   const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "node"), archive, programs);
+  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
       // `require` of a module warns on Node 20.
@@ -28,4 +52,14 @@ test("Node", async (context) => {
       assert.deepEqual(JSON.parse(stdout), expected);
     });
   }
+  await context.test("context-compactor/node", async () => {
+    const results = [];
+    for (const file of Object.keys(files)) {
+      results.push(await exec(process.execPath, ["--no-warnings", file], { cwd: folder }));
+    }
+    assert.deepEqual(results, [
+      { stdout: "", stderr: "" },
+      { stdout: "2 true closed\n", stderr: "" },
+    ]);
+  });
 });

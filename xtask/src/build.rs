@@ -16,6 +16,9 @@ use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// What runs everywhere, then what needs Node: only that is checked with Node's types.
+const PROJECTS: [&str; 2] = ["tsconfig.json", "tsconfig.node.json"];
+
 /// What `pkg/dist/catalogue.js` is made of besides its source, with the files of their licences.
 const CATALOGUE: [(&str, &str); 3] =
     [("@pydantic/genai-prices", "LICENSE"), ("llm-zoo", "LICENSE"), ("fastest-levenshtein", "LICENSE.md")];
@@ -144,10 +147,11 @@ fn translate(root: &Path) -> Result<()> {
     }
     fs::create_dir_all(root.join("target/glue"))?;
     let mut stamp = Stamp::new(root.join("target/glue/dist.stamp"))?;
-    for input in
-        [&source, &root.join("tsconfig.json"), &compiler.join("package.json")].into_iter().chain(&parts)
-    {
+    for input in [&source, &compiler.join("package.json")].into_iter().chain(&parts) {
         stamp.input(input)?;
+    }
+    for project in PROJECTS {
+        stamp.input(&root.join(project))?;
     }
     stamp.output(dist.join("index.js"));
     if stamp.is_current() {
@@ -158,7 +162,9 @@ fn translate(root: &Path) -> Result<()> {
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
     }
-    run(node(root).arg(compiler.join("bin/tsc")).args(["--project", "tsconfig.json"]))?;
+    for project in PROJECTS {
+        run(node(root).arg(compiler.join("bin/tsc")).args(["--project", project]))?;
+    }
     catalogue(root, &dist)?;
     fs::create_dir_all(dist.join("wasm"))?;
     for file in files(&source.join("wasm"))? {

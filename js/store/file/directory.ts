@@ -1,0 +1,182 @@
+/**
+ * The files of a store. Their names are fixed, or numbers and random ids, never text of a user:
+ *
+ *     journal-000000000007           the journal; lower numbers are sealed, and empty soon
+ *     journal-000000000008.<id>.new  the next one while it is being written
+ *     acknowledged                   how far the journal is known to be on the disk
+ *
+ * No symbolic link is followed; files are for this user alone.
+ */
+
+import { constants } from "node:fs";
+import { link, mkdir, open, readdir, realpath, rename, unlink } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { CompactionError } from "../../errors.js";
+import { corrupt } from "./faults.js";
+import { randomId } from "./record.js";
+
+const NAME = /^journal-(\d{12})(\.[a-z2-7]{26}\.new)?$/;
+const ACKNOWLEDGED = "acknowledged";
+/** Windows has neither flag; a link there needs rights that few have. A pipe is not waited for. */
+const GUARDS = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+/** So many sealed journals keep their names, empty: who wanted to make one of them an hour ago finds it made. */
+const KEPT_NAMES = 8;
+
+/** A file of ours, and why it cannot be written when it cannot. */
+export interface Opened {
+  handle: FileHandle;
+  readOnly?: unknown;
+}
+
+/** A file under a name that nobody else has. */
+export interface Fresh {
+  handle: FileHandle;
+  /** Makes it the journal of its number for everyone, unless somebody was faster. */
+  publish(): Promise<void>;
+  /** Closes it and removes the name that nobody else has. */
+  discard(): Promise<void>;
+}
+
+export class Directory {
+  readonly #base: string;
+
+  private constructor(base: string) {
+    this.#base = base;
+  }
+
+  /** Makes the directory where there is none. */
+  static async open(path: string): Promise<Directory> {
+    const made = await mkdir(path, { recursive: true, mode: 0o700 });
+    // A directory is on the disk when the one above it is.
+    for (let at = resolve(path); made !== undefined; at = dirname(at)) {
+      await syncDirectory(dirname(at));
+      if (at === resolve(made)) break;
+    }
+    return new Directory(await realpath(path));
+  }
+
+  /** The journals' numbers, in order, and whether anything was ever acknowledged here. */
+  async look(): Promise<{ journals: number[]; used: boolean }> {
+    const names = await readdir(this.#base);
+    return { journals: numbers(names), used: names.includes(ACKNOWLEDGED) };
+  }
+
+  /** Opens journal `number`; undefined when it is gone. */
+  async journal(number: number): Promise<Opened | undefined> {
+    return this.#existing(nameOf(number), constants.O_APPEND);
+  }
+
+  /** Opens the note of what was acknowledged; undefined when there is none and `make` is false. */
+  async acknowledged(make: boolean): Promise<Opened | undefined> {
+    return make ? { handle: await this.#open(ACKNOWLEDGED, constants.O_CREAT) } : this.#existing(ACKNOWLEDGED, 0);
+  }
+
+  /** A file that is to become journal `number`. */
+  async fresh(number: number): Promise<Fresh> {
+    const name = `${nameOf(number)}.${randomId()}.new`;
+    const handle = await this.#open(name, constants.O_CREAT | constants.O_EXCL);
+    const discard = async () => {
+      await handle.close();
+      await unlink(this.#path(name)).catch(() => {});
+    };
+    const publish = async () => {
+      try {
+        // Not `rename`: it would replace what another process published.
+        await link(this.#path(name), this.#path(nameOf(number)));
+      } catch (error) {
+        // ENOENT: somebody who knows a later one cleaned this one away.
+        if (!["EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      } finally {
+        await discard();
+      }
+      await this.sync();
+    };
+    return { handle, publish, discard };
+  }
+
+  /** Resolves when the names in the directory are on the disk. */
+  sync(): Promise<void> {
+    return syncDirectory(this.#base);
+  }
+
+  /** Empties the journals before `number`, which is published, and removes what nobody needs. What fails stays. */
+  async clean(number: number): Promise<void> {
+    const names = await readdir(this.#base);
+    for (const sealed of numbers(names).filter((other) => other < number)) {
+      if (sealed < number - KEPT_NAMES) await unlink(this.#path(nameOf(sealed)));
+      else await this.#empty(nameOf(sealed));
+    }
+    for (const name of names) {
+      const match = NAME.exec(name);
+      if (match?.[2] && Number(match[1]) <= number) await unlink(this.#path(name)).catch(() => {});
+    }
+  }
+
+  /** Puts an empty file in place of `name`. Who has it open goes on reading the old one. */
+  async #empty(name: string): Promise<void> {
+    const handle = await this.#open(name, 0);
+    const { size } = await handle.stat();
+    await handle.close();
+    if (size === 0) return;
+    const other = `${name}.${randomId()}.new`;
+    await (await this.#open(other, constants.O_CREAT | constants.O_EXCL)).close();
+    await rename(this.#path(other), this.#path(name));
+  }
+
+  /** Opens a file for reading and writing, or for reading alone where this process may not write. */
+  async #existing(name: string, flags: number): Promise<Opened | undefined> {
+    try {
+      return { handle: await this.#open(name, flags) };
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") return undefined;
+      if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
+      return { handle: await this.#opened(name, constants.O_RDONLY), readOnly: error };
+    }
+  }
+
+  #open(name: string, flags: number): Promise<FileHandle> {
+    return this.#opened(name, constants.O_RDWR | flags);
+  }
+
+  async #opened(name: string, flags: number): Promise<FileHandle> {
+    const path = this.#path(name);
+    const handle = await open(path, flags | GUARDS, 0o600);
+    try {
+      if (!(await handle.stat()).isFile()) throw corrupt(`${name} is no file`);
+      if ((await realpath(this.#base)) !== this.#base) {
+        throw new CompactionError("store_unavailable", `${this.#base} was moved while the store was open: make a new one`);
+      }
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  #path(name: string): string {
+    return join(this.#base, name);
+  }
+}
+
+function nameOf(number: number): string {
+  return `journal-${String(number).padStart(12, "0")}`;
+}
+
+/** Those of the journals among `names`, in order. */
+function numbers(names: string[]): number[] {
+  const journals = names.map((name) => NAME.exec(name)).filter((match) => match && !match[2]);
+  return journals.map((match) => Number(match![1])).sort((a, b) => a - b);
+}
+
+/** Windows has no such thing, and needs none. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const handle = await open(path, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

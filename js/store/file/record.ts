@@ -1,0 +1,122 @@
+/**
+ * The text of a journal. It begins with a line that says what it is and its id; then follows one record for each batch:
+ *
+ *     <journal id> <sum> <length> {"at":…,"seq":…,"prev":…,"puts":[…],"deletes":[…]}
+ *     <the values, one after the other, as they are>
+ *     <sum>
+ *
+ * `sum` is over the id and the JSON, which has a checksum of each value. The id is random and `prev` is the sum of the
+ * record before, so no value can pass for a record; and what a record is can be told without reading its values.
+ */
+
+import { createHash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { Key } from "../../types.js";
+
+/** Journals of 100 to 199 can be read and written by every release that knows one of them. */
+export const SCHEMA = 100;
+export const SCHEMA_END = 200;
+
+const TITLE = "context-compactor journal";
+/** Enough for a title. */
+export const TITLE_BYTES = 128;
+
+const ID = 26;
+const SUM = 32;
+const LENGTH = 8;
+/** Bytes before the JSON of a record. */
+export const PRELUDE = ID + 1 + SUM + 1 + LENGTH + 1;
+/** Bytes after the values of a record. */
+export const TRAILER = 1 + SUM + 1;
+
+/** A key, its version, the bytes of its value and their CRC-32. */
+export type Put = [key: Key, version: number, bytes: number, crc: number];
+
+export interface Record {
+  /** Where in the file it was to stand. It counts only there: what another process wrote first makes it void. */
+  at: number;
+  /** Counts those that count, from 1. */
+  seq: number;
+  /** Sum of the record that counted before. */
+  prev: string;
+  /** Tells apart two that say the same. */
+  nonce: string;
+  puts: Put[];
+  deletes: Key[];
+  /** Nothing after this one counts: the next journal goes on. */
+  sealed?: true;
+}
+
+/** A record as text. */
+export interface Encoded {
+  record: Record;
+  sum: string;
+  bytes: Buffer;
+  /** Where in `bytes` the first value is. */
+  body: number;
+}
+
+/** What stands before the JSON of a record. */
+export interface Prelude {
+  sum: string;
+  length: number;
+}
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** A random id in base32; 26 letters have 130 bits. */
+export function randomId(letters = ID): string {
+  return Array.from(randomBytes(letters), (byte) => BASE32[byte & 31]).join("");
+}
+
+/** The first line of a journal. */
+export function title(id: string): string {
+  return `${TITLE} ${SCHEMA} ${id} ${sumOf(id, String(SCHEMA))}\n`;
+}
+
+/** What a first line says, or undefined when it is none of ours; `sound` says whether it is as it was written. */
+export function readTitle(start: Buffer): { schema: number; sound: boolean; id: string; bytes: number } | undefined {
+  // Of a newer schema, only this much is known.
+  const match = /^context-compactor journal (\d{3,6}) (?:([a-z2-7]{26}) ([0-9a-f]{32})\n)?/.exec(start.toString("latin1"));
+  if (!match) return undefined;
+  const [{ length: bytes }, schema, id = "", sum] = match;
+  return { schema: Number(schema), sound: sum === sumOf(id, schema!), id, bytes };
+}
+
+export function encode(id: string, record: Record, values: Uint8Array[]): Encoded {
+  const json = JSON.stringify(record);
+  const sum = sumOf(id, json);
+  const length = Buffer.byteLength(json);
+  const head = Buffer.from(`${id} ${sum} ${String(length).padStart(LENGTH)} ${json}\n`);
+  return { record, sum, bytes: Buffer.concat([head, ...values, trailer(sum)]), body: head.length };
+}
+
+export function trailer(sum: string): Buffer {
+  return Buffer.from(`\n${sum}\n`);
+}
+
+/** Reads `PRELUDE` bytes; undefined when no record of journal `id` begins with them. */
+export function readPrelude(id: string, bytes: Buffer): Prelude | undefined {
+  const text = bytes.toString("latin1");
+  const match = /^([a-z2-7]{26}) ([0-9a-f]{32}) ( *\d+) $/.exec(text);
+  return match && match[1] === id ? { sum: match[2]!, length: Number(match[3]) } : undefined;
+}
+
+/** Reads the JSON of a record; undefined when it is not what was written. */
+export function readRecord(id: string, sum: string, json: string): Record | undefined {
+  return sumOf(id, json) === sum ? (JSON.parse(json) as Record) : undefined;
+}
+
+/** Bytes of a record's values. */
+export function bodyLength(record: Record): number {
+  return record.puts.reduce((total, [, , bytes]) => total + bytes, 0);
+}
+
+/** The entry of `value` in a record. */
+export function putOf(key: Key, version: number, value: Uint8Array): Put {
+  return [key, version, value.byteLength, crc32(value)];
+}
+
+function sumOf(id: string, json: string): string {
+  return createHash("sha256").update(id).update(json).digest("hex").slice(0, SUM);
+}

@@ -1,0 +1,348 @@
+/** The store of Node: one directory, which any number of processes may have open. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { checkOptions, invalidOption } from "../../checks.js";
+import { CompactionError } from "../../errors.js";
+import { Mutex } from "../../mutex.js";
+import type { Batch, Key, Store } from "../../types.js";
+import { checkKey, checkScan, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "../keys.js";
+import type { ScanOptions } from "../keys.js";
+import { Acknowledged } from "./acknowledged.js";
+import { Directory } from "./directory.js";
+import type { Fresh } from "./directory.js";
+import { corrupt, fileError } from "./faults.js";
+import { Journal } from "./journal.js";
+import { randomId } from "./record.js";
+import { writeJournal } from "./rewrite.js";
+import { Rows } from "./rows.js";
+import type { Row } from "./rows.js";
+import { stage } from "./stage.js";
+import type { Entry } from "./stage.js";
+
+export interface FileStoreOptions {
+  /** `relaxed` never waits for the disk: commits survive a crash of the process, not a power cut. Default `strict`:
+   *  every batch is as durable as it asks. */
+  durability?: "strict" | "relaxed";
+  /** The journal is written anew when so many bytes of it, and half of it, are of values that were replaced or deleted.
+   *  1 or more; default 16 MiB. */
+  rewriteBytes?: number;
+}
+
+/** One write takes 2 GiB at most, and a batch is one write. */
+const MAX_BATCH_BYTES = 1024 * 1024 * 1024;
+/** Commits of so many bytes are written and synced together. */
+const GROUP_BYTES = 16 * 1024 * 1024;
+/** Who sealed a journal has so long to publish the next one before others do it. */
+const HELP_MS = 1_000;
+const POLL_MS = 10;
+/** A journal that others replace this often while it is being opened is somebody's mistake. */
+const TRIES = 100;
+/** Writing the journal anew beside other processes' commits is tried this often; then they wait. */
+const REWRITES = 3;
+
+/**
+ * Keeps everything in the files of `directory`, which is made when there is none. Several processes of one machine may
+ * use it at the same time; network file systems are not supported. `close` it when it is not needed any more.
+ */
+export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
+  if (typeof directory !== "string" || directory === "" || directory.includes("\0")) {
+    throw invalidOption("directory", "must be the path of a directory");
+  }
+  checkOptions(options, ["durability", "rewriteBytes"]);
+  const { durability = "strict", rewriteBytes = 16 * 1024 * 1024 } = options;
+  if (durability !== "strict" && durability !== "relaxed") {
+    throw invalidOption("durability", 'must be "strict" or "relaxed"');
+  }
+  if (typeof rewriteBytes !== "number" || !(rewriteBytes >= 1)) throw invalidOption("rewriteBytes", "must be 1 or more");
+  const store = new FileStore(directory, durability === "strict", rewriteBytes);
+  return {
+    caps: store.caps,
+    read: (keys) => store.read(keys),
+    scan: (prefix, options) => store.scan(prefix, options),
+    commit: (batch) => store.commit(batch),
+    close: () => store.close(),
+  };
+}
+
+class FileStore {
+  readonly caps: Store["caps"];
+  readonly #path: string;
+  readonly #strict: boolean;
+  readonly #rewriteBytes: number;
+  #directory: Directory | undefined;
+  #acknowledged: Acknowledged | undefined;
+  #journal: Journal | undefined;
+  #rows = new Rows();
+  /** One at a time: whoever looks at the rows, or changes them. */
+  readonly #turns = new Mutex();
+  #queue: Entry[] = [];
+  #working: Promise<void> | undefined;
+  #closed = false;
+  /** After a failure the journal is not written anew before it has so many bytes. */
+  #patience = 0;
+
+  constructor(path: string, strict: boolean, rewriteBytes: number) {
+    this.#path = path;
+    this.#strict = strict;
+    this.#rewriteBytes = rewriteBytes;
+    this.caps = {
+      atomic: "batch",
+      cas: true,
+      durable: strict ? "synced" : "process",
+      maxValueBytes: MAX_VALUE_BYTES,
+      maxBatchOps: MAX_BATCH_OPS,
+    };
+  }
+
+  async read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
+    this.#checkOpen();
+    keys.forEach(checkKey);
+    const { values } = await this.#select((rows) => keys.map((key) => rows.find(key)));
+    return values;
+  }
+
+  async scan(prefix: Key, options: ScanOptions): Promise<[Key, Uint8Array][]> {
+    this.#checkOpen();
+    checkScan(prefix, options);
+    const wanted = (rows: Rows) => rows.scan(prefix, options);
+    const { found, values } = await this.#select(wanted, options.keysOnly);
+    return found.map(({ key }, i) => [[...key], values[i]!]);
+  }
+
+  async commit(batch: Batch): Promise<void> {
+    this.#checkOpen();
+    const owned = ownBatch(batch, this.caps);
+    const bytes = bytesOf(owned);
+    if (bytes > MAX_BATCH_BYTES) {
+      throw new CompactionError("too_large", `A batch of ${bytes} bytes is over the store's ${MAX_BATCH_BYTES}: split it`);
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ batch: owned, resolve, reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#working;
+    await this.#exclusive(async () => {
+      const [journal, acknowledged] = [this.#journal, this.#acknowledged];
+      this.#journal = this.#acknowledged = undefined;
+      await journal?.retire();
+      await acknowledged?.close();
+    });
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new CompactionError("closed", "The store was closed: make a new one");
+  }
+
+  /** The rows that `select` finds, as they are at one moment, and their values. */
+  async #select<R extends Row | undefined>(select: (rows: Rows) => R[], keysOnly = false) {
+    const { found, reading } = await this.#exclusive(async () => {
+      const journal = await this.#current();
+      const found = select(this.#rows);
+      // In this turn: the file must not be closed before it is read.
+      const reading = keysOnly
+        ? Promise.resolve(found.map(() => new Uint8Array()))
+        : journal.using(() => journal.values(found));
+      return { found, reading };
+    });
+    return { found, values: await reading.catch((error: unknown) => Promise.reject(fileError(error))) };
+  }
+
+  async #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const release = await this.#turns.acquire();
+    try {
+      return await work();
+    } catch (error) {
+      throw fileError(error);
+    } finally {
+      release();
+    }
+  }
+
+  /** Answers all that waits. Never rejects. */
+  async #work(): Promise<void> {
+    while (this.#queue.length > 0) {
+      let bytes = 0;
+      const count = this.#queue.findIndex(({ batch }, i) => (bytes += bytesOf(batch)) > GROUP_BYTES && i > 0);
+      await this.#commitAll(this.#queue.splice(0, count < 0 ? this.#queue.length : count));
+      await this.#tidy();
+    }
+    this.#working = undefined;
+  }
+
+  /** Writes `entries` in one piece, again and again as long as others were faster. */
+  async #commitAll(entries: Entry[]): Promise<void> {
+    let rest = entries;
+    for (let lost = 0; rest.length > 0; lost++) {
+      let written: Entry[] = [];
+      try {
+        if (this.#journal?.suspect) await this.#rewrite();
+        const attempt = await this.#exclusive(() => this.#attempt(rest));
+        ({ written, rest } = attempt);
+        await attempt.durable;
+        written.forEach((entry) => entry.resolve());
+      } catch (thrown) {
+        const error = fileError(thrown);
+        // What was written and could not be made durable is `indeterminate`, and nothing else was tried.
+        const failed = written.length > 0 ? written : rest;
+        failed.forEach((entry) => entry.reject(error));
+        if (failed === rest) return;
+      }
+      if (written.length === 0 && rest.length > 0) await sleep(Math.random() * Math.min(50, 2 ** lost));
+    }
+  }
+
+  async #attempt(entries: Entry[]): Promise<{ written: Entry[]; rest: Entry[]; durable: Promise<void> }> {
+    const journal = await this.#current();
+    const { staged, later } = stage(entries, this.#rows);
+    if (staged.length === 0) return { written: [], rest: later, durable: Promise.resolve() };
+    const records = journal.encode(staged);
+    const sums = await journal.append(records, this.#rows);
+    const written = new Set(staged.filter((_, i) => sums.has(records[i]!.sum)).map(({ entry }) => entry));
+    const waiting = new Set([...later, ...staged.map(({ entry }) => entry)].filter((entry) => !written.has(entry)));
+    const strict = this.#strict && [...written].some(({ batch }) => batch.durability === "strict");
+    return {
+      written: [...written],
+      rest: entries.filter((entry) => waiting.has(entry)),
+      durable: strict ? journal.using(() => this.#sync(journal)) : Promise.resolve(),
+    };
+  }
+
+  async #sync(journal: Journal): Promise<void> {
+    const { id, end } = journal;
+    await journal.sync();
+    if (journal === this.#journal) await this.#acknowledged?.write({ id, end });
+  }
+
+  /** The journal, with all that was appended to it in the rows. */
+  async #current(): Promise<Journal> {
+    if (this.#journal) await this.#journal.advance(this.#rows);
+    else await this.#open();
+    while (this.#journal!.sealed && (await this.#follow(HELP_MS)));
+    return this.#journal!;
+  }
+
+  /** Opens the last journal, and makes the first. */
+  async #open(): Promise<void> {
+    const directory = (this.#directory ??= await Directory.open(this.#path));
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { journals, used } = await directory.look();
+      const number = journals.at(-1);
+      if (number === undefined) {
+        if (used) throw corrupt("the journal is gone");
+        await (await this.#write(1, [], undefined)).publish();
+      } else if (await this.#load(directory, number)) return;
+    }
+    throw new CompactionError("store_unavailable", "Other processes write the journal anew all the time: try again");
+  }
+
+  /** Opens journal `number` unless a later one is there by then. */
+  async #load(directory: Directory, number: number): Promise<boolean> {
+    const opened = await directory.journal(number);
+    if (!opened) return false;
+    try {
+      const journal = await Journal.open(number, opened.handle, opened.readOnly);
+      // Looked at again: in the meantime, it may have been sealed, and its name taken by somebody who came too late.
+      if ((await directory.look()).journals.at(-1) !== number) return false;
+      if (!journal) throw corrupt(`journal ${number} is empty`);
+      const rows = new Rows();
+      const writable = opened.readOnly === undefined;
+      this.#acknowledged ??= await Acknowledged.open(directory, writable);
+      const note = await this.#acknowledged.read();
+      const trusted = note?.id === journal.id ? note.end : 0;
+      await journal.advance(rows, trusted);
+      if (journal.end < trusted) throw corrupt(`journal ${number} ends before what was acknowledged`);
+      if (writable) {
+        // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
+        await directory.sync();
+        await opened.handle.datasync();
+        await this.#acknowledged.write({ id: journal.id, end: journal.end });
+        await directory.clean(number).catch(() => {});
+      }
+      [this.#journal, this.#rows] = [journal, rows];
+      return true;
+    } finally {
+      if (this.#journal?.number !== number) await opened.handle.close();
+    }
+  }
+
+  /** Goes on to the journal behind the sealed one; makes it when nobody does for `wait` ms. False when that is not allowed. */
+  async #follow(wait: number): Promise<boolean> {
+    const sealed = this.#journal!;
+    const directory = this.#directory!;
+    for (let waited = 0; (await directory.look()).journals.at(-1)! <= sealed.number; waited += POLL_MS) {
+      if (sealed.readOnly !== undefined) return false;
+      if (waited >= wait) await (await this.#write(sealed.number + 1, this.#rows.all(), sealed)).publish();
+      else await sleep(POLL_MS);
+    }
+    this.#journal = undefined;
+    try {
+      await this.#open();
+    } finally {
+      this.#journal ??= sealed;
+    }
+    sealed.retire().catch(() => {});
+    return true;
+  }
+
+  /** A journal of `rows` that is not published yet. */
+  async #write(number: number, rows: Row[], from: Journal | undefined): Promise<Fresh> {
+    const fresh = await this.#directory!.fresh(number);
+    try {
+      await writeJournal(fresh.handle, rows, from);
+      return fresh;
+    } catch (error) {
+      await fresh.discard();
+      throw error;
+    }
+  }
+
+  /** Writes the journal anew when too much of it is of no use. A failure costs room, nothing else. */
+  async #tidy(): Promise<void> {
+    const journal = this.#journal;
+    if (!journal || journal.end < this.#patience) return;
+    const dead = journal.end - this.#rows.bytes;
+    if (dead < this.#rewriteBytes || dead < this.#rows.bytes) return;
+    await this.#rewrite().catch(() => (this.#patience = journal.end + this.#rewriteBytes));
+  }
+
+  /** Writes what is stored to the next journal, seals this one, and publishes that. */
+  async #rewrite(): Promise<void> {
+    for (let tries = 0; tries < REWRITES; tries++) {
+      const { journal, seq, rows } = await this.#exclusive(async () => {
+        const journal = await this.#current();
+        return { journal, seq: journal.seq, rows: this.#rows.all() };
+      });
+      const fresh = await journal.using(() => this.#write(journal.number + 1, rows, journal));
+      try {
+        const done = await this.#exclusive(async () => {
+          if ((await this.#current()) !== journal) return true;
+          if (journal.seq !== seq || !(await this.#seal(journal))) return false;
+          await fresh.publish();
+          return this.#follow(0);
+        });
+        if (done) return;
+      } finally {
+        await fresh.discard();
+      }
+    }
+    await this.#exclusive(async () => {
+      while (!(await this.#seal(await this.#current())));
+      await this.#follow(0);
+    });
+  }
+
+  /** Ends `journal` for everyone; false when somebody else appended first. */
+  async #seal(journal: Journal): Promise<boolean> {
+    const change = { puts: [], deletes: [], nonce: randomId(16), sealed: true as const };
+    const records = journal.encode([{ change, values: [] }]);
+    return (await journal.append(records, this.#rows)).has(records[0]!.sum);
+  }
+}
+
+function bytesOf({ puts }: Batch): number {
+  return puts.reduce((total, [, value]) => total + value.byteLength, 0);
+}

@@ -1,0 +1,47 @@
+/** A file read in large pieces, of which small ones are taken. */
+
+import type { FileHandle } from "node:fs/promises";
+
+const PIECE = 256 * 1024;
+
+export class Window {
+  readonly #handle: FileHandle;
+  readonly #size: number;
+  #start = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+
+  /** Of the first `size` bytes. */
+  constructor(handle: FileHandle, size: number) {
+    this.#handle = handle;
+    this.#size = size;
+  }
+
+  /** The bytes from `at` on, fewer where the file ends. They are not to be changed. */
+  async bytes(at: number, length: number): Promise<Buffer> {
+    const end = Math.min(at + length, this.#size);
+    if (at < this.#start || end > this.#start + this.#bytes.length) await this.#load(at, end);
+    return this.#bytes.subarray(at - this.#start, Math.max(at, end) - this.#start);
+  }
+
+  /** Where `text` (ASCII) is next, from `at` on; -1 when it is not there. */
+  async find(text: string, at: number): Promise<number> {
+    for (let from = at; from < this.#size; from += PIECE) {
+      const found = (await this.bytes(from, PIECE + text.length - 1)).indexOf(text, 0, "latin1");
+      if (found >= 0) return from + found;
+    }
+    return -1;
+  }
+
+  async #load(at: number, end: number): Promise<void> {
+    const wanted = Math.max(0, Math.min(Math.max(end, at + PIECE), this.#size) - at);
+    const bytes = Buffer.allocUnsafe(wanted);
+    let read = 0;
+    while (read < wanted) {
+      const { bytesRead } = await this.#handle.read(bytes, read, wanted - read, at + read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    this.#start = at;
+    this.#bytes = bytes.subarray(0, read);
+  }
+}

@@ -1,0 +1,298 @@
+/** What must hold for a file store whose process or disk fails: checks that broken stores are held against too. */
+
+import assert from "node:assert/strict";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { batch, contents, edit, failAt, journalOf, killAt, LITTERING, loadStore, QUICK, release, reset, stopAt, UNTIDY, watchPower } from "./file-store.mjs";
+
+const HEAD = ["sessions", "s"];
+const row = (i) => ["log", "s", i];
+const textOf = (i) => `${i} ${"text ".repeat(60)}`;
+/** So small that the journal is written anew every few batches. */
+export const SMALL = { rewriteBytes: 1_500 };
+const BATCHES = 10;
+/** What a power cut leaves of what was not synced: a share, or all of it with zeros. One after the other, unless there is time. */
+const LEFT = [0, "zeros", "hole", 0.5, 1];
+
+/** They make more changes of the disk than so many, and writes. */
+const CHANGES = 40;
+const WRITES = 20;
+
+/** Batch `i` of a session of which the last three messages are kept. */
+export function batchOf(i) {
+  return batch({
+    expect: [{ key: HEAD, version: i === 0 ? null : i }],
+    puts: [
+      [HEAD, textOf(i)],
+      [row(i), textOf(i)],
+    ],
+    deletes: i >= 3 ? [row(i - 3)] : [],
+  });
+}
+
+/** What a store holds after `count` batches. */
+export function model(count) {
+  const rows = {};
+  if (count > 0) rows[JSON.stringify(HEAD)] = textOf(count - 1);
+  for (let i = Math.max(0, count - 3); i < count; i++) rows[JSON.stringify(row(i))] = textOf(i);
+  return rows;
+}
+
+/** Commits the batches from `from` on, two at a time; `told` says how many were acknowledged. Throws the first failure. */
+export async function work(store, told, from = 0, to = BATCHES) {
+  for (let i = from; i < to; i += 2) {
+    const both = [i, i + 1].map(async (at) => {
+      await store.commit(batchOf(at));
+      told.acknowledged = Math.max(told.acknowledged, at + 1);
+    });
+    const results = await Promise.allSettled(both);
+    for (const { status, reason } of results) if (status === "rejected") throw reason;
+  }
+}
+
+async function countOf(store) {
+  const [head] = await store.read([HEAD]);
+  return head ? Number.parseInt(new TextDecoder().decode(head)) + 1 : 0;
+}
+
+/** How many batches are in `store`, which must be what so many leave; of those acknowledged, all. */
+export async function whole(store, acknowledged, what) {
+  const found = await contents(store).catch((error) => assert.fail(`${what}: ${error.message}`));
+  const count = await countOf(store);
+  assert.ok(count >= acknowledged, `${what}: ${count} batches are there, ${acknowledged} were acknowledged`);
+  assert.deepEqual(found, model(count), `${what}: a mix`);
+  return count;
+}
+
+/** Opens what is left: it is whole, and goes on. */
+async function goesOn({ fileStore }, directory, acknowledged, what) {
+  const store = fileStore(directory, SMALL);
+  const count = await whole(store, acknowledged, what);
+  await store.commit(batchOf(count)).catch((error) => assert.fail(`${what}, one more: ${error.message}`));
+  await store.close();
+  const again = fileStore(directory);
+  assert.equal(await whole(again, count + 1, `${what}, then one more`), count + 1);
+  await again.close();
+}
+
+/** A process that is killed at each of its changes of the disk in turn, or cut off by a power cut. */
+async function killEverywhere(library, folder, cuts = [undefined]) {
+  for (let at = 1; ; at++) {
+    const left = cuts[at % cuts.length];
+    const directory = join(folder, `kill-${at}-${left}`);
+    await mkdir(directory);
+    const cut = left === undefined ? undefined : await watchPower(library.disk, directory);
+    const died = killAt(library.disk, at);
+    const told = { acknowledged: 0 };
+    const done = await Promise.race([
+      died.then(() => false),
+      work(library.fileStore(directory, SMALL), told).then(() => true),
+    ]);
+    await release(library.disk);
+    reset(library.disk);
+    await cut?.(left);
+    await goesOn(library, directory, told.acknowledged, `killed at change ${at}, left ${left}`);
+    await rm(directory, { recursive: true });
+    if (done) return assert.ok(at > CHANGES, `only ${at} changes`);
+  }
+}
+
+/** A disk that fails once, at each of its uses in turn: a typed error says what is stored, and the store goes on. */
+async function failEverywhere(library, folder, code, expected) {
+  for (let at = 1; ; at++) {
+    const directory = join(folder, `fail-${at}`);
+    const failing = failAt(library.disk, at, code);
+    const told = { acknowledged: 0 };
+    const store = library.fileStore(directory, SMALL);
+    const error = await work(store, told).then(
+      () => undefined,
+      (error) => error,
+    );
+    const what = `${code} at use ${at}, ${failing.failed()?.name}`;
+    const done = !failing.failed();
+    reset(library.disk);
+    const count = await whole(store, told.acknowledged, what);
+    if (error) assert.ok(expected.includes(error.code), `${what}: ${error.code} ${error.message}`);
+    if (error?.code !== "indeterminate") assert.equal(count, told.acknowledged, `${what}: ${error?.message}`);
+    await store.commit(batchOf(count)).catch((error) => assert.fail(`${what}, then one more: ${error.message}`));
+    // What the system could not write it may have forgotten: nothing more goes there.
+    if (error?.code === "indeterminate" && failing.failed().name === "datasync") assert.notEqual(await journalOf(directory), failing.failed().path, what);
+    await store.close();
+    await goesOn(library, directory, count + 1, what);
+    if (done) return assert.ok(at > WRITES, `only ${at} uses`);
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** The store of one process, and of another one, which is sound. */
+async function twice(library, folder, options, others = options) {
+  const other = await loadStore([QUICK, UNTIDY]);
+  return [library.fileStore(folder, options), other.fileStore(folder, others), other];
+}
+
+/** The same in every store, an empty one that is opened now among them; returns it. */
+async function agreed(library, folder, stores) {
+  const fresh = library.fileStore(folder);
+  const found = await contents(fresh);
+  for (const store of stores) assert.deepEqual(await contents(store), found, "what the processes see");
+  for (const store of [fresh, ...stores]) await store.close();
+  return found;
+}
+
+const note = (name) => batch({ puts: [[["meta", name], name]] });
+
+export const checks = {
+  "killed at any moment": (library, folder) => killEverywhere(library, folder),
+  "the power is cut at any moment": async (library, folder) => {
+    if (!process.env.CC_KILLS) return killEverywhere(library, folder, LEFT);
+    for (const left of LEFT) await killEverywhere(library, folder, [left]);
+  },
+  "the disk fails once": (library, folder) =>
+    failEverywhere(library, folder, "EIO", ["store_unavailable", "indeterminate"]),
+  "the disk is full once": (library, folder) =>
+    failEverywhere(library, folder, "ENOSPC", ["quota_exceeded", "indeterminate"]),
+  "a write ends early": (library, folder) => failEverywhere(library, folder, "SHORT", ["store_unavailable", "indeterminate"]),
+
+  "stopped before it writes, it conflicts with what came first": async (library, folder) => {
+    const [a, b] = await twice(library, folder);
+    await a.commit(batchOf(0));
+    const stopped = stopAt(library.disk, (name) => name === "write");
+    const late = [a.commit(batchOf(1)), a.commit(note("late"))];
+    await stopped.reached;
+    await b.commit(batchOf(1));
+    await b.commit(note("first"));
+    stopped.go();
+    await assert.rejects(late[0], { code: "conflict" });
+    await late[1];
+    await b.commit(note("last"));
+    const others = { '["meta","first"]': "first", '["meta","last"]': "last", '["meta","late"]': "late" };
+    assert.deepEqual(await agreed(library, folder, [a, b]), { ...others, ...model(2) });
+  },
+
+  "a commit does not conflict with one that was refused": async (library, folder) => {
+    const [a, b] = await twice(library, folder);
+    await a.commit(note("made"));
+    // After a read nothing is under way: the first commit is written alone, the others together.
+    await a.read([HEAD]);
+    const missing = (...names) => names.map((name) => ({ key: ["meta", name], version: null }));
+    let writes = 0;
+    const stopped = stopAt(library.disk, (name, _, file) => name === "write" && /journal/.test(file.path) && ++writes === 2);
+    const ended = Promise.allSettled([
+      a.commit(note("alone")),
+      a.commit({ ...note("row"), expect: missing("row", "other") }),
+      a.commit({ ...note("row"), expect: missing("row") }),
+    ]);
+    await stopped.reached;
+    await b.commit(note("other"));
+    stopped.go();
+    const [, refused, taken] = await ended;
+    assert.equal(refused.reason?.field, '["meta","other"]');
+    assert.equal(taken.status, "fulfilled", taken.reason?.message);
+    await agreed(library, folder, [a, b]);
+  },
+
+  "stopped before it publishes, others publish and go on": async (library, folder) => {
+    for (const rewrites of [0, 12]) {
+      const directory = join(folder, String(rewrites));
+      const [a, b] = await twice(library, directory, SMALL, rewrites > 0 ? SMALL : {});
+      await a.commit(note("made"));
+      const stopped = stopAt(library.disk, (name) => name === "link" || name === "rename");
+      const working = work(a, { acknowledged: 0 }).catch((error) => error);
+      await stopped.reached;
+      let count = await countOf(b);
+      // Both of the batches that wait in the other process have to conflict.
+      for (let i = 0; i < 2; i++) await b.commit(batchOf(count++));
+      const number = async () => Number((await journalOf(directory)).slice(-12));
+      for (const begun = await number(); (await number()) < begun + rewrites; ) await b.commit(batchOf(count++));
+      stopped.go();
+      assert.equal((await working)?.code, "conflict");
+      await a.commit(note("late"));
+      await b.commit(batchOf(count++));
+      const others = { '["meta","late"]': "late", '["meta","made"]': "made" };
+      assert.deepEqual(await agreed(library, directory, [a, b]), { ...others, ...model(count) });
+    }
+  },
+
+  "stopped while it opens a journal whose name somebody takes who is late": async (library, folder) => {
+    const [a, b, other] = await twice(library, folder, SMALL, {});
+    const late = await loadStore([QUICK, LITTERING]);
+    const c = late.fileStore(folder, SMALL);
+    await c.commit(note("made"));
+    const publishing = stopAt(late.disk, (name) => name === "link");
+    const working = work(c, { acknowledged: 0 }).catch((error) => error);
+    await publishing.reached;
+    let count = await countOf(b);
+    for (let i = 0; i < 2; i++) await b.commit(batchOf(count++));
+    const taken = await journalOf(folder);
+    const opening = stopAt(library.disk, (name, [path]) => name === "open" && path === taken);
+    const first = a.commit(note("opened"));
+    await opening.reached;
+    const busy = other.fileStore(folder, SMALL);
+    while (Number((await journalOf(folder)).slice(-12)) < Number(taken.slice(-12)) + 12) await busy.commit(batchOf(count++));
+    publishing.go();
+    assert.equal((await working)?.code, "conflict");
+    await c.commit(note("late"));
+    opening.go();
+    await first;
+    const others = { '["meta","late"]': "late", '["meta","made"]': "made", '["meta","opened"]': "opened" };
+    assert.deepEqual(await agreed(library, folder, [a, b, busy, c]), { ...others, ...model(count) });
+  },
+
+  "sealed between reading and writing": async (library, folder) => {
+    const [a, b] = await twice(library, folder, SMALL);
+    await a.commit(note("made"));
+    const stopped = stopAt(library.disk, (name) => name === "write");
+    const late = a.commit(note("late"));
+    await stopped.reached;
+    const sealed = await journalOf(folder);
+    let count = 0;
+    while ((await journalOf(folder)) === sealed) await b.commit(batchOf(count++));
+    stopped.go();
+    await late;
+    const others = { '["meta","late"]': "late", '["meta","made"]': "made" };
+    assert.deepEqual(await agreed(library, folder, [a, b]), { ...others, ...model(count) });
+  },
+
+  "others append while the journal is written anew": async (library, folder) => {
+    for (const times of [1, 5]) {
+      const directory = join(folder, String(times));
+      const [a, b] = await twice(library, directory, SMALL);
+      await a.commit(note("made"));
+      let count = 0;
+      // Whenever a new journal is synced, the other process was faster.
+      const before = library.disk.call;
+      library.disk.call = async (name, args, perform, file) => {
+        const result = await before(name, args, perform, file);
+        if (name === "sync" && file.path.endsWith(".new") && count++ < times) await b.commit(note(`b${count}`));
+        return result;
+      };
+      await work(a, { acknowledged: 0 });
+      reset(library.disk);
+      const found = await agreed(library, directory, [a, b]);
+      const others = Object.keys(found).filter((key) => key.startsWith('["meta","b'));
+      assert.ok(count > times && others.length === times, `${others.length} of ${times}, ${count} attempts`);
+      assert.equal(found[JSON.stringify(HEAD)], textOf(BATCHES - 1));
+    }
+  },
+
+  "a byte is flipped, anywhere": async (library, folder) => {
+    const directory = join(folder, "flipped");
+    const store = library.fileStore(directory);
+    await work(store, { acknowledged: 0 }, 0, 4);
+    await store.close();
+    const path = await journalOf(directory);
+    let size = Infinity;
+    for (let at = 0; at < size; at += 7) {
+      const flip = (bytes) => void ([size] = [bytes.length, (bytes[at] ^= 1 << at % 8)]);
+      await edit(path, flip);
+      const damaged = library.fileStore(directory);
+      const found = await contents(damaged).catch((error) => error);
+      // A byte that matters to nobody any more may be anything, such as those of a value that was replaced.
+      if (found instanceof Error) assert.ok(["store_corrupt", "schema_too_new"].includes(found.code), `byte ${at}: ${found.stack}`);
+      else assert.deepEqual(found, model(4), `byte ${at}`);
+      await damaged.close();
+      await edit(path, flip);
+    }
+    await goesOn(library, directory, 4, "put back");
+  },
+};

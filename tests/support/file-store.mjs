@@ -1,0 +1,240 @@
+/** `fileStore` out of its sources, on a disk that a test can fail, stop, kill and cut the power of. */
+
+import { link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { bundle } from "./bundle.mjs";
+
+/** Where nothing waits for a real disk. */
+const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** An empty folder until the test ends; `onDisk` for one that syncs reach. */
+export async function folder(context, { onDisk = false } = {}) {
+  const path = await mkdtemp(join(onDisk ? tmpdir() : memory, "context-compactor-files-"));
+  context.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+const SHIM = `
+  import * as real from "node:fs/promises";
+  export const disk = { call: (name, args, perform) => perform(...args), handles: new Set() };
+  const wrap = (name) => (...args) => disk.call(name, args, real[name]);
+  export const [link, mkdir, readdir, realpath, rename, unlink] =
+    ["link", "mkdir", "readdir", "realpath", "rename", "unlink"].map(wrap);
+  const METHODS = ["close", "datasync", "read", "stat", "sync", "write"];
+  export async function open(...args) {
+    const handle = await disk.call("open", args, real.open);
+    disk.handles.add(handle);
+    const method = (name) => (...given) =>
+      disk.call(name, given, (...used) => handle[name](...used), { path: args[0], handle });
+    return Object.fromEntries(METHODS.map((name) => [name, method(name)]));
+  }
+`;
+
+/**
+ * The store as one process has it, with `disk`, whose `call(name, args, perform, file)` every use of the file system goes
+ * through. Each of `changes`, `{ file, from, to }`, replaces a text that occurs once.
+ */
+export async function loadStore(changes = []) {
+  const path = await mkdtemp(join(tmpdir(), "context-compactor-"));
+  try {
+    const outfile = join(path, "bundle.mjs");
+    const source = `
+      export { storeConformance } from "./js/store/conformance.ts";
+      export { fileStore } from "./js/store/file/store.ts";
+      export { disk } from "node:fs/promises";
+    `;
+    await bundle(source, outfile, { platform: "node", plugins: [shim, mutation(changes)] });
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    await rm(path, { recursive: true });
+  }
+}
+
+/** Where one process waits for another, it is not for long. */
+export const QUICK = { file: "store.ts", from: "const HELP_MS = 1_000;", to: "const HELP_MS = 20;" };
+
+/** Dies before it removes what other processes were about to publish. */
+export const UNTIDY = {
+  file: "directory.ts",
+  from: "if (match?.[2] && Number(match[1]) <= number) await unlink(",
+  to: "if (match?.[2] && false) await unlink(",
+};
+
+/** Dies before it removes anything. */
+export const LITTERING = { file: "store.ts", from: "await directory.clean(number).catch(() => {});", to: "" };
+
+const shim = {
+  name: "disk",
+  setup(build) {
+    build.onResolve({ filter: /^node:fs\/promises$/ }, ({ namespace }) => {
+      return namespace === "disk" ? { path: "node:fs/promises", external: true } : { path: "disk", namespace: "disk" };
+    });
+    build.onLoad({ filter: /.*/, namespace: "disk" }, () => ({ contents: SHIM }));
+  },
+};
+
+function mutation(changes) {
+  return {
+    name: "mutation",
+    setup(build) {
+      build.onLoad({ filter: /js\/store\/file\/\w+\.ts$/ }, async ({ path }) => {
+        let contents = await readFile(path, "utf8");
+        for (const { file, from, to } of changes) {
+          if (!path.endsWith(`/${file}`)) continue;
+          if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
+          contents = contents.replace(from, () => to);
+        }
+        return { contents, loader: "ts" };
+      });
+    },
+  };
+}
+
+/** What changes the disk, or makes a change last. */
+const CHANGES = new Set(["datasync", "link", "mkdir", "rename", "sync", "unlink", "write"]);
+
+/** Takes all that was put between a store and its disk away. */
+export function reset(disk) {
+  disk.call = (name, args, perform) => perform(...args);
+}
+
+/** Closes the files of a process that is no more. */
+export async function release(disk) {
+  for (const handle of disk.handles) await handle.close();
+  disk.handles.clear();
+}
+
+/**
+ * Ends the process at its `at`th change of the disk, of which a write is done by half: nothing that it began or begins
+ * later ever ends. Resolves at that moment.
+ */
+export function killAt(disk, at) {
+  const before = disk.call;
+  const never = new Promise(() => {});
+  let [count, die] = [0];
+  const died = new Promise((resolve) => (die = resolve));
+  disk.call = async (name, args, perform, file) => {
+    if (count === at) return never;
+    if (CHANGES.has(name) && ++count === at) {
+      if (name === "write" && typeof args[0] !== "string") await file.handle.write(args[0].subarray(0, args[0].length >> 1));
+      die();
+      return never;
+    }
+    const result = await before(name, args, perform, file);
+    return count === at ? never : result;
+  };
+  return died;
+}
+
+/** Lets the `at`th use of the disk fail with `code`: of what may fail so. A write that ends early (`SHORT`) does half. */
+export function failAt(disk, at, code) {
+  const fails = (name) => (code === "SHORT" ? name === "write" : code === "ENOSPC" ? CHANGES.has(name) : name !== "close");
+  const before = disk.call;
+  let [count, failed] = [0];
+  disk.call = (name, args, perform, file) => {
+    if (!fails(name) || ++count !== at) return before(name, args, perform, file);
+    failed = { name, path: file?.path };
+    if (code === "SHORT" && typeof args[0] !== "string") {
+      return before(name, [args[0].subarray(0, args[0].length >> 1)], perform, file);
+    }
+    return Promise.reject(Object.assign(new Error(`${code}: made by the test, ${name}`), { code }));
+  };
+  return { failed: () => failed };
+}
+
+/** Stops the process where `wanted(name, args, file)` first holds: `reached` resolves there, `go` lets it go on. */
+export function stopAt(disk, wanted) {
+  const before = disk.call;
+  let reach, go;
+  const reached = new Promise((resolve) => (reach = resolve));
+  const going = new Promise((resolve) => (go = resolve));
+  disk.call = async (name, args, perform, file) => {
+    if (disk.call !== before && wanted(name, args, file)) {
+      disk.call = before;
+      reach();
+      await going;
+    }
+    return before(name, args, perform, file);
+  };
+  return { reached, go };
+}
+
+/**
+ * Knows what of `directory` a power cut leaves: names as of the last sync of the directory, files as of their own last
+ * sync.
+ */
+export async function watchPower(disk, directory) {
+  const before = disk.call;
+  const names = `${directory}.names`;
+  const synced = new Map();
+  const keepNames = async () => {
+    await rm(names, { recursive: true, force: true });
+    await mkdir(names);
+    for (const name of await readdir(directory)) await link(join(directory, name), join(names, name));
+  };
+  await keepNames();
+  disk.call = async (name, args, perform, file) => {
+    const syncs = name === "sync" || name === "datasync";
+    const { ino, size } = syncs ? await file.handle.stat() : {};
+    const result = await before(name, args, perform, file);
+    if (name === "open" && args[1] & constants.O_EXCL) synced.delete((await stat(args[0])).ino);
+    if (syncs && file.path === directory) await keepNames();
+    else if (syncs) synced.set(ino, size);
+    return result;
+  };
+  /**
+   * Cuts the power. Of what was not synced remains the share `left`, or all of it as `zeros` or with a `hole`. Names
+   * that were removed or replaced since the last sync are so, and new ones are missing.
+   */
+  return async function cut(left) {
+    for (const name of await readdir(names)) {
+      const found = await stat(join(directory, name)).catch(() => undefined);
+      if (found?.ino === (await stat(join(names, name))).ino) continue;
+      await rm(join(names, name));
+      if (found) await link(join(directory, name), join(names, name));
+    }
+    for (const name of await readdir(names)) {
+      // Notes may have reached the disk without a sync.
+      if (name === "acknowledged") continue;
+      const path = join(names, name);
+      const { ino, size } = await stat(path);
+      const sure = Math.min(synced.get(ino) ?? 0, size);
+      const part = (share) => sure + Math.floor((size - sure) * share);
+      if (typeof left === "number") await truncate(path, part(left));
+      else await edit(path, (bytes) => void bytes.fill(0, left === "hole" ? part(1 / 3) : sure, left === "hole" ? part(2 / 3) : size));
+    }
+    await rm(directory, { recursive: true });
+    await rename(names, directory);
+  };
+}
+
+/** Everything in a store, as texts by key. */
+export async function contents(store) {
+  const found = {};
+  for (const table of ["meta", "sessions", "log", "blobs", "views", "jobs"]) {
+    for (const [key, value] of await store.scan([table], { limit: Infinity, maxBytes: Infinity })) {
+      found[JSON.stringify(key)] = new TextDecoder().decode(value);
+    }
+  }
+  return found;
+}
+
+/** A batch with what it needs; `puts` are texts. */
+export function batch({ expect = [], puts = [], deletes = [], durability = "strict" }) {
+  return { expect, puts: puts.map(([key, text]) => [key, new TextEncoder().encode(text)]), deletes, durability };
+}
+
+/** The name of the last journal in `directory`. */
+export async function journalOf(directory) {
+  const names = (await readdir(directory)).filter((name) => /^journal-\d+$/.test(name));
+  return join(directory, names.sort().at(-1));
+}
+
+/** Changes the bytes of a file. */
+export async function edit(path, change) {
+  const bytes = await readFile(path);
+  await writeFile(path, change(bytes) ?? bytes);
+}
