@@ -115,6 +115,19 @@ pub mod keys {
         Key(with(key("jobs", sid), KeyPart::Text(job.into())))
     }
 
+    /// What a model answered on the way to it.
+    pub fn answer(sid: &str, job: &str, question: &str) -> Key {
+        Key(with(with(key("jobs", sid), KeyPart::Text(job.into())), KeyPart::Text(question.into())))
+    }
+
+    /// The question of an answer's key; nothing for that of a job.
+    pub fn answer_of(key: &Key) -> Option<&str> {
+        match key.0.get(3) {
+            Some(KeyPart::Text(question)) => Some(question),
+            _ => None,
+        }
+    }
+
     /// Everything of one session in one table.
     pub fn all(table: &str, sid: &str) -> Key {
         Key(key(table, sid))

@@ -249,7 +249,7 @@ impl Copy {
 
     /// The state at the end, and the batch that makes it.
     fn end(mut self) -> Result<(State, Batch, Vec<Place>)> {
-        let (row, batch) = self.child.first_batch(self.now, self.puts)?;
+        let (batch, row) = self.child.row_batch_with(self.now, self.puts)?;
         self.child.row = row;
         self.child.hand_out();
         Ok((self.child, batch, self.places))
@@ -326,10 +326,10 @@ pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
         let row = session_row(io, &name.sid).await?.ok_or_else(not_found)?;
         let parent = Parent { id: id.into(), sid: name.sid, seq: row.next_seq, floor: 0 };
         let now = io.now().await?;
-        let (row, batch) = {
+        let (batch, row) = {
             let mut state = held.state_mut();
             state.row.parent = Some(parent);
-            state.first_batch(now, Vec::new())?
+            state.row_batch_with(now, Vec::new())?
         };
         match io.commit(batch).await {
             Ok(()) => {

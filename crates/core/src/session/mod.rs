@@ -11,6 +11,7 @@ mod deletion;
 mod fork;
 mod held;
 pub(crate) mod ids;
+mod jobs;
 mod ledger;
 mod migrations;
 pub(crate) mod offloads;
@@ -42,6 +43,7 @@ pub use snapshots::{SnapshotInfo, SnapshotPurpose};
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
+pub(crate) use jobs::{Closing, Job, elsewhere, question};
 pub(crate) use ledger::conserve_origins;
 pub(crate) use offloads::{NewBlob, range as text_range};
 pub(crate) use pins::carried;
