@@ -47,7 +47,7 @@ impl Replacement {
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
-        Replacement { blob: NewBlob { index: place.index, offload, text: text.to_string() }, text: stands }
+        Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 }
 

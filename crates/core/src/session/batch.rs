@@ -110,6 +110,19 @@ pub mod keys {
         Key(with(with(key("blobs", sid), KeyPart::Text(blob.into())), KeyPart::Number(part)))
     }
 
+    /// Everything of one offload.
+    pub fn parts(sid: &str, blob: &str) -> Key {
+        Key(with(key("blobs", sid), KeyPart::Text(blob.into())))
+    }
+
+    /// The id in the key of a job.
+    pub fn job_of(key: &Key) -> Option<&str> {
+        match key.0.get(2) {
+            Some(KeyPart::Text(job)) => Some(job),
+            _ => None,
+        }
+    }
+
     /// A compaction under way.
     pub fn job(sid: &str, job: &str) -> Key {
         Key(with(key("jobs", sid), KeyPart::Text(job.into())))

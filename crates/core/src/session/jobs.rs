@@ -6,8 +6,9 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::held::Held;
 use super::ids;
 use super::record::{self, SCHEMA};
+use super::staging;
 use super::state::State;
-use super::stored::{PAGE, RACES, conflict, pause, retryable};
+use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Scan};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Answers that the commit of a change removes; more of them wait for the next open.
 const CLOSED_AT_ONCE: usize = 64;
+/// Operations of the same commit that come later.
+const OTHERS: usize = 16;
 /// Rows that one read of jobs returns.
 const ROWS: usize = 1_000;
 /// So many jobs that ended are kept, for whoever looks into the store.
@@ -24,7 +27,7 @@ const ENDED: usize = 64;
 /// The row of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", rename_all_fields = "camelCase")]
-enum JobRow {
+pub(super) enum JobRow {
     /// Somebody asks a model.
     Prepared {
         /// [`SCHEMA`].
@@ -52,6 +55,15 @@ enum JobRow {
         v: u32,
         /// The view that it made.
         generation: u64,
+    },
+    /// A blob is being written in parts.
+    Staging {
+        /// [`SCHEMA`].
+        v: u32,
+        /// Counts the commits that put this row, from 1.
+        ver: u64,
+        /// Until when it is under way, in ms since 1970.
+        lease: u64,
     },
     /// The context became another one before the change was made.
     Abandoned {
@@ -101,7 +113,7 @@ impl Closing {
         }
         let done = JobRow::Done { v: SCHEMA, generation };
         batch.puts.push((keys::job(sid, &self.id), record::encode(&done)?));
-        let answers = self.answers.iter().take(CLOSED_AT_ONCE.min(room - 1));
+        let answers = self.answers.iter().take(CLOSED_AT_ONCE.min(room.saturating_sub(OTHERS)));
         batch.deletes.extend(answers.map(|answer| keys::answer(sid, &self.id, answer)));
         Ok(())
     }
@@ -168,7 +180,7 @@ impl Job {
                 Some(ver)
             }
             // Only the commit of the next view closes it.
-            Some(JobRow::Done { .. } | JobRow::Abandoned { .. }) => return Err(conflict()),
+            Some(_) => return Err(conflict()),
             None => None,
         };
         let ver = before.unwrap_or(0) + 1;
@@ -252,8 +264,8 @@ async fn read(io: &Io, sid: &str, id: &str) -> Result<(Option<JobRow>, BTreeMap<
     Ok((row, answers))
 }
 
-/// Closes what nobody goes on with (R4): jobs whose lease is over and whose view is not the current one any more, with
-/// their answers. Those of the current view wait for the next compaction. What fails here is logged: the next open
+/// Closes what nobody goes on with: jobs whose lease is over and whose view is not the current one any more, with their
+/// answers (R4), and blobs that were never whole (R6). Those of the current view wait for the next compaction. What fails here is logged: the next open
 /// tries again.
 ///
 /// Errors: [`Code::Aborted`].
@@ -288,7 +300,7 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
     }
     let now = io.now().await?;
     let mut live: BTreeSet<&Key> = BTreeSet::new();
-    let (mut ended, mut abandoned) = (Vec::new(), Vec::new());
+    let (mut ended, mut abandoned, mut staged) = (Vec::new(), Vec::new(), Vec::new());
     for page in jobs.chunks(ROWS) {
         for (key, bytes) in page.iter().zip(io.read(page.to_vec()).await?) {
             let Some(bytes) = bytes else { continue };
@@ -299,8 +311,9 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
                     abandoned.push((key, ver, base_generation));
                 }
                 Ok(JobRow::Done { .. } | JobRow::Abandoned { .. }) => ended.push(key),
+                Ok(JobRow::Staging { ver, lease, .. }) if lease <= now => staged.push((key, ver)),
                 // One that waits, and one of a release that knows more.
-                Ok(JobRow::Prepared { .. }) | Err(_) => {
+                Ok(JobRow::Prepared { .. } | JobRow::Staging { .. }) | Err(_) => {
                     live.insert(key);
                 }
             }
@@ -315,6 +328,12 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
             _ => {}
         }
     }
+    for (job, ver) in staged {
+        match staging::sweep(io, (sid, state.max_batch_ops), job, ver, now).await {
+            Err(error) if !retryable(&error) => return Err(error),
+            _ => {}
+        }
+    }
     let is_over = |key: &Key| !live.iter().any(|job| key.0.starts_with(&job.0));
     let mut deletes: Vec<Key> = answers.iter().filter(|key| is_over(key)).cloned().collect();
     if ended.len() > ENDED {
@@ -322,7 +341,8 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
     }
     for page in deletes.chunks(state.max_batch_ops.max(1)) {
         let (expect, puts) = Default::default();
-        io.commit(Batch { expect, puts, deletes: page.to_vec(), durability: Durability::Relaxed }).await?;
+        let batch = Batch { expect, puts, deletes: page.to_vec(), durability: Durability::Relaxed };
+        commit_again(io, batch).await?;
     }
     Ok(())
 }

@@ -23,10 +23,12 @@ mod session_log;
 mod sessions;
 mod snapshots;
 mod sound;
+mod staging;
 mod state;
 pub(crate) mod stored;
 pub mod transcript;
 mod usage;
+pub(crate) mod wide;
 
 pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;

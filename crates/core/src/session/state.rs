@@ -5,7 +5,7 @@ use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
 use super::ids;
 use super::jobs::Closing;
-use super::offloads::{self, NewBlob};
+use super::offloads::NewBlob;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::session_log::{LogEntry, SessionLog};
 use super::snapshots::{Mark, SnapshotNote};
@@ -392,8 +392,8 @@ impl State {
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
-        for blob in &change.blobs {
-            offloads::put(&self.sid, blob, &mut puts)?;
+        for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
+            puts.extend(blob.rows_of(&self.sid)?);
         }
         let mut batch = self.batch(&row, puts)?;
         if let Some(job) = &change.job {

@@ -1,6 +1,6 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::batch::keys;
+use super::batch::{Batch, keys};
 use super::context::{Item, Left, Origin, Place};
 use super::deletion::free_name;
 use super::held::Held;
@@ -146,7 +146,7 @@ impl Held {
         let now = io.now().await?;
         let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
-        match if durable { io.commit(batch).await } else { Ok(()) } {
+        match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
@@ -221,7 +221,7 @@ impl Held {
             }
             let now = io.now().await?;
             let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match io.commit(batch).await {
+            match self.commit(io, batch, Some(&change)).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
                     state.row = row;
@@ -466,6 +466,20 @@ pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Ve
         }
     }
     Ok(items)
+}
+
+/// Writes a batch that may be written twice: one whose answer was lost is written again.
+pub(super) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
+    let mut race = 0;
+    loop {
+        match io.commit(batch.clone()).await {
+            Err(error) if error.code == Code::Indeterminate && race < RACES => {
+                pause(io, race).await?;
+                race += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Waits before a commit that lost `race` is tried again.
