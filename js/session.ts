@@ -1,5 +1,6 @@
 /** Sessions: each call of the public API, and the operation of the engine that it is. */
 
+import { Appends } from "./appends.js";
 import { asSent, checkId, checkSystemPrompt, chooseStore, encodeCall, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
@@ -102,6 +103,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #lease: Lease;
   readonly #host: Host;
   readonly #turns: Turns;
+  readonly #appends: Appends<M>;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
   /** Definitions of the tools of the last `prepare`. */
@@ -131,6 +133,11 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    // Beside the messages, a batch has the rows of the session.
+    this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
+      this.#held.incoming = messages;
+      this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
+    });
   }
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
@@ -153,11 +160,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   append(...messages: M[]): Promise<void> {
-    return this.#turns.queued(async () => {
-      const { bytes, ends } = pack(messages);
-      this.#held.incoming = messages;
-      this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
-    });
+    return this.#appends.add(messages);
   }
 
   sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {

@@ -15,6 +15,7 @@ export class Turns {
   /** The engine's state. Given away while a summariser works, so that appends need not wait for it. */
   readonly #state = new Mutex();
   #closed = false;
+  #asked = 0;
 
   /** `after` runs behind every `queued` call, before the next one begins. */
   constructor(options: SessionOptions, host: Host, after: () => void) {
@@ -23,12 +24,18 @@ export class Turns {
     this.#after = after;
   }
 
+  /** Calls so far. */
+  get asked(): number {
+    return this.#asked;
+  }
+
   checkOpen(): void {
     if (this.#closed) throw new CompactionError("closed", "the session was closed or deleted; open it again");
   }
 
   /** A call that holds the engine's state, and may come while another one waits for a summariser. */
   async queued<T>(work: () => Promise<T>): Promise<T> {
+    this.#asked++;
     const release = await this.#state.acquire();
     try {
       this.checkOpen();
@@ -100,6 +107,7 @@ export class Turns {
 
   /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
   async #both(): Promise<{ turn: () => void; state: () => void }> {
+    this.#asked++;
     const free = this.#turn.free;
     const turn = this.#turn.acquire();
     const state = free ? this.#state.acquire() : undefined;

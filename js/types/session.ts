@@ -99,7 +99,8 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
    *  only another format has, unless the options say it. */
   readonly format: Format;
-  /** Durable when it resolves. */
+  /** Durable when it resolves. Calls that are not awaited one by one are written in one transaction: a message that is
+   *  refused rejects its own call alone, what the store refuses rejects all of them. */
   append(...messages: M[]): Promise<void>;
   /** Hand over the whole history instead: known messages are recognised, the rest appended. A changed past is
    *  reported with the index where it differs, and nothing is appended. */

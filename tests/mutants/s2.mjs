@@ -191,8 +191,8 @@ export const s2 = [
     id: "S2.4",
     what: "one result is compressed at a time",
     file: `${core}/plan/compress.rs`,
-    from: "    let mut answers = ask_all(io, held, asks.collect(), climb, spent).await?.into_iter();",
-    to: "    let mut answers = ask_all(io, held, asks.take(1).collect(), climb, spent).await?.into_iter();",
+    from: "    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();",
+    to: "    let mut answers = ask_all(io, held, asks.take(1).collect(), (climb, &job), spent).await?.into_iter();",
     tests: ["figures"],
   },
   {

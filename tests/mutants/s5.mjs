@@ -871,7 +871,7 @@ export const s5 = [
     id: "S5.16",
     what: "a rejected answer is no failed attempt",
     file: `${core}/plan/summarise.rs`,
-    from: "Err(rejection) => rejection.reason,",
+    from: "Err(rejection) => return Ok(Err(rejection.reason)),",
     to: "Err(rejection) => return Err(Error::new(Code::SummaryRejected, rejection.reason)),",
     tests: ["compact_rules"],
   },

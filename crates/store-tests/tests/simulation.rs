@@ -51,6 +51,8 @@ fn every_seed_keeps_the_invariants() {
             *sum.rungs.entry(rung).or_default() += count;
         }
         sum.restored += report.restored;
+        sum.kept += report.kept;
+        sum.resumed += report.resumed;
     }
     let mut counts = Counts::default();
     counts.add("failures", 0);
@@ -63,6 +65,8 @@ fn every_seed_keeps_the_invariants() {
         ("views", sum.views as usize),
         ("messages", sum.messages),
         ("snapshots restored", sum.restored as usize),
+        ("answers kept at once", sum.kept as usize),
+        ("answers used again", sum.resumed as usize),
     ] {
         counts.add(what, number);
     }
@@ -74,6 +78,7 @@ fn every_seed_keeps_the_invariants() {
         sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0,
         "faults and compactions happen: {sum:?}"
     );
+    assert!(seeds().count() < 400 || (sum.kept > 0 && sum.resumed > 0), "answers are kept and used: {sum:?}");
     let rungs = ["admit", "clear", "offload", "compress", "summarise", "age", "merge", "rollover"];
     let missing = rungs.iter().find(|rung| seeds().count() >= 2_000 && !sum.rungs.contains_key(**rung));
     assert_eq!(missing, None, "every rung of every preset has something to do");

@@ -1,11 +1,11 @@
 //! Asking for shorter texts, some at a time (`S2.12`), with what is asked for led by what was answered (`S2.11`).
 
-use super::call::call;
+use super::call::{call, question_of};
 use super::ladder::Climb;
 use super::options::{Settings, Summariser};
 use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
-use crate::session::Held;
+use crate::session::{Held, Job};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
 use crate::summary::result::{Purpose as For, Shorten, shorten};
 use std::cell::Cell;
@@ -68,6 +68,11 @@ impl Ask<'_> {
     fn target(&self) -> usize {
         (self.text.chars().count() as f64 * self.ratio) as usize
     }
+
+    /// What is to be done with the text.
+    fn shorten(&self, target_chars: usize, settings: &Settings) -> Shorten<'_> {
+        Shorten { text: self.text, part: self.part, target_chars, model: settings.summary_model.clone() }
+    }
 }
 
 /// Shortens texts, some at a time, in order; the session is free for appends meanwhile. A rehearsal pretends that every
@@ -76,7 +81,7 @@ pub(super) async fn ask_all(
     io: &Io,
     held: &mut Held,
     asks: Vec<Ask<'_>>,
-    climb: Climb<'_>,
+    (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,
 ) -> Result<Vec<Result<String, Error>>> {
     let settings = held.settings();
@@ -104,7 +109,7 @@ pub(super) async fn ask_all(
     let pace = Cell::new(spent.pace);
     let mut work: Vec<Work<'_, (Result<String, Error>, Spent)>> = Vec::with_capacity(total);
     for ask in &asks {
-        work.push(Box::pin(attempts(io, &settings, ask, &pace)));
+        work.push(Box::pin(attempts(io, (&settings, job), ask, &pace)));
     }
     held.release();
     let answers = all(work, settings.concurrency).await;
@@ -127,7 +132,7 @@ pub(super) async fn ask_all(
 /// Asks until an answer is shorter than its text, or the attempts are used up.
 async fn attempts(
     io: &Io,
-    settings: &Settings,
+    (settings, job): (&Settings, &Job),
     ask: &Ask<'_>,
     pace: &Cell<Pace>,
 ) -> (Result<String, Error>, Spent) {
@@ -135,12 +140,20 @@ async fn attempts(
     let numbers = settings.numbers;
     let most = ask.text.chars().count();
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
+    // How much shorter it is asked for depends on what was answered elsewhere, and is no part of the question.
+    let whole = shorten(ask.purpose, &ask.shorten(ask.target(), settings), settings.estimator);
+    let question = match question_of(settings, &whole, ask.kind) {
+        Ok(question) => question,
+        Err(error) => return (Err(error), spent),
+    };
+    if let Some(text) = job.take(io, &question) {
+        return (Ok(text), spent);
+    }
     for attempt in 1..=numbers.retry_count {
         // Asked for as late as can be: what the answers so far were like is known then.
         let share = if numbers.react.strategies { pace.get().share() } else { 1.0 };
         let target_chars = (ask.target() as f64 * share) as usize;
-        let what =
-            Shorten { text: ask.text, part: ask.part, target_chars, model: settings.summary_model.clone() };
+        let what = ask.shorten(target_chars, settings);
         let request = Rc::new(shorten(ask.purpose, &what, settings.estimator));
         spent.calls += 1;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
@@ -153,6 +166,7 @@ async fn attempts(
                 let chars = text.chars().count();
                 pace.set(pace.get().after(target_chars, chars));
                 if (LEAST_CHARS..most).contains(&chars) {
+                    job.keep(io, &question, text).await;
                     return (Ok(text.to_string()), spent);
                 }
                 let what = "the compressed result was empty, or not shorter than the original";

@@ -2,8 +2,9 @@
 
 use super::options::Settings;
 use crate::error::{Code, Error, Result};
+use crate::session::question;
 use crate::step::{Failure, Io, Purpose, Usage};
-use crate::summary::SummaryRequest;
+use crate::summary::{PROMPT_VERSION, SummaryRequest};
 use crate::wire::provider;
 use std::rc::Rc;
 
@@ -40,6 +41,19 @@ impl Attempt {
             error,
         }
     }
+}
+
+/// What the answer to a request depends on: who is asked, for what, and all of the request.
+pub(super) fn question_of(settings: &Settings, request: &SummaryRequest, purpose: Purpose) -> Result<String> {
+    let shortens = settings.app_shortens && purpose.is_of_result();
+    let who = match settings.provider().filter(|_| !shortens) {
+        Some(provider) => format!("provider {}", provider.model),
+        None => format!("app {shortens} {:?}", settings.summary_model),
+    };
+    let version = PROMPT_VERSION.to_le_bytes();
+    let unreadable = |error| Error::new(Code::Poisoned, format!("a request could not be written: {error}"));
+    let request = serde_json::to_vec(request).map_err(unreadable)?;
+    Ok(question(&[&version, who.as_bytes(), format!("{purpose:?}").as_bytes(), &request]))
 }
 
 /// One call of the summariser.

@@ -3,6 +3,7 @@
 
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
+use super::options::Summariser;
 use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, Trigger};
@@ -11,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::recall::Answers;
 use crate::reduce::replace::{self, Move, Replacement};
-use crate::session::{Held, How, Place, State, text_range};
+use crate::session::{Held, How, Job, Place, State, elsewhere, text_range};
 use crate::step::{Io, Level, Purpose};
 use crate::summary::result::Purpose as For;
 use crate::wire;
@@ -114,15 +115,23 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
         if !large.is_empty() {
             let mut texts = Vec::with_capacity(large.len());
             let strategy = Strategy::of(&held.state(), &large)?;
+            let mut shown = Vec::with_capacity(large.len());
             for found in &large {
-                let shown = Shown::of(io, held, found, climb).await?;
-                let text = match strategy.without_model(found, &shown.text, numbers.chunk_ratio) {
+                shown.push(Shown::of(io, held, found, climb).await?);
+            }
+            let each = large.iter().zip(&shown);
+            let known: Vec<Option<Known>> = each
+                .map(|(found, shown)| strategy.without_model(found, &shown.text, numbers.chunk_ratio))
+                .collect();
+            let Some(job) = begin(io, held, &known, climb).await? else { return Ok(edits) };
+            for ((found, shown), known) in large.iter().zip(shown).zip(known) {
+                let text = match known {
                     Some(known) => shaped(io, found, known, climb),
-                    None => streamed(io, held, shown, climb, spent).await?,
+                    None => streamed(io, held, shown, (climb, &job), spent).await?,
                 };
                 texts.push(Some(text));
             }
-            edits.push(commit(io, held, &large, texts, climb).await?);
+            edits.push(commit(io, held, &large, texts, (climb, &job)).await?);
         }
     }
     let (total, found) = survey(&held.state())?;
@@ -189,7 +198,8 @@ async fn global(
         ratio: *ratio,
         kind: Purpose::Result,
     });
-    let mut answers = ask_all(io, held, asks.collect(), climb, spent).await?.into_iter();
+    let Some(job) = begin(io, held, &known, climb).await? else { return Ok(None) };
+    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let (mut count, mut freed) = (0, 0);
     for (found, known) in found.iter().zip(known) {
@@ -204,7 +214,7 @@ async fn global(
         }
         texts.push(text);
     }
-    let edit = commit(io, held, &found, texts, climb).await?;
+    let edit = commit(io, held, &found, texts, (climb, &job)).await?;
     let after = total.saturating_sub(freed);
     let share = percent(after, total);
     say(
@@ -214,6 +224,26 @@ async fn global(
         ),
     );
     Ok(Some(edit))
+}
+
+/// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
+/// is room to wait for what they lead to.
+async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) -> Result<Option<Job>> {
+    let settings = held.settings();
+    let asks = known.iter().filter(|known| known.is_none()).count();
+    let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
+    if climb.rehearse || asks == 0 || !by_model {
+        return Ok(Some(Job::default()));
+    }
+    let insist = climb.trigger != Trigger::Auto
+        || held.tokens() > settings.hard_limit
+        || size(&held.state())? > settings.numbers.react.model_context_limit;
+    let rounds = asks.div_ceil(settings.concurrency) as u64;
+    let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
+    if begun.is_none() {
+        io.log(Level::Info, elsewhere().message);
+    }
+    Ok(begun)
 }
 
 /// With one decimal, as the documents print it.
@@ -256,7 +286,7 @@ async fn streamed(
     io: &Io,
     held: &mut Held,
     shown: Shown,
-    climb: Climb<'_>,
+    (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,
 ) -> Result<String> {
     let numbers = held.settings().numbers.react;
@@ -279,7 +309,7 @@ async fn streamed(
         ratio: numbers.chunk_ratio,
         kind: Purpose::Chunk,
     });
-    let answers = ask_all(io, held, asks.collect(), climb, spent).await?;
+    let answers = ask_all(io, held, asks.collect(), (climb, job), spent).await?;
     let parts = answers.into_iter().zip(&chunks).enumerate().map(|(nth, (answer, chunk))| {
         let text = answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD));
         format!("[Part {}/{count}]\n{text}", nth + 1)
@@ -293,7 +323,7 @@ async fn streamed(
             ratio: numbers.second_ratio,
             kind: Purpose::Merge,
         };
-        let answer = ask_all(io, held, vec![ask], climb, spent).await?.pop();
+        let answer = ask_all(io, held, vec![ask], (climb, job), spent).await?.pop();
         joined = match answer {
             Some(Ok(text)) => text,
             _ => cut(&joined, JOINED_HEAD),
@@ -328,7 +358,7 @@ async fn commit(
     held: &Held,
     found: &[Found],
     texts: Vec<Option<String>>,
-    climb: Climb<'_>,
+    (climb, job): (Climb<'_>, &Job),
 ) -> Result<Edit> {
     let moves: Vec<Move> = {
         let state = held.state();
@@ -345,5 +375,6 @@ async fn commit(
         }
         moves
     };
-    replace::run(io, held, Rung::Compress, moves, climb.trigger, climb.rehearse).await
+    let job = job.closing();
+    replace::run(io, held, Rung::Compress, moves, (climb.trigger, job), climb.rehearse).await
 }

@@ -221,7 +221,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
             Rung::Compress | Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => None,
         };
         let Some(moves) = proposed else { return Ok(None) };
-        match replace::run(io, held, rung, moves, climb.trigger, climb.rehearse).await {
+        match replace::run(io, held, rung, moves, (climb.trigger, None), climb.rehearse).await {
             Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
             done => return done.map(Some),
         }

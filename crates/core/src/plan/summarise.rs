@@ -1,6 +1,6 @@
 //! History to a summary: asked for, checked, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
-use super::call::{Cost, call};
+use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
 use super::frame::{author_of, candidate, text_of, tokens_of};
@@ -13,9 +13,11 @@ use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::reduce::{reasoning, replace};
-use crate::session::{Cause, Change, Held, Item, LogEntry, Origin, State, Summarised, ids, offloads};
+use crate::session::{
+    Cause, Change, Closing, Held, Item, Job, LogEntry, Origin, State, Summarised, elsewhere, offloads,
+};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
-use crate::summary::{self, PROMPT_VERSION, PromptOptions};
+use crate::summary::{self, PROMPT_VERSION, PromptOptions, SummaryRequest};
 use crate::wire;
 use std::rc::Rc;
 
@@ -120,6 +122,8 @@ struct Written {
     model: Option<String>,
     /// When it was begun.
     started: u64,
+    /// The calls that led to it.
+    job: Option<Closing>,
 }
 
 /// Replaces the older part of the history by a summary.
@@ -143,12 +147,21 @@ pub(crate) async fn run(
         Err(reason) => result.reason = Some(reason),
         Ok(mut proposal) => {
             proposal.unanswered = held.state().unanswered(&proposal.compress)?;
-            {
+            let attempted_at = {
                 let mut state = held.state_mut();
-                state.row.attempted_at = Some(state.row.steps);
-            }
+                let steps = state.row.steps;
+                state.row.attempted_at.replace(steps)
+            };
             let mut spent = Cost::default();
-            let written = write(io, held, &proposal, order, started, &mut spent).await;
+            let written = match begin(io, held, order).await {
+                Ok(Some(job)) => write(io, held, &proposal, order, (started, &job), &mut spent).await,
+                Ok(None) => {
+                    held.state_mut().row.attempted_at = attempted_at;
+                    result.reason = Some(elsewhere().message);
+                    return result.end(io, held, started).await;
+                }
+                Err(error) => Err(error),
+            };
             let update = match &written {
                 Ok(written) => Update::of(io, held, &proposal, order, written).await,
                 Err(error) => Err(error.clone()),
@@ -207,6 +220,17 @@ fn warn(io: &Io, held: &Held) {
     }
 }
 
+/// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
+/// there is room to wait for what they lead to.
+async fn begin(io: &Io, held: &Held, order: Order<'_>) -> Result<Option<Job>> {
+    let settings = held.settings();
+    if !by_model(&settings, order) {
+        return Ok(Some(Job::default()));
+    }
+    let insist = order.trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
+    Job::begin(io, held, settings.timeout_ms, insist).await
+}
+
 /// Gets a summary that passes its checks and makes the message that holds it. The session is free for appends while
 /// the summariser works.
 async fn write(
@@ -214,7 +238,7 @@ async fn write(
     held: &mut Held,
     proposal: &Proposal,
     order: Order<'_>,
-    started: u64,
+    (started, job): (u64, &Job),
     spent: &mut Cost,
 ) -> Result<Written> {
     let settings = held.settings();
@@ -227,13 +251,11 @@ async fn write(
     messages_without_secrets(held, &mut messages);
     let mut failed = None;
     if by_model(&settings, order) {
-        let job = job(&held.state());
-        held.begin_job(io, &job, settings.timeout_ms).await?;
-        let inputs = Inputs { messages: &messages, proposal, files: &files, started };
+        let inputs = Inputs { messages: &messages, proposal, files: &files, started, job };
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
-                return Ok(Written { text, items, reason: None, model, started });
+                return Ok(Written { text, items, reason: None, model, started, job: job.closing() });
             }
             // The context is another one now, or gone: no summary of the old one has a place in it.
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
@@ -265,12 +287,7 @@ async fn write(
         io.log(Level::Warn, reason.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
     }
-    Ok(Written { text, items, reason, model: None, started })
-}
-
-/// The id of a compaction under way: the same until the next commit of a view.
-fn job(state: &State) -> String {
-    ids::id(&[b"job", state.row.secret.as_bytes(), &state.row.generation.to_le_bytes()])
+    Ok(Written { text, items, reason, model: None, started, job: job.closing() })
 }
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
@@ -312,6 +329,7 @@ struct Inputs<'a> {
     proposal: &'a Proposal,
     files: &'a str,
     started: u64,
+    job: &'a Job,
 }
 
 /// A model writes it.
@@ -327,14 +345,13 @@ async fn ask(
     instructions: Option<&str>,
     spent: &mut Cost,
 ) -> Result<(String, Vec<Item>)> {
-    let Inputs { messages, proposal, files, started } = *inputs;
+    let Inputs { messages, proposal, job, .. } = *inputs;
     let settings = held.settings();
     let goal = held.state().row.goal.clone();
-    // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
-    let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
     let (numbers, tokens) = (settings.numbers, held.tokens());
     let mut limit = input_limit(&settings, proposal.target_tokens);
     let mut rejected: Option<String> = None;
+    let mut question = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
     let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
@@ -380,6 +397,16 @@ async fn ask(
             fact.text = redact(io, held, std::mem::take(&mut fact.text)).await?;
         }
         let request = Rc::new(request);
+        let question = match &question {
+            Some(question) => question,
+            // What the first attempt asks: why another one was needed is no part of it.
+            None => question.insert(question_of(&settings, &request, Purpose::History)?),
+        };
+        if let Some(text) = job.take(io, question)
+            && let Ok(written) = accept(io, held, inputs, &request, &text).await?
+        {
+            return Ok(written);
+        }
         spent.calls += 1;
         held.release();
         let answer = call(io, &settings, &request, attempt, Purpose::History).await;
@@ -390,17 +417,12 @@ async fn ask(
                 if let Some(usage) = usage {
                     *spent.usage.get_or_insert_default() += usage;
                 }
-                let reason = match summary::check(&text, &request, most, settings.estimator) {
-                    Ok(text) => {
-                        let text = without_secrets(held, text);
-                        tell(io, held, Stage::Checkpoint, 1, 0);
-                        match candidate(io, held, proposal, &text, files, started).await {
-                            Ok(items) => return Ok((text, items)),
-                            Err(error) if error.code == Code::SummaryRejected => error.message,
-                            Err(error) => return Err(error),
-                        }
+                let reason = match accept(io, held, inputs, &request, &text).await? {
+                    Ok(written) => {
+                        job.keep(io, question, &text).await;
+                        return Ok(written);
                     }
-                    Err(rejection) => rejection.reason,
+                    Err(reason) => reason,
                 };
                 let what = format!("the summary was not acceptable: {reason}");
                 last = Error::new(Code::SummaryRejected, what);
@@ -429,6 +451,30 @@ async fn ask(
         }
     }
     Err(last)
+}
+
+/// The summary that an answer is, with what takes the place of the messages; or why it is none.
+async fn accept(
+    io: &Io,
+    held: &Held,
+    inputs: &Inputs<'_>,
+    request: &SummaryRequest,
+    answer: &str,
+) -> Result<Result<(String, Vec<Item>), String>> {
+    let Inputs { proposal, files, started, .. } = *inputs;
+    let settings = held.settings();
+    // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
+    let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
+    let text = match summary::check(answer, request, most, settings.estimator) {
+        Ok(text) => without_secrets(held, text),
+        Err(rejection) => return Ok(Err(rejection.reason)),
+    };
+    tell(io, held, Stage::Checkpoint, 1, 0);
+    match candidate(io, held, proposal, &text, files, started).await {
+        Ok(items) => Ok(Ok((text, items))),
+        Err(error) if error.code == Code::SummaryRejected => Ok(Err(error.message)),
+        Err(error) => Err(error),
+    }
 }
 
 /// The change that a summary makes, complete and checked, on its way into the store.
@@ -468,7 +514,6 @@ impl Update {
             model: written.model.clone(),
             ..Cause::of(&held.state(), order.rung.as_str(), after)
         };
-        let job = by_model(&settings, order).then(|| job(&held.state()));
         let entry = LogEntry {
             at: written.started,
             messages: proposal.compress.len(),
@@ -479,6 +524,7 @@ impl Update {
             budget: settings.window,
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
+        let job = written.job.clone();
         let change = Change { job, summary, ..Change::new(splices, cause) };
         Ok(Update { change, freed, entry, detail: written.reason.clone() })
     }

@@ -7,7 +7,7 @@ use crate::order;
 use crate::plan::{Edit, OffloadReport, Rung, Trigger};
 use crate::recall::Answers;
 use crate::session::{
-    Cause, Change, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
+    Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
 };
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -47,7 +47,7 @@ impl Replacement {
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
-        Replacement { blob: NewBlob { index: place.index, offload, text: text.to_string() }, text: stands }
+        Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn run(
     held: &Held,
     rung: Rung,
     moves: Vec<Move>,
-    trigger: Trigger,
+    (trigger, mut job): (Trigger, Option<Closing>),
     rehearse: bool,
 ) -> Result<Edit> {
     let before = held.tokens();
@@ -126,8 +126,9 @@ pub(crate) async fn run(
     let mut count = 0;
     let mut waiting = batches(moves, held.state().max_batch_ops);
     while let Some(batch) = waiting.pop() {
-        match store(io, held, rung, &batch, trigger).await {
+        match store(io, held, rung, &batch, (trigger, job.clone())).await {
             Ok(()) => {
+                job = None;
                 count += batch.iter().map(|planned| planned.blobs.len()).sum::<usize>();
                 edit.indices
                     .extend(batch.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index));
@@ -220,7 +221,13 @@ fn warn(io: &Io, planned: &Move, error: Error) {
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
 
-async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigger) -> Result<()> {
+async fn store(
+    io: &Io,
+    held: &Held,
+    rung: Rung,
+    moves: &[Move],
+    (trigger, job): (Trigger, Option<Closing>),
+) -> Result<()> {
     let mut splices = Vec::with_capacity(moves.len());
     let mut blobs = Vec::new();
     let tokens_before = held.tokens();
@@ -241,7 +248,7 @@ async fn store(io: &Io, held: &Held, rung: Rung, moves: &[Move], trigger: Trigge
         trigger: trigger.as_str().into(),
         ..Cause::of(&held.state(), rung.as_str(), tokens_before.saturating_sub(freed))
     };
-    held.change(io, Change { blobs, ..Change::new(splices, cause) }).await
+    held.change(io, Change { blobs, job, ..Change::new(splices, cause) }).await
 }
 
 /// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.

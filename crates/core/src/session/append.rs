@@ -3,6 +3,7 @@
 use super::context::{Context, Item, Place};
 use super::held::Held;
 use super::pins::PinProposal;
+use super::staging::rows_of;
 use super::state::{Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
 use crate::error::{Code, Error, Result};
@@ -48,10 +49,11 @@ pub(crate) async fn append(
     let mut written = 0;
     // Log rows, and the rows of the session beside them.
     let most = held.state().max_batch_ops.saturating_sub(4).max(1);
+    held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
         loop {
-            let batch = measured.iter().skip(written).take(most).cloned().collect::<Vec<_>>();
+            let batch = fitting(measured.get(written..).unwrap_or_default(), most);
             let attempt = held.append(io, &mut settled, &batch, &batch_id, races).await;
             match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
                 Attempt::Written(more) => {
@@ -77,6 +79,17 @@ pub(crate) async fn append(
         }
     }
     Ok((places, false))
+}
+
+/// As many of the first messages as one batch holds; one at least. A large one takes several rows.
+fn fitting(measured: &[Measured], most: usize) -> Vec<Measured> {
+    let mut rows = 0;
+    let rows_so_far = measured.iter().map(|message| {
+        rows += rows_of(&message.body);
+        rows
+    });
+    let count = rows_so_far.take_while(|rows| *rows <= most).count().max(1);
+    measured.iter().take(count).cloned().collect()
 }
 
 /// Tells which pins are proposed for messages that were written.

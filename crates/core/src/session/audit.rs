@@ -7,6 +7,7 @@ use super::offloads;
 use super::operations::Session;
 use super::record::{self, Kind, NameRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
+use super::wide::Wide;
 use super::{conserve_origins, ids};
 use crate::error::{Code, Error, Result};
 use crate::wire::{self, Format};
@@ -55,7 +56,9 @@ pub fn look(session: &Session) -> Result<Look> {
 ///
 /// Errors: [`Code::StoreCorrupt`] with the first invariant that does not hold (`I1` …).
 pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
-    let rows: BTreeMap<&Key, &[u8]> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
+    let mut rows: Rows<'_> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
+    let joined = joined(&rows)?;
+    rows.extend(joined.iter().map(|(key, value)| (*key, value.as_slice())));
     let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
     let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
     if deleted {
@@ -137,6 +140,17 @@ struct View {
 }
 
 type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
+
+/// The rows that are stored in parts, whole.
+fn joined<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
+    let mut joined = Vec::new();
+    for (key, value) in rows {
+        let Some(wide) = Wide::read(value)? else { continue };
+        let parts = wide.keys(key);
+        joined.push((*key, wide.join(parts.iter().map(|part| rows.get(part).copied()))?));
+    }
+    Ok(joined)
+}
 
 /// I1, I4, I5 and I6. Returns the messages with their origins.
 fn log(sid: &str, row: &SessionRow, rows: &Rows<'_>) -> Result<Vec<(Origin, String)>> {

@@ -110,9 +110,35 @@ pub mod keys {
         Key(with(with(key("blobs", sid), KeyPart::Text(blob.into())), KeyPart::Number(part)))
     }
 
+    /// Everything of one offload.
+    pub fn parts(sid: &str, blob: &str) -> Key {
+        Key(with(key("blobs", sid), KeyPart::Text(blob.into())))
+    }
+
+    /// The id in the key of a job.
+    pub fn job_of(key: &Key) -> Option<&str> {
+        match key.0.get(2) {
+            Some(KeyPart::Text(job)) => Some(job),
+            _ => None,
+        }
+    }
+
     /// A compaction under way.
     pub fn job(sid: &str, job: &str) -> Key {
         Key(with(key("jobs", sid), KeyPart::Text(job.into())))
+    }
+
+    /// What a model answered on the way to it.
+    pub fn answer(sid: &str, job: &str, question: &str) -> Key {
+        Key(with(with(key("jobs", sid), KeyPart::Text(job.into())), KeyPart::Text(question.into())))
+    }
+
+    /// The question of an answer's key; nothing for that of a job.
+    pub fn answer_of(key: &Key) -> Option<&str> {
+        match key.0.get(3) {
+            Some(KeyPart::Text(question)) => Some(question),
+            _ => None,
+        }
     }
 
     /// Everything of one session in one table.

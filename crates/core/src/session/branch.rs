@@ -100,7 +100,7 @@ impl Held {
             ledger::conserve(&after, self.state().row.messages)?;
             let now = io.now().await?;
             let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match io.commit(batch).await {
+            match self.commit(io, batch, Some(&change)).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
                     state.row = row;

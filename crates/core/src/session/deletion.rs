@@ -3,7 +3,7 @@
 use super::batch::{Batch, Durability, Key, keys};
 use super::held::Held;
 use super::record::{self, NameRow};
-use super::stored::{PAGE, RACES, conflict, name_row, pause, retryable, session_row};
+use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use crate::error::{Code, Result};
 use crate::step::{Io, Scan};
 
@@ -16,7 +16,13 @@ impl Held {
             (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
         };
         for race in 0..=RACES {
-            let Some(row) = session_row(io, &sid).await? else { return Ok(()) };
+            let Some(row) = session_row(io, &sid).await? else {
+                // Deleted by someone else, or by a batch of ours whose answer was lost: what is left of it goes too.
+                return match name_row(io, &id).await? {
+                    Some(name) if name.deleted && name.sid == sid => sweep(io, &sid, &id, most).await,
+                    _ => Ok(()),
+                };
+            };
             let session = keys::session(&sid);
             let expect = vec![(session.clone(), Some(row.ver))];
             let mut deletes = rows_of(io, &sid).await?;
@@ -69,10 +75,16 @@ fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
     Batch { expect, puts: Vec::new(), deletes, durability: Durability::Strict }
 }
 
-/// Removes rows to which no name leads, page by page.
+/// Removes rows to which no name leads, page by page; also what was written beside them meanwhile.
 pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
-    for page in rows_of(io, sid).await?.chunks(most.max(1)) {
-        io.commit(remove(Vec::new(), page.to_vec())).await?;
+    for _ in 0..=RACES {
+        let rows = rows_of(io, sid).await?;
+        if rows.is_empty() {
+            break;
+        }
+        for page in rows.chunks(most.max(1)) {
+            commit_again(io, remove(Vec::new(), page.to_vec())).await?;
+        }
     }
     Ok(())
 }
@@ -82,7 +94,7 @@ async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
     remove_rows(io, sid, most).await?;
     // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
     let expect = vec![(keys::name(id), Some(2))];
-    match io.commit(remove(expect, vec![keys::name(id)])).await {
+    match commit_again(io, remove(expect, vec![keys::name(id)])).await {
         Err(error) if error.code != Code::Conflict => Err(error),
         _ => Ok(()),
     }

@@ -14,7 +14,8 @@ use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
 use super::record::{self, Cause, Parent, SessionRow, Unread};
 use super::state::{Change, Measured, Settled, State, measure};
-use super::stored::{RACES, bodies, conflict, name_row, pause, retryable, session_row};
+use super::stored::{RACES, bodies, commit_again, conflict, name_row, pause, retryable, session_row};
+use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine, Scan, Whose};
 use crate::wire;
@@ -170,8 +171,7 @@ impl Copy {
         }
         self.places.extend(from);
         items.into_iter().for_each(|item| self.child.context.push(item));
-        self.take(batch, row);
-        Ok(())
+        self.take(batch, row)
     }
 
     /// A view in which the context from `at` on is `items`, in the child's places.
@@ -184,9 +184,11 @@ impl Copy {
         let change = Change { blobs, ..Change::new(vec![Splice { at, remove, insert }], cause) };
         let commit_id = io.new_id().await?;
         let (batch, row) = self.child.change_batch(&change, &commit_id, self.now)?;
+        for blob in change.blobs.iter().filter(|blob| blob.is_big()) {
+            self.puts.extend(blob.rows_of(&self.child.sid)?);
+        }
         self.child.context.apply(&change.splices);
-        self.take(batch, row);
-        Ok(())
+        self.take(batch, row)
     }
 
     /// An item of the parent's context in the child's places. A summary stands for what it quotes; the rest of what it
@@ -235,22 +237,24 @@ impl Copy {
                     let what = format!("{} is not a text of the message that it was in", offload.reference);
                     Error::new(Code::StoreCorrupt, what)
                 })?;
-                blobs.push(NewBlob { index: place.index, offload: offload.clone(), text });
+                blobs.push(NewBlob { index: place.index, offload: offload.clone(), text: text.into() });
             }
         }
         Ok(blobs)
     }
 
     /// Takes over what a step would write: all but the session's row and name, which are written once, at the end.
-    fn take(&mut self, batch: Batch, row: SessionRow) {
+    fn take(&mut self, batch: Batch, row: SessionRow) -> Result<()> {
         let own = [keys::session(&self.child.sid), keys::name(&self.child.row.id)];
-        self.puts.extend(batch.puts.into_iter().filter(|(key, _)| !own.contains(key)));
+        let puts = batch.puts.into_iter().filter(|(key, _)| !own.contains(key));
+        self.puts.extend(wide::beside(&self.child.sid, puts.collect())?);
         self.child.row = SessionRow { ver: 0, ..row };
+        Ok(())
     }
 
     /// The state at the end, and the batch that makes it.
     fn end(mut self) -> Result<(State, Batch, Vec<Place>)> {
-        let (row, batch) = self.child.first_batch(self.now, self.puts)?;
+        let (batch, row) = self.child.row_batch_with(self.now, self.puts)?;
         self.child.row = row;
         self.child.hand_out();
         Ok((self.child, batch, self.places))
@@ -264,11 +268,16 @@ async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> 
         let note = keys::staging(&state.sid);
         let row = StagingRow { v: record::SCHEMA, sid: state.sid.clone(), at: now };
         let put = |expect, puts| Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
-        io.commit(put(vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)])).await?;
+        let begin = put(vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)]);
+        match commit_again(io, begin).await {
+            // Nobody else writes it: the answer to the first was lost.
+            Err(error) if error.code == Code::Conflict => {}
+            begun => begun?,
+        }
         // Row and name of the session stand last, and are written last.
         let rows: Vec<(Key, Vec<u8>)> = last.puts.drain(..last.puts.len().saturating_sub(2)).collect();
         for page in rows.chunks(most.saturating_sub(1).max(1)) {
-            io.commit(put(vec![(note.clone(), Some(1))], page.to_vec())).await?;
+            commit_again(io, put(vec![(note.clone(), Some(1))], page.to_vec())).await?;
         }
         last.expect.push((note.clone(), Some(1)));
         last.deletes.push(note);
@@ -327,10 +336,10 @@ pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
         let row = session_row(io, &name.sid).await?.ok_or_else(not_found)?;
         let parent = Parent { id: id.into(), sid: name.sid, seq: row.next_seq, floor: 0 };
         let now = io.now().await?;
-        let (row, batch) = {
+        let (batch, row) = {
             let mut state = held.state_mut();
             state.row.parent = Some(parent);
-            state.first_batch(now, Vec::new())?
+            state.row_batch_with(now, Vec::new())?
         };
         match io.commit(batch).await {
             Ok(()) => {

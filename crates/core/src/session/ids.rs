@@ -18,6 +18,13 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// SHA-256 of some bytes that are in several places, in lower-case hex.
+pub(crate) fn sha256_hex_of(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hex(&hasher.finalize())
+}
+
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(bytes)

@@ -11,6 +11,7 @@ mod deletion;
 mod fork;
 mod held;
 pub(crate) mod ids;
+mod jobs;
 mod ledger;
 mod migrations;
 pub(crate) mod offloads;
@@ -22,10 +23,12 @@ mod session_log;
 mod sessions;
 mod snapshots;
 mod sound;
+mod staging;
 mod state;
 pub(crate) mod stored;
 pub mod transcript;
 mod usage;
+pub(crate) mod wide;
 
 pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;
@@ -42,6 +45,7 @@ pub use snapshots::{SnapshotInfo, SnapshotPurpose};
 pub use usage::{Category, ContextUsage};
 
 pub(crate) use held::Held;
+pub(crate) use jobs::{Closing, Job, elsewhere, question};
 pub(crate) use ledger::conserve_origins;
 pub(crate) use offloads::{NewBlob, range as text_range};
 pub(crate) use pins::carried;

@@ -5,9 +5,11 @@ use super::batch::{Key, KeyPart, keys};
 use super::context::{How, Offload};
 use super::ids;
 use super::record;
+use super::staging::BIG;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
+use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A text on its way into the store.
@@ -18,18 +20,42 @@ pub(crate) struct NewBlob {
     /// What it becomes.
     pub(crate) offload: Offload,
     /// Its text.
-    pub(crate) text: String,
+    pub(crate) text: Rc<str>,
 }
 
 impl NewBlob {
-    /// Rows that it takes in the store.
+    /// Rows that it takes in the batch that refers to it.
     pub(crate) fn rows(&self) -> usize {
-        self.text.len().div_ceil(PART) + 1
+        if self.is_big() { 2 } else { self.text.len().div_ceil(PART) + 1 }
+    }
+
+    /// Too large for the batch that refers to it.
+    pub(crate) fn is_big(&self) -> bool {
+        self.text.len() > BIG
+    }
+
+    /// Its rows in the store, one at a time.
+    pub(crate) fn rows_of(&self, sid: &str) -> Result<impl Iterator<Item = (Key, Vec<u8>)>> {
+        let bytes = self.text.as_bytes();
+        let head = BlobHead {
+            v: record::SCHEMA,
+            bytes: bytes.len(),
+            chars: self.offload.chars,
+            parts: bytes.len().div_ceil(PART) as u64,
+            sha256: self.offload.sha256.clone(),
+            index: self.index,
+            nth: self.offload.nth,
+        };
+        let reference = &self.offload.reference;
+        let head = (keys::blob(sid, reference, 0), record::encode(&head)?);
+        let parts = bytes.chunks(PART).enumerate();
+        let key = move |part: usize| keys::blob(sid, reference, part as u64 + 1);
+        Ok(std::iter::once(head).chain(parts.map(move |(part, bytes)| (key(part), bytes.to_vec()))))
     }
 }
 
 /// Bytes of one part.
-const PART: usize = 1 << 20;
+pub(crate) const PART: usize = 1 << 20;
 
 /// Part 0 of an offload.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,26 +69,6 @@ struct BlobHead {
     /// Message and result it comes from.
     index: usize,
     nth: usize,
-}
-
-/// Adds the rows of an offload to a batch.
-pub(crate) fn put(sid: &str, blob: &NewBlob, puts: &mut Vec<(Key, Vec<u8>)>) -> Result<()> {
-    let bytes = blob.text.as_bytes();
-    let head = BlobHead {
-        v: record::SCHEMA,
-        bytes: bytes.len(),
-        chars: blob.offload.chars,
-        parts: bytes.len().div_ceil(PART) as u64,
-        sha256: blob.offload.sha256.clone(),
-        index: blob.index,
-        nth: blob.offload.nth,
-    };
-    let reference = &blob.offload.reference;
-    puts.push((keys::blob(sid, reference, 0), record::encode(&head)?));
-    for (part, bytes) in bytes.chunks(PART).enumerate() {
-        puts.push((keys::blob(sid, reference, part as u64 + 1), bytes.to_vec()));
-    }
-    Ok(())
 }
 
 /// The whole text of an offload from the values of its parts, for who has them at hand.
@@ -91,13 +97,20 @@ fn corrupt(reference: &str) -> Error {
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
 /// not those that were stored.
 pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> {
-    Ok(load(io, sid, reference).await?.text)
+    let (_, text) = fetch(io, sid, reference).await?;
+    Ok(text)
 }
 
 /// An offload of this session as it was stored.
 ///
 /// Errors: those of [`read`].
 pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob> {
+    let (BlobHead { index, nth, chars, sha256, .. }, text) = fetch(io, sid, reference).await?;
+    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
+    Ok(NewBlob { index, offload, text: text.into() })
+}
+
+async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)> {
     let not_found = || Error::new(Code::NotFound, "this session has no offload with this reference");
     if !ids::looks_like_reference(reference) {
         return Err(not_found());
@@ -114,9 +127,7 @@ pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob>
         part = to + 1;
     }
     let text = whole(reference, &head, bytes)?;
-    let BlobHead { index, nth, chars, sha256, .. } = head;
-    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
-    Ok(NewBlob { index, offload, text })
+    Ok((head, text))
 }
 
 /// The reference of the offload behind `after` in the store, in the order of references.
@@ -131,7 +142,8 @@ pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Opti
     };
     let found = io.scan(scan).await?.into_iter().next();
     Ok(found.and_then(|(key, _)| match key.0.into_iter().nth(2) {
-        Some(KeyPart::Text(reference)) => Some(reference),
+        // Behind all of them are the parts of large rows.
+        Some(KeyPart::Text(reference)) if ids::looks_like_reference(&reference) => Some(reference),
         _ => None,
     }))
 }

@@ -165,7 +165,9 @@ const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
 
 /// Writes a log row; returns its bytes and its hash in hex.
 pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
-    let mut line = encode(row)?;
+    // A row may be large: it is written once, into the room that it takes.
+    let mut line = Vec::with_capacity(row.body.get().len() + HASH_TAIL + 512);
+    serde_json::to_writer(&mut line, row).map_err(unwritable)?;
     let hash = ids::sha256_hex(&line);
     line.pop();
     line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
@@ -179,9 +181,7 @@ pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
     let corrupt = || Error::new(Code::StoreCorrupt, "a row of the log is not what was written");
     let split = bytes.len().checked_sub(HASH_TAIL).ok_or_else(corrupt)?;
     let (line, tail) = bytes.split_at(split);
-    let mut hashed = line.to_vec();
-    hashed.push(b'}');
-    let hash = ids::sha256_hex(&hashed);
+    let hash = ids::sha256_hex_of(&[line, b"}"]);
     if tail != format!(",\"hash\":\"{hash}\"}}").as_bytes() {
         return Err(corrupt());
     }
@@ -436,8 +436,11 @@ pub(crate) fn store_change(
 
 /// Serialises a record.
 pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(record)
-        .map_err(|error| Error::new(Code::Poisoned, format!("a record could not be written: {error}")))
+    serde_json::to_vec(record).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(Code::Poisoned, format!("a record could not be written: {error}"))
 }
 
 /// Reads a record and checks its version.

@@ -4,7 +4,8 @@
 use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
 use super::ids;
-use super::offloads::{self, NewBlob};
+use super::jobs::Closing;
+use super::offloads::NewBlob;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::session_log::{LogEntry, SessionLog};
 use super::snapshots::{Mark, SnapshotNote};
@@ -47,6 +48,8 @@ pub(crate) struct State {
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
     pub(crate) max_batch_ops: usize,
+    /// Tells this process's jobs from those of others; drawn with the first.
+    pub(crate) tab: String,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
     /// The view that the app was handed last.
@@ -100,7 +103,7 @@ pub(crate) struct Change {
     /// What led to it.
     pub(crate) cause: Cause,
     /// The job that led to it, to be closed.
-    pub(crate) job: Option<String>,
+    pub(crate) job: Option<Closing>,
     /// It is a summary of the history.
     pub(crate) summary: Option<Summarised>,
     /// It pins a message: its index, and the tokens that this takes.
@@ -150,14 +153,6 @@ impl Change {
             goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
-}
-
-/// A note about a compaction under way (T2).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", tag = "state", rename_all_fields = "camelCase")]
-enum JobRow<'a> {
-    Prepared { v: u32, base_generation: u64, to: u64, input: &'a str, at: u64, lease: u64 },
-    Done { v: u32, generation: u64 },
 }
 
 /// The body of a log row of kind `view`.
@@ -214,6 +209,7 @@ impl State {
             tool_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
+            tab: String::new(),
             unsent: Vec::new(),
             handed: 0,
             unseen_from: None,
@@ -304,13 +300,6 @@ impl State {
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
-    }
-
-    /// The batch that begins the session with `puts` and its row, and that row.
-    pub(super) fn first_batch(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(SessionRow, Batch)> {
-        let row = self.next_row(now);
-        let batch = self.batch(&row, puts)?;
-        Ok((row, batch))
     }
 
     /// The batch that appends messages (T1), with the row and the items after it.
@@ -406,14 +395,14 @@ impl State {
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
-        for blob in &change.blobs {
-            offloads::put(&self.sid, blob, &mut puts)?;
+        for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
+            puts.extend(blob.rows_of(&self.sid)?);
         }
+        let mut batch = self.batch(&row, puts)?;
         if let Some(job) = &change.job {
-            let done = JobRow::Done { v: SCHEMA, generation };
-            puts.push((keys::job(&self.sid, job), record::encode(&done)?));
+            let room = self.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
+            job.close(&self.sid, generation, room, &mut batch)?;
         }
-        let batch = self.batch(&row, puts)?;
         Ok((batch, row))
     }
 
@@ -426,6 +415,13 @@ impl State {
         let mut row = self.next_row(now);
         update(&mut row, now)?;
         let batch = self.batch(&row, Vec::new())?;
+        Ok((batch, row))
+    }
+
+    /// The batch that writes `puts` beside the session's row, and the row after it.
+    pub(super) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
+        let row = self.next_row(now);
+        let batch = self.batch(&row, puts)?;
         Ok((batch, row))
     }
 
@@ -466,22 +462,6 @@ impl State {
             }
         }
         runs
-    }
-
-    /// The batch that notes that a summary is being asked for (T2). Advisory: nothing depends on it.
-    /// It also writes the session's row, and with it when the attempt was made (`S1.4`).
-    pub(crate) fn job_batch(&self, job: &str, now: u64, lease_ms: u64) -> Result<(Batch, SessionRow)> {
-        let prepared = JobRow::Prepared {
-            v: SCHEMA,
-            base_generation: self.row.generation,
-            to: self.row.next_seq,
-            input: &self.row.head,
-            at: now,
-            lease: now.saturating_add(lease_ms),
-        };
-        let row = self.next_row(now);
-        let batch = self.batch(&row, vec![(keys::job(&self.sid, job), record::encode(&prepared)?)])?;
-        Ok((Batch { durability: Durability::Relaxed, ..batch }, row))
     }
 }
 

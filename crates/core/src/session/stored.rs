@@ -1,16 +1,17 @@
 //! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::batch::keys;
+use super::batch::{Batch, keys};
 use super::context::{Item, Left, Origin, Place};
 use super::deletion::free_name;
 use super::held::Held;
+use super::jobs;
 use super::ledger;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::state::{Change, Measured, Settled, State, measure, record_id};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Level, Scan};
+use crate::step::{Io, Scan};
 use crate::wire::{self, Evidence, Format};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -40,6 +41,7 @@ impl State {
             if !self.load(io).await? {
                 return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
             }
+            jobs::recover(io, self).await?;
         }
         Ok(())
     }
@@ -149,7 +151,7 @@ impl Held {
         let now = io.now().await?;
         let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
-        match if durable { io.commit(batch).await } else { Ok(()) } {
+        match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
@@ -224,7 +226,7 @@ impl Held {
             }
             let now = io.now().await?;
             let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match io.commit(batch).await {
+            match self.commit(io, batch, Some(&change)).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
                     state.row = row;
@@ -294,37 +296,6 @@ impl Held {
             Some(bytes) => Ok(record::read_row(&bytes)?.1 == row.head),
             None => Ok(false),
         }
-    }
-
-    /// Notes that a summary is being asked for (T2). Only a record: what fails here is logged, and the summary goes on.
-    ///
-    /// Errors: [`Code::Conflict`] when the context was changed elsewhere, [`Code::Closed`] when the session is gone.
-    pub(crate) async fn begin_job(&self, io: &Io, job: &str, lease_ms: u64) -> Result<()> {
-        if !self.state().durable {
-            return Ok(());
-        }
-        for race in 0..=RACES {
-            let now = io.now().await?;
-            let (batch, row) = self.state().job_batch(job, now, lease_ms)?;
-            match io.commit(batch).await {
-                Ok(()) => {
-                    self.state_mut().row = row;
-                    return Ok(());
-                }
-                Err(error) if retryable(&error) => {
-                    pause(io, race).await?;
-                    if self.refresh(io).await? {
-                        return Err(conflict());
-                    }
-                }
-                Err(error) if error.code == Code::Aborted => return Err(error),
-                Err(error) => {
-                    io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
@@ -500,6 +471,20 @@ pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Ve
         }
     }
     Ok(items)
+}
+
+/// Writes a batch that may be written twice: one whose answer was lost is written again.
+pub(super) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
+    let mut race = 0;
+    loop {
+        match io.commit(batch.clone()).await {
+            Err(error) if error.code == Code::Indeterminate && race < RACES => {
+                pause(io, race).await?;
+                race += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Waits before a commit that lost `race` is tried again.

@@ -14,6 +14,7 @@ pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan,
 
 use crate::error::{Code, Error, Result};
 use crate::session::batch::{Batch, Key};
+use crate::session::wide::Wide;
 use crate::summary::SummaryRequest;
 use crate::wire::provider::HttpRequest;
 use std::cell::{Cell, RefCell};
@@ -22,6 +23,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+
+/// Parts of a large row that are read at once.
+const PARTS: usize = 4;
 
 /// The engine's side of the conversation with its host.
 #[derive(Clone, Default)]
@@ -163,6 +167,29 @@ impl Io {
 
     /// Reads values from the store.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut values = self.values(keys.clone()).await?;
+        for (key, value) in keys.iter().zip(&mut values) {
+            if let Some(value) = value {
+                self.widen(key, value).await?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// Puts a row that is stored in parts in the place of what says so.
+    async fn widen(&self, key: &Key, value: &mut Vec<u8>) -> Result<()> {
+        let Some(wide) = Wide::read(value)? else { return Ok(()) };
+        let mut whole = wide.begin();
+        for page in wide.keys(key).chunks(PARTS) {
+            for part in self.values(page.to_vec()).await? {
+                whole.extend_from_slice(&part.unwrap_or_default());
+            }
+        }
+        *value = wide.check(whole)?;
+        Ok(())
+    }
+
+    async fn values(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted = keys.len();
         match self.ask(Effect::Read(keys)).await {
             Event::Values(values) if values.len() == wanted => Ok(values),
@@ -176,8 +203,22 @@ impl Io {
 
     /// Reads a range of keys from the store.
     pub async fn scan(&self, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        let most = scan.max_bytes;
         match self.ask(Effect::Scan(scan)).await {
-            Event::Entries(entries) => Ok(entries),
+            Event::Entries(mut entries) => {
+                let (mut bytes, mut whole) = (0, 0);
+                for (key, value) in &mut entries {
+                    // What is stored in parts counts as what it is.
+                    if whole > 0 && bytes > most {
+                        break;
+                    }
+                    self.widen(key, value).await?;
+                    bytes += value.len();
+                    whole += 1;
+                }
+                entries.truncate(whole);
+                Ok(entries)
+            }
             other => Err(failure("store.scan", other).into_error(Code::StoreUnavailable)),
         }
     }

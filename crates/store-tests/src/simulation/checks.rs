@@ -7,6 +7,7 @@ impl World {
     /// The store's invariants, after a commit.
     pub(super) fn committed(&mut self) -> Result<(), String> {
         self.report.commits += 1;
+        self.jobs_hold()?;
         let found = audit(ID, &self.memory.rows()).map_err(text)?;
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
@@ -186,6 +187,7 @@ impl World {
         self.tabs[last].session = None;
         self.begin(last)?;
         self.finish(last)?;
+        self.jobs_are_closed(last)?;
         let after = look(self.tabs[last].session.as_ref().ok_or("no session")?).map_err(text)?;
         if before.context.items() != after.context.items() {
             return Err("a session that is opened again differs from what it was".into());
@@ -208,7 +210,7 @@ impl World {
     }
 
     /// Ends the calls of a tab; none may fail.
-    fn finish(&mut self, tab: usize) -> Result<(), String> {
+    pub(super) fn finish(&mut self, tab: usize) -> Result<(), String> {
         while let Some(last) = self.tabs[tab].tasks.len().checked_sub(1) {
             self.go_on(tab, last)?;
         }

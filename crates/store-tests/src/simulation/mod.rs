@@ -3,6 +3,7 @@
 //! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
+mod jobs;
 mod turns;
 
 use crate::conversation::{self as say, Body};
@@ -48,6 +49,10 @@ pub struct Report {
     pub rungs: BTreeMap<&'static str, usize>,
     /// Snapshots that were restored.
     pub restored: u32,
+    /// Answers of a model that were kept in a job.
+    pub kept: u32,
+    /// Those that were used after whoever asked for them had stopped.
+    pub resumed: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -430,6 +435,7 @@ impl World {
         let host = &mut self.tabs[tab];
         let (id, _) = host.tasks[task].waits.remove(nth);
         let (effects, done) = host.tasks[task].work.step(Some((id, event)));
+        self.report.resumed += jobs::resumed(&effects);
         let more = host.host.hear(effects);
         let waits = &mut host.tasks[task].waits;
         waits.extend(more);

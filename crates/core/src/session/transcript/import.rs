@@ -13,12 +13,12 @@ use crate::session::batch::{Batch, Durability, Key, keys};
 use crate::session::context::{Left, Origin};
 use crate::session::deletion::remove_rows;
 use crate::session::ids;
-use crate::session::offloads;
 use crate::session::operations::{Opened, Session};
 use crate::session::record::{self, Kind as RowKind, NameRow, Parent, SCHEMA, SessionRow};
 use crate::session::session_log::SessionLog;
 use crate::session::state::State;
-use crate::session::stored::{PAGE, conflict, name_row};
+use crate::session::stored::{PAGE, commit_again, conflict, name_row, retryable};
+use crate::session::wide;
 use crate::step::{Io, Level, Machine};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -350,7 +350,7 @@ impl Import {
             "offload" => {
                 let blob = line::read_offload(text)?;
                 let before = self.puts.len();
-                offloads::put(&self.state.sid, &blob, &mut self.puts)?;
+                self.puts.extend(blob.rows_of(&self.state.sid)?);
                 self.count_from(before);
                 if let Reading::Own(own) = &mut self.reading {
                     own.offloads.insert(blob.offload.reference);
@@ -425,7 +425,8 @@ impl Import {
         if self.bytes < bytes && self.puts.len() < most.min(1_000) {
             return Ok(());
         }
-        let mut puts = std::mem::take(&mut self.puts);
+        // Nothing leads to them before the last batch.
+        let mut puts = wide::beside(&self.state.sid, std::mem::take(&mut self.puts))?;
         self.bytes = 0;
         while !puts.is_empty() {
             let rest = puts.split_off(most.min(puts.len()));
@@ -466,7 +467,11 @@ impl Import {
         self.flush(io, 0).await?;
         let Import { mut state, row, lines, skipped, .. } = self;
         let session = keys::session(&state.sid);
-        commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await?;
+        match commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await {
+            // Nobody else writes it: the answer to the first was lost.
+            Err(error) if error.code == Code::Conflict => {}
+            written => written?,
+        }
         // Before it has a name, so that what cannot be opened is no session.
         state.load(io).await.map_err(|error| {
             let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
@@ -477,11 +482,10 @@ impl Import {
         let key = keys::name(&id);
         naming.replace(Some(id.clone()));
         match commit(io, vec![(key.clone(), None)], vec![(key, record::encode(&name)?)]).await {
-            Err(error) if error.code == Code::Conflict => return Err(conflict()),
-            Err(error) if error.code == Code::Indeterminate && !is_named(io, &id, &state.sid).await? => {
-                return Err(error);
+            Err(error) if retryable(&error) && !is_named(io, &id, &state.sid).await? => {
+                return Err(if error.code == Code::Conflict { conflict() } else { error });
             }
-            Err(error) if error.code != Code::Indeterminate => return Err(error),
+            Err(error) if !retryable(&error) => return Err(error),
             _ => {}
         }
         let report = Report { kind, lines, messages: row.messages, skipped };
@@ -563,5 +567,5 @@ fn check_offloads(state: &State, offloads: &HashSet<String>) -> Result<()> {
 }
 
 async fn commit(io: &Io, expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>) -> Result<()> {
-    io.commit(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict }).await
+    commit_again(io, Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict }).await
 }

@@ -153,6 +153,7 @@ pub(super) fn checkpoint(out: &mut Vec<u8>, record: &CheckpointRecord) -> Result
 pub(super) fn offload(out: &mut Vec<u8>, blob: NewBlob) -> Result<()> {
     let NewBlob { index, offload, text } = blob;
     let Offload { nth, reference, sha256, .. } = offload;
+    let text = text.to_string();
     write(out, &OffloadLine { v: SCHEMA, kind: "offload", reference, index, nth, sha256, text })
 }
 
@@ -204,7 +205,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
     }
     let chars = text.chars().count();
     let offload = Offload { nth, reference, sha256, chars, how: How::Reference };
-    Ok(NewBlob { index, offload, text })
+    Ok(NewBlob { index, offload, text: text.into() })
 }
 
 /// A line of a known kind.
