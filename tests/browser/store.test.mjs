@@ -75,6 +75,23 @@ for (const name of CHOSEN) {
         await page.close();
       });
 
+      test("passes the suite encrypted", async () => {
+        const { page } = await openStores(session);
+        assert.deepEqual(await page.evaluate(() => globalThis.stores.runAllEncrypted()), []);
+        await page.close();
+      });
+
+      test("a database is encrypted from its beginning or never: the other store is refused", async () => {
+        const { page } = await openStores(session);
+        for (const isEncrypted of [true, false]) {
+          const mixed = (flag) => globalThis.stores.mixed(`mixed ${flag}`, flag);
+          const { codes, count } = await page.evaluate(mixed, isEncrypted);
+          assert.deepEqual(codes, ["invalid_option", "invalid_option"]);
+          assert.equal(count, 1, "the database is what it was");
+        }
+        await page.close();
+      });
+
       test("two pages, 100 increments each: none is lost", async () => {
         const pages = [await openStores(session), await openStores(session)];
         const name = "two-pages";
