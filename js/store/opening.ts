@@ -3,15 +3,16 @@
 import { CompactionError } from "../errors.js";
 import { TABLES } from "./keys.js";
 
-/** An engine has forgotten an open request without any event: it is asked again after these times, in ms. */
-const ASK_AGAIN_MS = [3_000, 10_000];
-/** A loaded machine takes its time; a queue behind another tab's upgrade has no event either. */
-const OPEN_WAIT_MS = 30_000;
+/**
+ * How long an engine may take. Chromium forgets an open request that meets the clearing of the site's data, and answers
+ * this page nothing more until it is reloaded; a queue behind another tab's upgrade has no event either.
+ */
+const OPEN_WAIT_MS = 10_000;
 /** Other tabs close their connections at once when asked, if they ever do. */
 const BLOCKED_WAIT_MS = 2_000;
-const TICK_MS = 1_000;
-/** What one tick may count: the time that a page was frozen is no time that the engine had. */
-const MOST_OF_TICK_MS = 10_000;
+const TICK_MS = 500;
+/** What one tick may count: the time that a page was frozen, or waited for a processor, is no time that the engine had. */
+const MOST_OF_TICK_MS = 2_000;
 
 export const WITHOUT = 'use `store: "memory"` or another store';
 
@@ -38,67 +39,46 @@ export function openDatabase(name: string, version: number | undefined, identity
       reject(new CompactionError("store_unavailable", `There is no IndexedDB here: ${WITHOUT}`));
       return;
     }
+    const request = indexedDB.open(name, version);
     let ended = false;
-    let made: Opened["made"];
     const end = (settle: () => void) => {
       ended = true;
       clearTimeout(timer);
       settle();
     };
-
-    const ask = () => {
-      let request: IDBOpenDBRequest;
-      try {
-        request = indexedDB.open(name, version);
-      } catch (error) {
-        return end(() => reject(error as Error));
-      }
-      request.onblocked = () => {
-        limit = Math.min(limit, waited + BLOCKED_WAIT_MS);
-        why = "is held by a tab with an older version: close that tab, then try again";
-      };
-      request.onupgradeneeded = (event) => {
-        // Without a version, there was a database a moment ago: making one now would hide that it is gone.
-        if (version === undefined || ended) {
-          request.transaction?.abort();
-          return;
-        }
-        if (event.oldVersion === 0) made = { dataLoss: lossOf(event) };
-        upgrade(request.result, request.transaction!, event.oldVersion === 0 ? identity : undefined);
-      };
-      request.onsuccess = () => {
-        const db = request.result;
-        if (ended) db.close();
-        else end(() => resolve(made ? { db, made } : { db }));
-      };
-      request.onerror = (event) => {
-        // Of a request that was given up, nobody hears: neither the window.
-        event.preventDefault();
-        if (!ended) end(() => reject(request.error as Error));
-      };
-    };
-
     let waited = 0;
     let limit = OPEN_WAIT_MS;
-    let why = `did not open in ${OPEN_WAIT_MS / 1_000} s: close other tabs of this site, then try again`;
-    const again = [...ASK_AGAIN_MS];
+    let why = `did not open in ${OPEN_WAIT_MS / 1_000} s: close other tabs of this site, or reload this one, then try again`;
     let last = Date.now();
     const tick = () => {
       const now = Date.now();
       waited += Math.min(Math.max(now - last, 0), MOST_OF_TICK_MS);
       last = now;
-      if (waited >= limit) {
-        end(() => reject(new CompactionError("store_unavailable", `Database "${name}" ${why}`)));
-        return;
-      }
-      timer = setTimeout(tick, Math.min(TICK_MS, limit - waited));
-      if (again[0] !== undefined && waited >= again[0]) {
-        again.shift();
-        ask();
-      }
+      if (waited < limit) timer = setTimeout(tick, TICK_MS);
+      else end(() => reject(new CompactionError("store_unavailable", `Database "${name}" ${why}`)));
     };
     let timer = setTimeout(tick, TICK_MS);
-    ask();
+
+    request.onblocked = () => {
+      limit = waited + BLOCKED_WAIT_MS;
+      why = "is held by a tab with an older version: close that tab, then try again";
+    };
+    let made: Opened["made"];
+    request.onupgradeneeded = (event) => {
+      // Without a version, there was a database a moment ago: making one now would hide that it is gone.
+      if (version === undefined) {
+        request.transaction?.abort();
+        return;
+      }
+      if (event.oldVersion === 0) made = { dataLoss: lossOf(event) };
+      upgrade(request.result, request.transaction!, made && identity);
+    };
+    request.onsuccess = () => {
+      const db = request.result;
+      if (ended) db.close();
+      else end(() => resolve(made ? { db, made } : { db }));
+    };
+    request.onerror = () => end(() => reject(request.error as Error));
   });
 }
 

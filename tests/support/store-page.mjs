@@ -194,6 +194,13 @@ globalThis.stores = {
     return ended(request);
   },
 
+  /** Whether IndexedDB answers this page at all. */
+  answers: (ms) =>
+    Promise.race([
+      indexedDB.databases().then(() => true),
+      new Promise((resolve) => setTimeout(() => resolve(false), ms)),
+    ]),
+
   remove: (name) => ended(indexedDB.deleteDatabase(name)),
 
   async afterClose() {
