@@ -3,9 +3,7 @@
 import { invalidOption } from "./checks.js";
 import { encode, isWellFormed } from "./codec.js";
 import { CompactionError } from "./errors.js";
-import { indexedDbStore } from "./store/indexeddb.js";
-import { memoryStore } from "./store/memory.js";
-import type { SessionOptions, Store } from "./types.js";
+import type { SessionOptions } from "./types.js";
 
 /** Ids with different lone surrogates would all become the same. */
 export function checkId(id: unknown): void {
@@ -52,12 +50,4 @@ export function encodeCall(call: unknown): string {
   } catch (cause) {
     throw new CompactionError("invalid_message", wrong, { field: "call", cause });
   }
-}
-
-export function chooseStore(store: SessionOptions["store"]): Store {
-  if (store === "memory") return memoryStore();
-  if (store === "indexeddb") return indexedDbStore();
-  if (store === undefined) return typeof indexedDB === "undefined" ? memoryStore() : indexedDbStore();
-  if (typeof store === "object" && typeof store?.commit === "function") return store;
-  throw invalidOption("store", 'must be a Store, "memory" or "indexeddb"');
 }

@@ -8,6 +8,8 @@ const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progres
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
+  /** What happened while the session was opened, when nobody could listen yet. */
+  readonly #announced: [keyof SessionEvents, unknown][] = [];
 
   /** Returns what ends it. */
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
@@ -17,7 +19,16 @@ export class Listeners {
     if (typeof listener !== "function") throw invalidOption("listener", "must be a function");
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener));
+    for (const [name, data] of this.#announced) {
+      // Later, as every event comes, and to nobody who has gone again.
+      if (name === event) queueMicrotask(() => listeners.has(listener) && listener(data as SessionEvents[E]));
+    }
     return () => void listeners.delete(listener);
+  }
+
+  /** Tells everyone who will ever listen. */
+  announce<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
+    this.#announced.push([event, data]);
   }
 
   emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {

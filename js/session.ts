@@ -1,17 +1,18 @@
 /** Sessions: each call of the public API, and the operation of the engine that it is. */
 
 import { Appends } from "./appends.js";
-import { asSent, checkId, checkSystemPrompt, chooseStore, encodeCall, systemPromptOf } from "./arguments.js";
+import { asSent, checkId, checkSystemPrompt, encodeCall, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
-import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
+import { drive, driveSync, quietly, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { byAge } from "./sessions.js";
+import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
@@ -53,9 +54,7 @@ export interface Opened {
 }
 
 /** A store and how many sessions use it: one that was made for them is closed with the last. */
-interface Lease {
-  readonly store: Store;
-  readonly own: boolean;
+interface Lease extends StorePlace {
   users: number;
 }
 
@@ -71,8 +70,8 @@ interface Synced extends Placed {
 }
 
 /**
- * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB where there is one, else in
- * memory.
+ * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB; where nothing may be stored, in
+ * memory, as `session.durable` and the event `warning` say.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   return startSession(options, (given, id, host, maxBatchOps) =>
@@ -92,8 +91,8 @@ export async function startSession<M extends Message>(options: SessionOptions, b
   checkId(id);
   checkSystemPrompt(systemPrompt);
   const given = withFacts(checked, await factsFor(options));
-  const own = options.store === undefined || typeof options.store === "string";
-  const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
+  const place = await choosePlace(options.store);
+  const session = new LiveSession<M>(options, { ...place, users: 0 });
   await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
   return session;
 }
@@ -142,6 +141,10 @@ class LiveSession<M extends Message> implements Session<M> {
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
     this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
+    const { warning } = this.#lease;
+    if (!warning) return;
+    quietly(() => this.#options.logger?.("warn", warning.message));
+    this.#listeners.announce("warning", warning);
   }
 
   #begin(opened: Opened): void {
@@ -153,6 +156,10 @@ class LiveSession<M extends Message> implements Session<M> {
 
   get id(): string {
     return this.#id;
+  }
+
+  get durable(): Store["caps"]["durable"] {
+    return this.#lease.store.caps.durable;
   }
 
   get format(): Format {

@@ -1,35 +1,38 @@
 /** The connection to one IndexedDB database: opened when needed, given up when the browser takes it away. */
 
 import { CompactionError } from "../errors.js";
-import { TABLES } from "./keys.js";
+import { randomId } from "./keys.js";
+import { IDENTITY, openDatabase } from "./opening.js";
+import type { Identity, Opened } from "./opening.js";
+import { settle, storeError } from "./transaction.js";
 
 /** Versions 100 to 199 can be read and written by every release that knows one of them. */
 const SCHEMA = 100;
 const SCHEMA_END = 200;
-/** Engines have left an open request without any event; a queue behind another tab's upgrade has none either. */
-const OPEN_WAIT_MS = 10_000;
-/** Other tabs close their connections at once when asked, if they ever do. */
-const BLOCKED_WAIT_MS = 2_000;
-
-const WITHOUT = 'use `store: "memory"` or another store';
 
 export class Connection {
   readonly #name: string;
+  readonly #encrypted: boolean;
   #opening: Promise<IDBDatabase> | undefined;
   #db: IDBDatabase | undefined;
   #closed = false;
+  /** Id of the database that was opened last. */
+  #id: string | undefined;
+  #loss: string | undefined;
 
-  constructor(name: string) {
+  constructor(name: string, encrypted: boolean) {
     this.#name = name;
+    this.#encrypted = encrypted;
   }
 
-  /** The open database; opens it when there is none. Rejects with `store_unavailable`, `schema_too_new` or `closed`. */
+  /** The open database; opens it when there is none. Rejects with `store_unavailable`, `schema_too_new`, `closed`, or
+   *  `invalid_option` where only one of database and store is encrypted. */
   open(): Promise<IDBDatabase> {
     if (this.#closed) {
       return Promise.reject(new CompactionError("closed", "The store was closed: make a new one"));
     }
     if (this.#opening) return this.#opening;
-    const opening = this.#openCompatible();
+    const opening = this.#openKnown();
     this.#opening = opening;
     opening.then(
       (db) => {
@@ -62,90 +65,113 @@ export class Connection {
     if (db) this.drop(db);
   }
 
+  /** Why the database is not the one that was here before. Once that was told, the one that is here is. */
+  async dataLoss(): Promise<string | undefined> {
+    await this.open();
+    if (this.#loss !== undefined) mark(this.#name, this.#id);
+    return this.#loss;
+  }
+
+  /** The database, once it is clear which one it is. */
+  async #openKnown(): Promise<IDBDatabase> {
+    for (let retried = false; ; retried = true) {
+      const fresh: Identity = { id: randomId(16), encrypted: this.#encrypted };
+      const { db, made } = await this.#openCompatible(fresh);
+      try {
+        const identity = made ? fresh : await identityOf(db, fresh);
+        this.#checkEncrypted(identity);
+        this.#recognise(identity.id, made);
+        return db;
+      } catch (error) {
+        db.close();
+        const failure = storeError(error);
+        // The connection was lost at once: site data are being cleared.
+        if (retried || failure.code === "invalid_option") throw failure;
+      }
+    }
+  }
+
   /** Asks for our version; a database that a newer compatible release made is opened as it is. */
-  async #openCompatible(): Promise<IDBDatabase> {
+  async #openCompatible(identity: Identity): Promise<Opened> {
     try {
-      return await openDatabase(this.#name, SCHEMA);
+      return await openDatabase(this.#name, SCHEMA, identity);
     } catch (error) {
       if ((error as Error | null)?.name !== "VersionError") throw storeError(error);
     }
-    const db = await openDatabase(this.#name).catch((error: unknown) => Promise.reject(storeError(error)));
-    if (db.version < SCHEMA_END) return db;
-    db.close();
+    const opened = await openDatabase(this.#name, undefined, identity).catch((error: unknown) =>
+      Promise.reject(storeError(error)),
+    );
+    const { version } = opened.db;
+    if (version < SCHEMA_END) return opened;
+    opened.db.close();
     throw new CompactionError(
       "schema_too_new",
-      `Database "${this.#name}" has schema ${db.version}, this release reads ${SCHEMA} to ${SCHEMA_END - 1}: reload or update the app`,
+      `Database "${this.#name}" has schema ${version}, this release reads ${SCHEMA} to ${SCHEMA_END - 1}: reload or update the app`,
     );
   }
-}
 
-/** Opens `name` and makes missing tables; without `version`, opens what is there. Rejects with the engine's error. */
-function openDatabase(name: string, version?: number): Promise<IDBDatabase> {
-  return new Promise((resolve, reject) => {
-    if (!globalThis.indexedDB) {
-      reject(new CompactionError("store_unavailable", `There is no IndexedDB here: ${WITHOUT}`));
-      return;
+  #checkEncrypted({ encrypted }: Identity): void {
+    if (encrypted === this.#encrypted) return;
+    const what = encrypted
+      ? "is encrypted: give the `encryptionKey` that it was begun with"
+      : "was begun without encryption, and what is in it would stay readable: choose another name, and take sessions along with exportJsonl and importSession";
+    throw new CompactionError("invalid_option", `Database "${this.#name}" ${what}`, { field: "encryptionKey" });
+  }
+
+  #recognise(id: string, made: Opened["made"]): void {
+    const before = this.#id ?? marked(this.#name);
+    this.#id = id;
+    if (made?.dataLoss !== undefined) {
+      this.#loss = `the browser found database "${this.#name}" damaged and began it anew (${made.dataLoss}; now ${id})`;
+    } else if (before !== undefined && before !== id) {
+      const how = made ? "was gone and was begun anew" : "was replaced by another one";
+      this.#loss = `database "${this.#name}" ${how}: cleared by the user, the browser or a script (was ${before}, now ${id})`;
+    } else if (this.#loss === undefined) {
+      mark(this.#name, id);
     }
-    const request = indexedDB.open(name, version);
-    let abandoned = false;
-    const abandonAfter = (wait: number, why: string) =>
-      setTimeout(() => {
-        abandoned = true;
-        reject(new CompactionError("store_unavailable", `Database "${name}" ${why}`));
-      }, wait);
-    let timer = abandonAfter(
-      OPEN_WAIT_MS,
-      "did not open in 10 s: close other tabs of this site, then try again",
-    );
-    request.onblocked = () => {
-      clearTimeout(timer);
-      timer = abandonAfter(
-        BLOCKED_WAIT_MS,
-        "is held by a tab with an older version: close that tab, then try again",
-      );
-    };
-    request.onupgradeneeded = () => {
-      // Without a version, there was a database a moment ago: making one now would hide that it is gone.
-      if (version === undefined) return request.transaction?.abort();
-      for (const table of TABLES) {
-        if (!request.result.objectStoreNames.contains(table)) request.result.createObjectStore(table);
-      }
-    };
-    request.onsuccess = () => {
-      clearTimeout(timer);
-      if (abandoned) request.result.close();
-      else resolve(request.result);
-    };
-    request.onerror = () => {
-      clearTimeout(timer);
-      reject(request.error);
-    };
-  });
+  }
 }
 
-/** The typed error for what an engine threw. Matches names: the classes differ between engines. */
-export function storeError(error: unknown): CompactionError {
-  if (CompactionError.isInstance(error)) return error;
-  const { name = "Error", message = "" } = (error ?? {}) as Partial<Error>;
-  const words = `IndexedDB failed with ${name}${message && ` (${message})`}`;
-  const make = (code: CompactionError["code"], advice: string) =>
-    new CompactionError(code, `${words}: ${advice}`, { cause: error });
-  switch (name) {
-    case "QuotaExceededError":
-      return make(
-        "quota_exceeded",
-        "nothing was written and what is stored stays; delete sessions, then try again",
-      );
-    case "ConstraintError":
-      return make("conflict", "nothing was written; read again and retry");
-    case "DataCloneError":
-    case "DataError":
-      return make("unsupported_value", "nothing was written");
-    case "NotFoundError":
-      return make("store_corrupt", "the database lacks a table; choose another name or delete it");
-    case "SecurityError":
-      return make("store_unavailable", `this page may not store data; ${WITHOUT}`);
-    default:
-      return make("store_unavailable", `nothing was written; try again, or ${WITHOUT}`);
+/** Which database this is; one from before there were identities gets its own. */
+async function identityOf(db: IDBDatabase, fresh: Identity): Promise<Identity> {
+  const look = (mode: "readonly" | "readwrite") =>
+    settle(db.transaction("meta", mode), (tx, on) => {
+      const found: { identity?: Identity } = {};
+      const table = tx.objectStore("meta");
+      on(table.get(IDENTITY), (identity: Identity | undefined) => {
+        if (identity) found.identity = identity;
+        // Another tab may have been here in between: the first one counts.
+        else if (mode === "readwrite") table.put((found.identity = { ...fresh, encrypted: false }), IDENTITY);
+      });
+      return found;
+    });
+  return (await look("readonly")).identity ?? (await look("readwrite")).identity!;
+}
+
+const markOf = (name: string) => `context-compactor/database/${name}`;
+
+/** The id of the database that this origin had last, from outside of IndexedDB. Workers cannot know. */
+function marked(name: string): string | undefined {
+  try {
+    return localStorage.getItem(markOf(name)) ?? undefined;
+  } catch {
+    return undefined;
   }
+}
+
+function mark(name: string, id: string | undefined): void {
+  try {
+    if (id !== undefined && marked(name) !== id) localStorage.setItem(markOf(name), id);
+  } catch {
+    // Full or forbidden: then only what this page sees itself is told.
+  }
+}
+
+/** Whether the place has no storage to give at all: nothing can be there, and nothing will be. */
+export function isRefused(error: unknown): boolean {
+  if (!globalThis.indexedDB) return true;
+  const cause = CompactionError.isInstance(error) ? error.cause : error;
+  const { name, message } = Object(cause) as Partial<Error>;
+  // Chromium has no name of its own for an app or site that may not store data.
+  return name === "SecurityError" || (name === "UnknownError" && /denied permission/i.test(String(message)));
 }

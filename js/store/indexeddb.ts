@@ -1,11 +1,14 @@
 /** The store of browsers: one IndexedDB transaction per batch. */
 
-import { checkOptions } from "../checks.js";
+import { checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import type { Batch, Key, Store } from "../types.js";
-import { Connection, storeError } from "./connection.js";
+import { Connection } from "./connection.js";
+import { encryptedStore } from "./encrypted.js";
 import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions } from "./keys.js";
+import { settle, storeError } from "./transaction.js";
+import type { On } from "./transaction.js";
 
 /** What an object store holds under `key.slice(1)`. */
 interface Row {
@@ -13,20 +16,42 @@ interface Row {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A transaction that was created while its connection was being lost gets no event at all in some engines. */
-const LOST_WAIT_MS = 500;
+export interface IndexedDbOptions {
+  /** Of the database; default `context-compactor`. */
+  name?: string;
+  /** `relaxed` never waits for the disk: such commits survive a crash of the browser, not a power cut. Default `strict`:
+   *  every batch is as durable as it asks. */
+  durability?: "strict" | "relaxed";
+  /** Encrypts every value, as `encryptedStore` does: AES-GCM, for `encrypt` and `decrypt`, better not extractable. A
+   *  database is encrypted from its beginning or never. */
+  encryptionKey?: CryptoKey;
+  /** The key of before: a database that it opens is changed to `encryptionKey`. */
+  previousEncryptionKey?: CryptoKey;
+  /** Asks the browser, once in a page and after the first commit, not to clear this site's data when space runs out.
+   *  Nothing waits for the answer. Firefox asks the user: you may want to do it yourself, at a moment when it is
+   *  understood (`navigator.storage.persist()`). Default `false`. */
+  persist?: boolean;
+}
 
-/** Attaches `handle` to a request's success; what it throws aborts the transaction. */
-type On = <R>(request: IDBRequest, handle: (result: R) => void) => void;
+const OPTIONS = ["name", "durability", "encryptionKey", "previousEncryptionKey", "persist"];
 
 /**
- * Keeps everything in the IndexedDB database `name` (default `context-compactor`), one object store per table.
- * `durability: "relaxed"` never waits for the disk: such commits survive a crash of the browser, not a power cut.
- * Default `strict`: every batch is as durable as it asks.
+ * Keeps everything in one IndexedDB database, an object store per table. It never falls back to anything: where there is
+ * no IndexedDB, its methods reject with `store_unavailable`.
  */
-export function indexedDbStore(options: { name?: string; durability?: "strict" | "relaxed" } = {}): Store {
-  checkOptions(options, ["name", "durability"]);
-  const connection = new Connection(options.name ?? "context-compactor");
+export function indexedDbStore(options: IndexedDbOptions = {}): Store {
+  checkOptions(options, OPTIONS);
+  const { encryptionKey, previousEncryptionKey } = options;
+  if (encryptionKey !== undefined) {
+    return encryptedStore(plainStore(options), { encryptionKey, previousEncryptionKey });
+  }
+  if (previousEncryptionKey !== undefined) throw invalidOption("previousEncryptionKey", "needs an `encryptionKey`");
+  return plainStore(options);
+}
+
+/** The store as the database holds it. */
+function plainStore(options: IndexedDbOptions): Store {
+  const connection = new Connection(options.name ?? "context-compactor", options.encryptionKey !== undefined);
   const caps = {
     atomic: "batch",
     cas: true,
@@ -92,7 +117,10 @@ export function indexedDbStore(options: { name?: string; durability?: "strict" |
       if (keys.length === 0) return;
       const durability = options.durability === "relaxed" ? "relaxed" : owned.durability;
       await run(keys, "readwrite", durability, (tx, on) => execute(tx, on, owned));
+      if (options.persist) askToPersist();
     },
+
+    dataLoss: () => connection.dataLoss(),
 
     close: () => connection.close(),
   };
@@ -178,60 +206,6 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
   return page;
 }
 
-/**
- * Calls `issue` and settles with the transaction. Only `complete` proves a commit: requests report success before an
- * abort for lack of space.
- */
-function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On) => T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let reason: unknown;
-    const abort = (error: unknown) => {
-      reason ??= error;
-      try {
-        tx.abort();
-      } catch {
-        // It has ended by itself, and its event follows.
-      }
-    };
-    const on: On = (request, handle) => {
-      request.onsuccess = () => {
-        try {
-          handle(request.result);
-        } catch (error) {
-          abort(error);
-        }
-      };
-    };
-    const fail = () => {
-      const causes = [reason, tx.error] as (Error | null | undefined)[];
-      const cause = causes.find((error) => error && error.name !== "AbortError") ?? reason ?? tx.error;
-      const unwritten =
-        reason !== undefined || tx.mode === "readonly" || tx.error?.name === "QuotaExceededError";
-      const unknown = "IndexedDB failed at the commit: read again to see whether it was written";
-      reject(unwritten ? cause : new CompactionError("indeterminate", unknown, { cause }));
-    };
-    const lost = () => setTimeout(fail, LOST_WAIT_MS);
-    const { db } = tx;
-    db.addEventListener("close", lost);
-    let result: T;
-    tx.oncomplete = () => {
-      db.removeEventListener("close", lost);
-      resolve(result);
-    };
-    // A request that failed was still under way, so nothing can have been committed.
-    tx.onerror = (event) => (reason ??= (event.target as IDBRequest).error);
-    tx.onabort = () => {
-      db.removeEventListener("close", lost);
-      fail();
-    };
-    try {
-      result = issue(tx, on);
-    } catch (error) {
-      abort(error);
-    }
-  });
-}
-
 function get(tx: IDBTransaction, key: Key): IDBRequest {
   return tx.objectStore(tableOf(key)).get(rowOf(key));
 }
@@ -248,4 +222,17 @@ function tableOf(key: Key): string {
 
 function rowOf(key: Key): (string | number)[] {
   return key.slice(1);
+}
+
+let askedToPersist = false;
+
+/** Firefox leaves the promise pending until the user answers. */
+function askToPersist(): void {
+  if (askedToPersist) return;
+  askedToPersist = true;
+  try {
+    navigator.storage.persist().catch(() => undefined);
+  } catch {
+    // Not here: some places have no storage manager.
+  }
 }

@@ -97,6 +97,15 @@ export function ownBatch(batch: Batch, caps: Store["caps"]): Batch {
   };
 }
 
+/** `bytes` random ones, as text. `crypto.randomUUID` is not there in every page. */
+export function randomId(bytes: number): string {
+  return hex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+export function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** The error of a batch whose expectation does not hold. */
 export function conflict(key: Key, expected: number | null, found: number | null): CompactionError {
   const words = (version: number | null) => (version === null ? "absent" : `version ${version}`);

@@ -26,7 +26,9 @@ import type { RecallTools } from "./tools.js";
 export interface SessionOptions extends CompactOptions {
   /** The app's own name for the session; default a new one. */
   id?: string;
-  /** Default: IndexedDB where there is one, else memory. */
+  /** Default `indexeddb`. By that name, a place that may store nothing (no IndexedDB, site data forbidden) gives a session
+   *  in memory, which says so: `session.durable` is `none`, and there is a `warning`. A store that you pass never falls
+   *  back: `indexedDbStore()` rejects with `store_unavailable` there. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
   /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
@@ -81,7 +83,9 @@ export interface SessionEvents {
   progress: Progress;
   /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
   pin: PinProposal & { accepted: boolean };
-  warning: { code: string; message: string };
+  /** `durable: "none"`: the session could not be stored and is kept in memory (`store_unavailable`). Told to whoever
+   *  listens later, too. */
+  warning: { code: string; message: string; durable?: "none" };
 }
 
 /** A passage that `search` found. */
@@ -96,6 +100,9 @@ export interface SearchHit {
 
 export interface Session<M = Message> extends AsyncDisposable {
   readonly id: string;
+  /** What an `append` that resolved survives: `synced` a power cut, `process` a crash, `none` nothing, not even the end of
+   *  the page. It is the store's word: a private window, which no page can tell from another, forgets all the same. */
+  readonly durable: Store["caps"]["durable"];
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
    *  only another format has, unless the options say it. */
   readonly format: Format;

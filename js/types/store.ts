@@ -47,6 +47,10 @@ export interface Store {
   ): MaybePromise<[Key, Uint8Array][]>;
   /** All or nothing; resolves when it is as durable as asked. */
   commit(batch: Batch): MaybePromise<void>;
+  /** Why rows that this store held are gone, where the platform removed them and the store can tell: the browser
+   *  cleared or lost its database, say. In words, others for each loss; `undefined` while it knows of none. A loss is
+   *  remembered, where there is a place for it, until it was told once. Opens the store where it is not open. */
+  dataLoss?(): MaybePromise<string | undefined>;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
 }

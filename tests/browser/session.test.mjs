@@ -1,4 +1,4 @@
-/** Sessions in real browsers: the default store, a reload, a worker, two tabs, and browsers that store nothing. */
+/** Sessions in real browsers: the default store, a reload, a worker, two tabs. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -125,24 +125,5 @@ for (const name of browsers) {
         for (const tab of [first, second]) await tab.close();
       });
     }
-
-    test("without IndexedDB a session is kept in memory, and ends with the page", async () => {
-      const page = await pages.openPage(session);
-      await call(page, "hideIndexedDb");
-      assert.equal(await call(page, "codeOfOpening", "fleeting"), "ok");
-      await call(page, "say", "fleeting", ["hello"]);
-      assert.equal((await call(page, "seen", "fleeting")).messages.length, 1);
-      await page.reload();
-      await ready(page);
-      assert.deepEqual((await call(page, "view", "fleeting")).messages, []);
-      await page.close();
-    });
-
-    test("an IndexedDB that refuses is an error, not a silent fallback to memory", async () => {
-      const page = await pages.openPage(session);
-      await call(page, "refuseIndexedDb");
-      assert.equal(await call(page, "codeOfOpening", "refused"), "store_unavailable");
-      await page.close();
-    });
   });
 }

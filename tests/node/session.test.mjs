@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryStore, openSession, validateHistory } from "context-compactor";
+import { indexedDbStore, memoryStore, openSession, validateHistory } from "context-compactor";
 import { chat, exchange, fails, frozen, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */
@@ -40,15 +40,26 @@ test("an id is made when none is given, and is each session's own", async () => 
   assert.equal((await openSession({ store: "memory", id: "chat 会话 👍/../1" })).id, "chat 会话 👍/../1");
 });
 
-test("a session without a store is kept in memory where there is no IndexedDB", async () => {
+test("where there is no IndexedDB a session is kept in memory, and says so; a store that was passed is an error", async () => {
   assert.equal(typeof indexedDB, "undefined");
-  const session = await openSession();
-  await session.append(...chat(1));
-  assert.equal((await session.prepare()).messages.length, 2);
-  await assert.rejects(
-    (async () => (await openSession({ store: "indexeddb" })).append(...chat(1)))(),
-    fails("store_unavailable"),
-  );
+  for (const place of [{}, { store: "indexeddb" }]) {
+    const lines = [];
+    const session = await openSession({ ...place, logger: (...line) => lines.push(line) });
+    await session.append(...chat(1));
+    assert.equal((await session.prepare()).messages.length, 2);
+    assert.equal(session.durable, "none");
+    const told = [[], []];
+    const [left] = [0, 1].map((nth) => session.on("warning", (warning) => told[nth].push(warning)));
+    left();
+    await null;
+    assert.deepEqual([told[0], told[1].map(({ code, durable }) => [code, durable])], [[], [["store_unavailable", "none"]]]);
+    assert.ok(lines.some(([level, line]) => level === "warn" && line === told[1][0].message));
+  }
+  const asked = await openSession({ store: "memory" });
+  asked.on("warning", () => assert.fail("memory was asked for"));
+  await asked.append(...chat(1));
+  assert.equal(asked.durable, "none");
+  await assert.rejects(openSession({ store: indexedDbStore() }), fails("store_unavailable"));
 });
 
 test("s1_1_a_session_offloads old results, keeps the rest, and reads them back", async () => {

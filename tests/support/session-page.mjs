@@ -72,7 +72,65 @@ const steps = {
   },
 
   codeOfOpening: (name) => code(() => steps.open(name, "")),
+  /** The same with a store that the app passes. */
+  codeOfOpeningOwn: (name) => code(() => steps.open(name, "", { store: library.indexedDbStore() })),
   codeOfUse: (name) => code(() => open.get(name).prepare()),
+
+  /** What an append of this session survives, and whether a warning says that it survives nothing. */
+  async durable(name) {
+    const told = [];
+    open.get(name).on("warning", (warning) => told.push([warning.code, warning.durable]));
+    await null;
+    return { durable: open.get(name).durable, told };
+  },
+
+  /** A session on a store that asks to keep its data, and how often the browser was asked while it is used. */
+  async usePersisted(name, times) {
+    let asked = 0;
+    const storage = { persist: () => (asked++, new Promise(() => {})) };
+    Object.defineProperty(navigator, "storage", { value: storage, configurable: true });
+    for (let nth = 0; nth < times; nth++) {
+      const store = library.indexedDbStore({ name, persist: true });
+      const session = await library.openSession({ id: `${nth}`, store });
+      await session.append({ role: "user", content: "hello" });
+      await session.close();
+    }
+    return asked;
+  },
+
+  /**
+   * Appends texts of `size` to a session until there is no space left, deletes another session, and appends the refused
+   * text again. Returns what was acknowledged and how each of it ended.
+   */
+  async fillAndFree(kept, other, size, limit) {
+    const session = await library.openSession({ id: kept });
+    const filler = await library.openSession({ id: other });
+    const body = (nth) => ({ role: "user", content: `${nth} ${noise(nth, size)}` });
+    await session.append(body(0));
+    for (let nth = 0; nth < 2; nth++) await filler.append(body(1_000 + nth));
+    let acknowledged = 1;
+    let refusal = "none";
+    while (acknowledged < limit && refusal === "none") {
+      const outcome = await code(() => session.append(body(acknowledged)));
+      if (outcome === "ok") acknowledged++;
+      else refusal = outcome;
+    }
+    const read = (await session.exportMarkdown()).length > size * acknowledged;
+    const deleted = await code(() => filler.delete());
+    let again = "none";
+    // Engines free space a little later.
+    for (let tries = 0; tries < 40 && again !== "ok"; tries++) {
+      again = await code(() => session.append(body(acknowledged)));
+      if (again !== "ok") await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    if (again === "ok") acknowledged++;
+    await session.close();
+    const reopened = await library.openSession({ id: kept });
+    let intact = 0;
+    for await (const { content } of reopened.history()) if (content === body(intact).content) intact++;
+    return { acknowledged, refusal, read, deleted, again, intact };
+  },
+
   appendExchange: (name, id, result) => open.get(name).append(...exchange(id, result)),
   seen: (name) => seen(open.get(name)),
   delete: (name) => open.get(name).delete(),
@@ -112,10 +170,13 @@ const steps = {
     Object.defineProperty(globalThis, "indexedDB", { value: undefined, configurable: true });
   },
 
-  /** As in pages that may not store anything. */
-  refuseIndexedDb() {
+  /** As on a disk that cannot be read. */
+  failIndexedDb() {
     IDBFactory.prototype.open = () => {
-      throw new DOMException("The operation is insecure.", "SecurityError");
+      const request = new EventTarget();
+      request.error = new DOMException("Internal error opening backing store for indexedDB.open.", "UnknownError");
+      queueMicrotask(() => request.onerror(new Event("error")));
+      return request;
     };
   },
 
@@ -181,6 +242,16 @@ function atCommit(moment, isDue) {
     if (mine && moment.at === "complete") begun.addEventListener("complete", () => end(moment));
     return begun;
   };
+}
+
+/** Text that does not compress, the same for the same seed. */
+function noise(seed, size) {
+  let text = "";
+  for (let state = seed + 1; text.length < size; ) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    text += String.fromCharCode(33 + (state >>> 24) % 90);
+  }
+  return text;
 }
 
 globalThis.sessions = steps;

@@ -15,6 +15,43 @@ function open(name) {
 
 const prefix = `suite-${Math.random()}-`;
 const cases = storeConformance(async () => indexedDbStore({ name: `${prefix}${suites++}` }));
+const encryptedCases = storeConformance(async () =>
+  indexedDbStore({ name: `${prefix}${suites++}`, encryptionKey: await makeKey() }),
+);
+
+function makeKey() {
+  return crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
+}
+
+/** A key that cannot be taken out, kept by the browser from one run to the next; made where there is none. */
+function keptKey(id) {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open("keys of the app", 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("keys");
+    request.onerror = () => reject(request.error);
+    request.onsuccess = async () => {
+      const made = await makeKey();
+      const tx = request.result.transaction("keys", "readwrite");
+      const table = tx.objectStore("keys");
+      let kept;
+      table.get(id).onsuccess = ({ target: { result } }) => {
+        kept = result ?? made;
+        table.put(kept, id);
+      };
+      tx.oncomplete = () => {
+        request.result.close();
+        resolve(kept);
+      };
+    };
+  });
+}
+
+/** A store of an app that encrypts: `keys` name the kept keys, the one of before second. */
+async function openEncrypted(name, [key, previous]) {
+  const encryptionKey = await keptKey(key);
+  const rotation = previous && { previousEncryptionKey: await keptKey(previous) };
+  return indexedDbStore({ name, encryptionKey, ...rotation });
+}
 
 function number(bytes) {
   return bytes ? new DataView(bytes.buffer).getUint32(0) : 0;
@@ -53,6 +90,55 @@ globalThis.stores = {
       (error) => String(error?.stack ?? error),
     );
     return { name: cases[i].name, error, ms: Math.round(performance.now() - started) };
+  },
+
+  /** Names and errors of the cases that fail in an encrypted database. */
+  async runAllEncrypted() {
+    const failed = [];
+    for (const { name, run } of encryptedCases) {
+      await run().catch((error) => failed.push(`${name}: ${error?.stack ?? error}`));
+    }
+    return failed;
+  },
+
+  /** What a store in the clear and an encrypted one say when the other's database is opened. */
+  async mixed(name, isEncrypted) {
+    const begin = isEncrypted ? await openEncrypted(name, ["a"]) : indexedDbStore({ name });
+    await begin.commit({ expect: [], puts: [[COUNTER, bytes(1)]], deletes: [], durability: "strict" });
+    const other = isEncrypted ? indexedDbStore({ name }) : await openEncrypted(name, ["a"]);
+    const codes = [await code(() => other.read([COUNTER])), await code(() => other.scan(["log"], { limit: 1, maxBytes: 1 }))];
+    return { codes, count: number((await begin.read([COUNTER]))[0]) };
+  },
+
+  /** Writes the text, in the clear where there are no keys. */
+  async write(name, text, keys) {
+    const store = keys ? await openEncrypted(name, keys) : indexedDbStore({ name });
+    const value = new TextEncoder().encode(text);
+    const puts = [[["sessions", "s"], value], [["log", "s", 0], value], [["meta", "session", "n"], value]];
+    await store.commit({ expect: [], puts, deletes: [], durability: "strict" });
+    await store.close();
+  },
+
+  /** What was written, or the code of the error. */
+  async written(name, keys) {
+    const store = keys ? await openEncrypted(name, keys) : indexedDbStore({ name });
+    try {
+      const values = await store.read([["sessions", "s"], ["log", "s", 0], ["meta", "session", "n"]]);
+      return values.map((value) => value && new TextDecoder().decode(value));
+    } catch (error) {
+      return error.code ?? String(error);
+    } finally {
+      await store.close();
+    }
+  },
+
+  /** Why the store that is open says its rows are gone; `anew` asks another one. */
+  async dataLoss(name, anew = false) {
+    if (!anew) return (await open(name).dataLoss()) ?? null;
+    const store = indexedDbStore({ name });
+    const loss = await store.dataLoss();
+    await store.close();
+    return loss ?? null;
   },
 
   /** Names and errors of the cases that fail in a module worker. */
@@ -107,6 +193,13 @@ globalThis.stores = {
     globalThis.held = request;
     return ended(request);
   },
+
+  /** Whether IndexedDB answers this page at all. */
+  answers: (ms) =>
+    Promise.race([
+      indexedDB.databases().then(() => true),
+      new Promise((resolve) => setTimeout(() => resolve(false), ms)),
+    ]),
 
   remove: (name) => ended(indexedDB.deleteDatabase(name)),
 

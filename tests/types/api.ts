@@ -142,6 +142,8 @@ export async function sessions(): Promise<void> {
   // @ts-expect-error: what an offload does not tell.
   session.on("offload", ({ previousTokens }) => previousTokens);
   const untyped = await openSession();
+  same<typeof untyped.durable, "synced" | "process" | "none">();
+  untyped.on("warning", ({ durable }) => same<typeof durable, "none" | undefined>());
   same<typeof untyped, Session<Message>>();
 }
 

@@ -4,19 +4,56 @@
 //! any word but these; `*` is any word; `_` is a piece of code; `VERB` is a verb of the language; `..` is up to eight
 //! words; `$` is the end.
 
+use std::collections::BTreeMap;
+
 /// Words that `..` may stand for.
 const GAP: usize = 8;
 
-/// True when some pattern matches somewhere in `words`.
-pub(super) fn any(words: &[&str], patterns: &[&str], verbs: &[&str]) -> bool {
-    (0..words.len()).any(|at| {
-        let rest = words.get(at..).unwrap_or_default();
-        patterns.iter().any(|pattern| begins(rest, pattern, verbs))
-    })
+/// The patterns of a table by the words that they may begin with: most are told apart by one look.
+pub(super) struct Index {
+    verbs: &'static [&'static str],
+    by_word: BTreeMap<&'static str, Vec<&'static str>>,
+    by_verb: Vec<&'static str>,
+    others: Vec<&'static str>,
+}
+
+impl Index {
+    pub(super) fn new(patterns: &[&'static str], verbs: &'static [&'static str]) -> Self {
+        let mut index = Self { verbs, by_word: BTreeMap::new(), by_verb: Vec::new(), others: Vec::new() };
+        for &pattern in patterns {
+            let (first, _) = pattern.split_once(' ').unwrap_or((pattern, ""));
+            if first.starts_with('!') || first.contains(['*', '$']) || matches!(first, "" | "..") {
+                index.others.push(pattern);
+                continue;
+            }
+            for choice in first.split('|') {
+                match choice {
+                    "VERB" => index.by_verb.push(pattern),
+                    word => index.by_word.entry(word).or_default().push(pattern),
+                }
+            }
+        }
+        index
+    }
+
+    /// True when some pattern matches somewhere in `words`.
+    pub(super) fn matches_in(&self, words: &[&str]) -> bool {
+        (0..words.len()).any(|at| self.matches_at(words.get(at..).unwrap_or_default()))
+    }
+
+    /// True when `words` begin with what some pattern says.
+    pub(super) fn matches_at(&self, words: &[&str]) -> bool {
+        let fits = |patterns: &[&str]| patterns.iter().any(|pattern| begins(words, pattern, self.verbs));
+        let known = words.first().is_some_and(|word| {
+            self.by_word.get(word).is_some_and(|patterns| fits(patterns))
+                || (self.verbs.contains(word) && fits(&self.by_verb))
+        });
+        known || fits(&self.others)
+    }
 }
 
 /// True when `words` begin with what `pattern` says.
-pub(super) fn begins(words: &[&str], pattern: &str, verbs: &[&str]) -> bool {
+fn begins(words: &[&str], pattern: &str, verbs: &[&str]) -> bool {
     let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
     if first.is_empty() {
         return true;

@@ -13,8 +13,9 @@ mod tests;
 
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Part, Role};
-use matching::{any, holds_in_order};
-use words::{HEADINGS, LANGUAGES, UNSPACED, Unspaced};
+use matching::{Index, holds_in_order};
+use std::sync::LazyLock;
+use words::{HEADINGS, LANGUAGES, Language, UNSPACED, Unspaced};
 
 /// Sentences of more characters are texts and no rules.
 const LONGEST: usize = 400;
@@ -91,20 +92,32 @@ fn is_constraint(sentence: &str) -> bool {
     }
     let clauses: Vec<Vec<String>> = own.split(is_clause_end).map(words_of).collect();
     let whole: Vec<&str> = clauses.iter().flatten().map(String::as_str).take(LONGEST_CLAUSE).collect();
-    LANGUAGES.iter().any(|language| {
+    TABLES.iter().any(|(language, table)| {
         let opens = clauses.iter().any(|clause| {
             let words: Vec<&str> = clause.iter().map(String::as_str).take(LONGEST_CLAUSE).collect();
             let leads = words.iter().take_while(|word| language.leads.contains(word)).count();
             // A lead may itself begin the order: "please do not".
-            (0..=leads).any(|from| {
-                let rest = words.get(from..).unwrap_or_default();
-                language.opens.iter().any(|pattern| matching::begins(rest, pattern, language.verbs))
-            })
+            (0..=leads).any(|from| table.opens.matches_at(words.get(from..).unwrap_or_default()))
         });
-        (opens || any(&whole, language.holds, language.verbs))
-            && !any(&whole, language.unless, language.verbs)
+        (opens || table.holds.matches_in(&whole)) && !table.unless.matches_in(&whole)
     })
 }
+
+/// The tables of a language, to be looked up.
+struct Table {
+    opens: Index,
+    holds: Index,
+    unless: Index,
+}
+
+static TABLES: LazyLock<Vec<(&Language, Table)>> = LazyLock::new(|| {
+    let table = |language: &'static Language| Table {
+        opens: Index::new(language.opens, language.verbs),
+        holds: Index::new(language.holds, language.verbs),
+        unless: Index::new(language.unless, language.verbs),
+    };
+    LANGUAGES.iter().map(|language| (language, table(language))).collect()
+});
 
 fn is_short(sentence: &str) -> bool {
     let letters = sentence.chars().take(LONGEST + 1).count();

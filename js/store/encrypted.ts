@@ -1,0 +1,207 @@
+/** Encryption at rest, over any store: values are sealed before they reach it, keys of rows are not. */
+
+import { checkObject, checkOptions, invalidOption } from "../checks.js";
+import { CompactionError } from "../errors.js";
+import type { Batch, Key, Store } from "../types.js";
+import { checkCryptoKey, idOf, KeyMissing, Keyring, OVERHEAD, RESERVED, seal, unseal } from "./keyring.js";
+import type { Sealer } from "./keyring.js";
+import { checkKey, checkScan, ownBatch, startsWith } from "./keys.js";
+import type { ScanOptions } from "./keys.js";
+
+export interface EncryptionOptions {
+  /** AES-GCM, for `encrypt` and `decrypt`; better not extractable. Whoever has it can read everything. */
+  encryptionKey: CryptoKey;
+  /** The key of before: a store that it opens is changed to `encryptionKey`, in one small commit. */
+  previousEncryptionKey?: CryptoKey | undefined;
+}
+
+type Row = [Key, Uint8Array];
+
+/** A writer whose keys were deleted while it worked begins again; it meets that once for each deletion of others. */
+const TRIES = 4;
+
+/**
+ * `store` with every value encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). What stays to be
+ * seen is how many rows there are, how long they are, and when they are written. Each session has a key of its own,
+ * which is deleted in the commit that deletes the session. A store is encrypted from its beginning or never: one that
+ * holds other rows, and a key that does not open it, are refused with `invalid_option`.
+ */
+export function encryptedStore(store: Store, options: EncryptionOptions): Store {
+  checkOptions(options, ["encryptionKey", "previousEncryptionKey"]);
+  const { encryptionKey, previousEncryptionKey } = options;
+  checkCryptoKey("encryptionKey", encryptionKey);
+  if (previousEncryptionKey !== undefined) checkCryptoKey("previousEncryptionKey", previousEncryptionKey);
+  checkObject(store);
+  if (store.caps.atomic !== "batch" || !store.caps.cas) {
+    throw invalidOption("store", 'must have caps.atomic "batch" and caps.cas to be encrypted');
+  }
+  const caps = {
+    ...store.caps,
+    maxValueBytes: store.caps.maxValueBytes - OVERHEAD,
+    // Each row may bring that of its key along.
+    maxBatchOps: Math.floor((store.caps.maxBatchOps - 1) / 2),
+  };
+  const keyring = new Keyring(store, encryptionKey, previousEncryptionKey);
+  const running = new Set<Promise<unknown>>();
+  let closed = false;
+
+  /** Runs `work` unless the store was closed, which waits for it. */
+  async function open<T>(work: () => Promise<T>): Promise<T> {
+    if (closed) throw new CompactionError("closed", "The store was closed: make a new one");
+    const run = work();
+    running.add(run);
+    try {
+      return await run;
+    } finally {
+      running.delete(run);
+    }
+  }
+
+  /** Reads again where a key is missing: it was deleted, or the whole store was, after it was last read. */
+  async function consistent<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof KeyMissing)) throw error;
+      keyring.forget();
+      return read();
+    }
+  }
+
+  /** The values, opened. Those of a deleted session are no more than keys. */
+  async function unsealed(rows: Row[]): Promise<(Uint8Array | undefined)[]> {
+    const sealers = await keyring.found(rows.map(([key, sealed]) => ({ key, id: idOf(sealed, key) })));
+    return Promise.all(
+      rows.map(([key, sealed], i) => {
+        const sealer = sealers[i];
+        return sealer && unseal(sealer.key, key, sealed);
+      }),
+    );
+  }
+
+  async function read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
+    await keyring.root();
+    const sealed = await store.read(keys);
+    const there = keys.flatMap((key, i): Row[] => (sealed[i] ? [[key, sealed[i]]] : []));
+    const values = (await unsealed(there)).values();
+    return sealed.map((value) => value && values.next().value);
+  }
+
+  async function scan(prefix: Key, options: ScanOptions): Promise<Row[]> {
+    await keyring.root();
+    const { limit, maxBytes, keysOnly = false } = options;
+    const page: Row[] = [];
+    let bytes = 0;
+    for (let { after } = options; page.length < limit; ) {
+      const left = limit - page.length;
+      const room = Math.max(maxBytes - bytes, 0) + left * OVERHEAD;
+      const found = await store.scan(prefix, { ...options, ...(after && { after }), limit: left, maxBytes: room });
+      if (found.length === 0) break;
+      after = found.at(-1)![0];
+      const visible = found.filter(([key]) => !startsWith(key, RESERVED));
+      const values = keysOnly ? visible.map(([, value]) => value) : await unsealed(visible);
+      for (const [i, [key]] of visible.entries()) {
+        const value = values[i];
+        if (!value) continue;
+        bytes += value.byteLength;
+        if (page.length > 0 && bytes > maxBytes) return page;
+        page.push([key, value]);
+      }
+      // Without rows that are not shown, `room` makes this page the whole one.
+      if (values.length === found.length && values.every(Boolean)) return page;
+    }
+    return page;
+  }
+
+  /** The batch as the store takes it, and what it does to the keys of sessions. */
+  async function sealedBatch(batch: Batch) {
+    const root = await keyring.root();
+    const shredded = new Map<string | number, Key[]>();
+    for (const key of batch.deletes) {
+      if (key[0] === "sessions" && key.length === 2) shredded.set(key[1]!, await keyring.rowsOf(key[1]!));
+    }
+    const written = new Set(batch.puts.flatMap(([key]) => (key[0] === "meta" ? [] : [key[1]!])));
+    const sealers = new Map<string | number, Sealer>();
+    for (const session of written) sealers.set(session, await keyring.ofSession(session, shredded.has(session)));
+    const used = [...sealers.values()];
+    const fresh = used.filter(({ wrapped }) => wrapped);
+    const isRootUsed = fresh.length > 0 || batch.puts.some(([key]) => key[0] === "meta");
+    const rows = [...(isRootUsed ? [root] : []), ...used.filter(({ wrapped }) => !wrapped)].map(({ row }) => row);
+    const sealed = batch.puts.map(async ([key, value]): Promise<Row> => {
+      const sealer = key[0] === "meta" ? root : sealers.get(key[1]!)!;
+      return [key, await seal(sealer, key, value)];
+    });
+    return {
+      batch: {
+        expect: [...batch.expect, ...rows.map((key) => ({ key, version: 1 }))],
+        puts: [...(await Promise.all(sealed)), ...fresh.map(({ row, wrapped }): Row => [row, wrapped!])],
+        deletes: [...batch.deletes, ...[...shredded.values()].flat()],
+        durability: batch.durability,
+      },
+      /** Rows of keys that must be there. */
+      rows,
+      done() {
+        for (const [session, rows] of shredded) keyring.release(session, rows);
+        for (const [session, sealer] of sealers) keyring.hold(session, sealer);
+      },
+    };
+  }
+
+  async function commit(owned: Batch): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const { batch, rows, done } = await sealedBatch(owned);
+      try {
+        await store.commit(batch);
+        return done();
+      } catch (error) {
+        const isConflict = CompactionError.isInstance(error) && error.code === "conflict";
+        if (!isConflict || tries === TRIES) throw error;
+        // Of the batch's own expectations, unless a key that it used is gone.
+        if ((await store.read(rows)).every(Boolean)) throw error;
+        keyring.forget();
+      }
+    }
+  }
+
+  function checkFree(key: Key): void {
+    if (startsWith(key, RESERVED)) {
+      throw new CompactionError("invalid_option", `Key ${JSON.stringify(key)} is one of the encryption's own`);
+    }
+  }
+
+  return {
+    caps,
+
+    read: (keys) =>
+      open(async () => {
+        keys.forEach(checkKey);
+        keys.forEach(checkFree);
+        const asked = keys.map((key) => [...key]);
+        return asked.length === 0 ? [] : consistent(() => read(asked));
+      }),
+
+    scan: (prefix, options) =>
+      open(async () => {
+        checkScan(prefix, options);
+        checkFree(prefix);
+        const [under, how] = [[...prefix], { ...options }];
+        return consistent(() => scan(under, how));
+      }),
+
+    commit: (batch) =>
+      open(async () => {
+        const owned = ownBatch(batch, caps);
+        for (const [key] of owned.puts) checkFree(key);
+        for (const key of [...owned.deletes, ...owned.expect.map(({ key }) => key)]) checkFree(key);
+        if (owned.expect.length + owned.puts.length + owned.deletes.length > 0) await commit(owned);
+      }),
+
+    ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),
+
+    async close() {
+      closed = true;
+      await Promise.allSettled(running);
+      await store.close?.();
+    },
+  };
+}
