@@ -8,6 +8,7 @@ use super::record;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A text on its way into the store.
@@ -134,6 +135,47 @@ pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Opti
         Some(KeyPart::Text(reference)) => Some(reference),
         _ => None,
     }))
+}
+
+/// Those of the offloads, given by reference with the hash of their text, whose rows are all in the store. The texts are
+/// not read.
+pub(super) async fn complete(
+    io: &Io,
+    sid: &str,
+    wanted: &BTreeMap<String, String>,
+) -> Result<HashSet<String>> {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    let references: Vec<&String> = wanted.keys().collect();
+    for page in references.chunks(256) {
+        let heads = io.read(page.iter().map(|reference| keys::blob(sid, reference, 0)).collect()).await?;
+        for (reference, bytes) in page.iter().zip(heads) {
+            let head = bytes.map(|bytes| record::decode::<BlobHead>(&bytes, "offload"));
+            match head {
+                Some(Ok(head)) if wanted.get(*reference) == Some(&head.sha256) => {
+                    missing.insert(reference, head.parts);
+                }
+                Some(Err(error)) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    let prefix = keys::all("blobs", sid);
+    let mut after = None;
+    loop {
+        let scan =
+            Scan { prefix: prefix.clone(), after, limit: 1_000, max_bytes: PART, reverse: false, keys_only: true };
+        let rows = io.scan(scan).await?;
+        let Some((last, _)) = rows.last() else { break };
+        after = Some(last.clone());
+        for (key, _) in &rows {
+            if let [_, _, KeyPart::Text(reference), KeyPart::Number(1..)] = key.0.as_slice()
+                && let Some(parts) = missing.get_mut(reference.as_str())
+            {
+                *parts = parts.saturating_sub(1);
+            }
+        }
+    }
+    Ok(missing.into_iter().filter(|(_, parts)| *parts == 0).map(|(reference, _)| reference.into()).collect())
 }
 
 /// Behind every part: the largest number that every store keeps.

@@ -161,6 +161,14 @@ impl Io {
         }
     }
 
+    /// What the host knows of a session outside of its store: its mark, and why the platform made the store anew.
+    pub async fn read_watermark(&self, key: String) -> Result<(Option<String>, Option<String>)> {
+        match self.ask(Effect::ReadWatermark(key)).await {
+            Event::Watermark { mark, lost } => Ok((mark, lost)),
+            other => Err(failure("watermark.get", other).into_error(Code::StoreUnavailable)),
+        }
+    }
+
     /// Reads values from the store.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted = keys.len();
@@ -223,6 +231,7 @@ fn name(event: &Event) -> &'static str {
         Event::Text(_) => "an unusable text",
         Event::Summary { .. } => "a summary",
         Event::Response { .. } => "a response",
+        Event::Watermark { .. } => "a watermark",
         Event::Values(_) => "values",
         Event::Entries(_) => "entries",
         Event::Failed(_) => "a failure",

@@ -16,6 +16,7 @@ use crate::session::ids;
 use crate::session::offloads;
 use crate::session::operations::{Opened, Session};
 use crate::session::record::{self, Kind as RowKind, NameRow, Parent, SCHEMA, SessionRow};
+use crate::session::seal;
 use crate::session::session_log::SessionLog;
 use crate::session::state::State;
 use crate::session::stored::{PAGE, conflict, name_row};
@@ -459,14 +460,14 @@ impl Import {
         self.flush(io, 0).await?;
         let Import { mut state, row, lines, skipped, .. } = self;
         let session = keys::session(&state.sid);
-        commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await?;
+        commit(io, vec![(session.clone(), None)], vec![(session, seal::write(&row)?)]).await?;
         // Before it has a name, so that what cannot be opened is no session.
         state.load(io).await.map_err(|error| {
             let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
             Error { code, ..error }
         })?;
         check_offloads(&state, &offloads)?;
-        let name = NameRow { v: SCHEMA, id: id.clone(), sid: state.sid.clone(), deleted: false };
+        let name = NameRow::new(&id, &state.sid);
         let key = keys::name(&id);
         naming.replace(Some(id.clone()));
         match commit(io, vec![(key.clone(), None)], vec![(key, record::encode(&name)?)]).await {
@@ -477,6 +478,7 @@ impl Import {
             Err(error) if error.code != Code::Indeterminate => return Err(error),
             _ => {}
         }
+        state.mark(io);
         let report = Report { kind, lines, messages: row.messages, skipped };
         io.log(Level::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
         let (session, opened) = Session::begin(io, state).await?;
@@ -500,7 +502,7 @@ impl Import {
             }
             io.log(Level::Warn, what);
         }
-        let whole = whole.clone();
+        let whole = SessionRow { losses: Vec::new(), ..whole.clone() };
         self.row = match self.restore {
             Restore::Context => whole,
             // Nothing of what it was before: no summaries, and no snapshots to go back to.
