@@ -1,13 +1,15 @@
 /** Who listens to a session's events. */
 
 import { invalidOption } from "./checks.js";
-import type { SessionEvents } from "./types.js";
+import type { DataLoss, SessionEvents } from "./types.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "dataloss"];
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
+  /** What was found before anybody could listen: it waits for who does. */
+  readonly #missed: DataLoss[] = [];
 
   /** Returns what ends it. */
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
@@ -17,10 +19,14 @@ export class Listeners {
     if (typeof listener !== "function") throw invalidOption("listener", "must be a function");
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener));
+    if (event === "dataloss") {
+      for (const loss of this.#missed.splice(0)) queueMicrotask(() => this.emit("dataloss", loss));
+    }
     return () => void listeners.delete(listener);
   }
 
   emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
+    if (event === "dataloss" && !this.#listeners.get(event)?.size) this.#missed.push(data as DataLoss);
     for (const listener of [...(this.#listeners.get(event) ?? [])]) {
       try {
         (listener as (data: SessionEvents[E]) => void)(data);

@@ -14,6 +14,7 @@ import { byAge } from "./sessions.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
+import { Watermarks } from "./watermark.js";
 import type {
   ActiveContext,
   CompactionResult,
@@ -41,6 +42,7 @@ import type {
   Store,
   ToolDefinition,
   Validation,
+  Verified,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -93,7 +95,7 @@ export async function startSession<M extends Message>(options: SessionOptions, b
   const given = withFacts(checked, await factsFor(options));
   const own = options.store === undefined || typeof options.store === "string";
   const session = new LiveSession<M>(options, { store: chooseStore(options.store), own, users: 0 });
-  await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
+  await session.open((host, maxBatchOps) => begin({ ...given, hasWatermark: session.isMarked }, id, host, maxBatchOps));
   return session;
 }
 
@@ -102,6 +104,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #lease: Lease;
   readonly #host: Host;
   readonly #turns: Turns;
+  readonly #watermarks: Watermarks;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
   /** Definitions of the tools of the last `prepare`. */
@@ -115,10 +118,15 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#lease = lease;
     lease.users++;
     const { store } = lease;
+    this.#watermarks = new Watermarks(options.watermark, store, (message) => {
+      options.logger?.("warn", message);
+      this.#listeners.emit("warning", { code: "store_unavailable", message });
+    });
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
       notify: (notice) => this.#notify(notice),
+      watermarks: this.#watermarks,
       // The options' signal ends compactions, and no append.
       signal: undefined,
     };
@@ -131,6 +139,11 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+  }
+
+  /** What the platform removes can be noticed. */
+  get isMarked(): boolean {
+    return this.#watermarks.known;
   }
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
@@ -227,6 +240,10 @@ class LiveSession<M extends Message> implements Session<M> {
       );
       return toResult(result, this.#held.messages(items), thrown);
     });
+  }
+
+  verify(options: { signal?: AbortSignal } = {}): Promise<Verified> {
+    return this.#turns.beside(options, (host) => this.#drive<Verified>((handle) => handle.verify(), host));
   }
 
   rewind(index: number): Promise<void> {
@@ -457,6 +474,7 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#handle.close();
         this.#handle.free();
       });
+      await this.#watermarks.settled();
       if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     });
   }

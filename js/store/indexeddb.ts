@@ -26,7 +26,8 @@ type On = <R>(request: IDBRequest, handle: (result: R) => void) => void;
  */
 export function indexedDbStore(options: { name?: string; durability?: "strict" | "relaxed" } = {}): Store {
   checkOptions(options, ["name", "durability"]);
-  const connection = new Connection(options.name ?? "context-compactor");
+  const { name = "context-compactor" } = options;
+  const connection = new Connection(name);
   const caps = {
     atomic: "batch",
     cas: true,
@@ -64,6 +65,7 @@ export function indexedDbStore(options: { name?: string; durability?: "strict" |
 
   return {
     caps,
+    name,
 
     async read(keys) {
       keys.forEach(checkKey);

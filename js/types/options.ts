@@ -45,7 +45,8 @@ export interface Progress {
     | "checkpoint"
     | "update"
     | "validate"
-    | "commit";
+    | "commit"
+    | "verify";
   done: number;
   total: number;
   tokensBefore: number;
