@@ -249,19 +249,19 @@ fn r1_a_name_that_is_missing_or_damaged_is_written_again() {
 fn r2_a_session_row_that_is_missing_or_damaged_is_made_again_of_log_and_views() {
     for damage in [Browser::remove, Browser::flip] {
         let mut browser = Browser::new();
-        let (sent, log) = {
+        let (context, log) = {
             let mut desk = browser.rich();
-            (desk.sent(), history(&mut desk))
+            (desk.context(), history(&mut desk))
         };
         damage(&browser, &browser.keys("sessions")[0]);
         survives_every_kill(&browser, |desk| {
-            assert_eq!(desk.sent(), sent, "the same context");
+            assert_eq!(desk.context(), context, "the same context");
             assert_eq!(history(desk), log);
         });
         let mut desk = browser.open();
         assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
         assert_eq!(problems(&mut desk), [""; 0]);
-        assert_eq!(desk.sent(), sent);
+        assert_eq!(desk.context(), context);
     }
 }
 
