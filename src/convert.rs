@@ -211,7 +211,9 @@ pub(crate) fn event(object: &JsValue) -> Event {
         Some("done") => Some(Event::Done),
         Some("number") => number(object, "value").map(Event::Number),
         Some("text") => text(object, "value").map(Event::Text),
-        Some("watermark") => Some(Event::Watermark { mark: text(object, "mark"), lost: text(object, "lost") }),
+        Some("watermark") => {
+            Some(Event::Watermark { mark: text(object, "mark"), lost: text(object, "lost") })
+        }
         Some("summary") => text(object, "text")
             .map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) }),
         Some("response") => response(object),

@@ -145,7 +145,11 @@ fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Desk)) {
             }
             desk.append(&[user("go on")]);
             let mut again = browser.open();
-            assert!(losses(&again).is_empty(), "{how:?} {nth}: told again after an append: {:?}", losses(&again));
+            assert!(
+                losses(&again).is_empty(),
+                "{how:?} {nth}: told again after an append: {:?}",
+                losses(&again)
+            );
             assert_eq!(again.sent(), desk.sent(), "{how:?} {nth}");
             if host.seen.commits.len() < nth {
                 break;
@@ -349,7 +353,10 @@ fn r3_every_acknowledged_commit_is_marked_before_its_call_ends() {
     let text = mark(&browser).unwrap();
     let found: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(found["nextSeq"].as_u64(), Some(browser.keys("log").len() as u64));
-    assert!(!browser.marks.borrow().keys().any(|key| key.contains('s') && key.len() < 26), "no text of the app");
+    assert!(
+        !browser.marks.borrow().keys().any(|key| key.contains('s') && key.len() < 26),
+        "no text of the app"
+    );
     // An append whose answer was lost, and that took place.
     desk.host.fault(1, is_commit, How::Lost);
     desk.append(&[user("lost answer")]);
@@ -410,7 +417,9 @@ fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
     desk.append(&turn(Format::OpenaiChat, 0, 300));
     desk.append(&talk(3, 40));
     desk.prepare();
-    let fates = |desk: &Desk| desk.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count();
+    let fates = |desk: &Desk| {
+        desk.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count()
+    };
     assert_eq!(fates(&desk), 1);
     for part in [0, 1] {
         let mut browser = browser.copy();
@@ -421,7 +430,8 @@ fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
         // The next prepare moves it to the store again, under the same reference.
         desk.prepare();
         assert_eq!(fates(&desk), 1);
-        let reference = desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
+        let reference =
+            desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
         assert!(desk.read(&reference).starts_with("result 0"));
         assert_eq!(problems(&mut desk), [""; 0]);
     }

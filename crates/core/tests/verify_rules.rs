@@ -39,7 +39,12 @@ fn problems(desk: &mut Desk) -> Vec<String> {
 /// The keys of a table.
 fn keys_of(desk: &Desk, table: &str) -> Vec<Key> {
     let prefix = format!("{table}/");
-    desk.memory.rows().into_iter().map(|(key, _)| key).filter(|key| key.to_string().starts_with(&prefix)).collect()
+    desk.memory
+        .rows()
+        .into_iter()
+        .map(|(key, _)| key)
+        .filter(|key| key.to_string().starts_with(&prefix))
+        .collect()
 }
 
 fn value(desk: &Desk, key: &Key) -> Vec<u8> {
@@ -98,9 +103,11 @@ fn each_invariant_is_named_with_its_row() {
         ("I1", "is behind the end", |desk| {
             let last = keys_of(desk, "log").last().unwrap().clone();
             let beyond = match last.0.as_slice() {
-                [table, sid, _] => {
-                    Key(vec![table.clone(), sid.clone(), context_compactor_core::session::batch::KeyPart::Number(999)])
-                }
+                [table, sid, _] => Key(vec![
+                    table.clone(),
+                    sid.clone(),
+                    context_compactor_core::session::batch::KeyPart::Number(999),
+                ]),
                 _ => panic!("a key of the log"),
             };
             desk.memory.damage(&beyond, Some(value(desk, &last)));
@@ -147,10 +154,15 @@ fn it_reads_pages_tells_how_far_it_is_and_lets_others_run() {
 #[test]
 fn it_can_be_stopped_and_goes_on_beside_appends() {
     let mut desk = rich();
-    desk.host.fault(2, |effect| matches!(effect, Effect::Pause(_)), context_compactor_store_tests::How::Fail(Code::Aborted));
+    desk.host.fault(
+        2,
+        |effect| matches!(effect, Effect::Pause(_)),
+        context_compactor_store_tests::How::Fail(Code::Aborted),
+    );
     assert_eq!(desk.host.run(desk.session.verify()).unwrap_err().code, Code::Aborted);
     // Another tab appends and compacts while this one checks: what it writes is no problem.
-    let other = RefCell::new(Desk::over(Rc::clone(&desk.memory), "b", json!({ "trigger": { "tokens": 400 } })));
+    let other =
+        RefCell::new(Desk::over(Rc::clone(&desk.memory), "b", json!({ "trigger": { "tokens": 400 } })));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Scan(_)) {
             let mut other = other.borrow_mut();

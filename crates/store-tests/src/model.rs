@@ -73,6 +73,12 @@ impl Model {
         }
     }
 
+    /// How many acknowledged messages are not among `log`.
+    pub(crate) fn missing(&self, log: &[String]) -> usize {
+        let there: HashSet<&str> = log.iter().map(String::as_str).collect();
+        self.acked.iter().filter(|body| !there.contains(&***body)).count()
+    }
+
     /// Every acknowledged message is still there.
     pub(crate) fn holds(&self) -> Result<(), String> {
         let places = self.places();

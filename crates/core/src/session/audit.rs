@@ -108,7 +108,8 @@ pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
     }
     let whole = |view: &View, to: u64, count: usize| {
         let behind = (0..).zip(&messages).filter(|(_, (seq, _))| (view.to..to).contains(seq));
-        let behind = behind.map(|(index, (seq, _))| (Origin::Message(super::Place { seq: *seq, index }), None));
+        let behind =
+            behind.map(|(index, (seq, _))| (Origin::Message(super::Place { seq: *seq, index }), None));
         let items: Vec<Unread> = view.items.iter().cloned().chain(behind).collect();
         conserve_origins(items.iter().map(|(origin, _)| origin), &view.left, count)?;
         let text = |(origin, body): Unread| {

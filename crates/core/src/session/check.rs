@@ -15,7 +15,7 @@
 use super::context::{Left, Offload, Origin};
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
-use super::{conserve_origins, ids};
+use super::{NewBlob, conserve_origins, ids};
 use crate::error::{Code, Error, Result};
 use crate::wire::{self, Format};
 use serde::Deserialize;
@@ -294,20 +294,14 @@ impl ViewCheck {
         new
     }
 
-    fn conserve(
-        &self,
-        number: u64,
-        view: &View,
-        messages: usize,
-        log: &LogCheck,
-        found: &mut Findings,
-    ) {
+    fn conserve(&self, number: u64, view: &View, messages: usize, log: &LogCheck, found: &mut Findings) {
         let origins = || view.items.iter().map(|(origin, _)| origin);
         if let Err(error) = conserve_origins(origins(), &view.left, messages) {
             let index = error.index.unwrap_or_default();
             found.add("I8", format!("in view {number}, message {index} has no fate or two"));
         }
-        let mut places = origins().flat_map(|origin| origin.place().into_iter().chain(origin.quotes().to_vec()));
+        let mut places =
+            origins().flat_map(|origin| origin.place().into_iter().chain(origin.quotes().to_vec()));
         let is_elsewhere = |seq: u64, index| log.place(index).is_some_and(|known| known != seq);
         if let Some(place) = places.find(|place| is_elsewhere(place.seq, place.index)) {
             found.add("I3", format!("view {number} takes log row {} for message {}", place.seq, place.index));
@@ -334,22 +328,25 @@ fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
 pub(super) fn resolves(
     format: Format,
     (index, offload): &(usize, Offload),
-    stored: Result<String>,
+    stored: Result<NewBlob>,
     body: Option<&str>,
     found: &mut Findings,
 ) {
     let reference = &offload.reference;
     let Ok(stored) = stored else {
-        return found.add("I2", format!("{reference} of message {index} is missing, or is not what was stored"));
+        return found
+            .add("I2", format!("{reference} of message {index} is missing, or is not what was stored"));
     };
-    if ids::sha256_hex(stored.as_bytes()) != offload.sha256 {
+    let is_it =
+        |of: &Offload| (of.nth, of.chars, &of.sha256) == (offload.nth, offload.chars, &offload.sha256);
+    if stored.index != *index || !is_it(&stored.offload) {
         return found.add("I2", format!("{reference} of message {index} is another text than its view says"));
     }
     let Some(body) = body else { return };
     let is_result = |body: &str| -> Result<bool> {
         let value = wire::parse(*index, body)?;
         let message = format.wire().read(*index, &value)?;
-        Ok(message.results().nth(offload.nth).is_some_and(|result| *result.text == *stored))
+        Ok(message.results().nth(offload.nth).is_some_and(|result| *result.text == *stored.text))
     };
     if !is_result(body).unwrap_or(false) {
         let what = format!("{reference} is not the text of the result of message {index} that it stands for");

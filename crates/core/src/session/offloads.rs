@@ -66,21 +66,24 @@ pub(crate) fn put(sid: &str, blob: &NewBlob, puts: &mut Vec<(Key, Vec<u8>)>) -> 
     Ok(())
 }
 
-/// The whole text of an offload from the values of its parts, for who has them at hand.
+/// An offload from the values of its parts, for who has them at hand.
 ///
 /// Errors: [`Code::StoreCorrupt`].
-pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<String> {
+pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<NewBlob> {
     let corrupt = || corrupt(reference);
     let head: BlobHead = record::decode(part(0).ok_or_else(corrupt)?, "offload")?;
     let parts = (1..=head.parts).map(|number| part(number).ok_or_else(corrupt));
-    whole(reference, &head, parts.collect::<Result<Vec<_>>>()?.concat())
+    whole(reference, head, parts.collect::<Result<Vec<_>>>()?.concat())
 }
 
-fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
+fn whole(reference: &str, head: BlobHead, bytes: Vec<u8>) -> Result<NewBlob> {
     if ids::sha256_hex(&bytes) != head.sha256 {
         return Err(corrupt(reference));
     }
-    String::from_utf8(bytes).map_err(|_| corrupt(reference))
+    let text = String::from_utf8(bytes).map_err(|_| corrupt(reference))?;
+    let BlobHead { index, nth, chars, sha256, .. } = head;
+    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
+    Ok(NewBlob { index, offload, text })
 }
 
 fn corrupt(reference: &str) -> Error {
@@ -114,10 +117,7 @@ pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob>
         }
         part = to + 1;
     }
-    let text = whole(reference, &head, bytes)?;
-    let BlobHead { index, nth, chars, sha256, .. } = head;
-    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
-    Ok(NewBlob { index, offload, text })
+    whole(reference, head, bytes)
 }
 
 /// The reference of the offload behind `after` in the store, in the order of references.
@@ -154,7 +154,6 @@ pub(super) async fn complete(
                 Some(Ok(head)) if wanted.get(*reference) == Some(&head.sha256) => {
                     missing.insert(reference, head.parts);
                 }
-                Some(Err(error)) if error.code != Code::StoreCorrupt => return Err(error),
                 _ => {}
             }
         }
@@ -162,8 +161,14 @@ pub(super) async fn complete(
     let prefix = keys::all("blobs", sid);
     let mut after = None;
     loop {
-        let scan =
-            Scan { prefix: prefix.clone(), after, limit: 1_000, max_bytes: PART, reverse: false, keys_only: true };
+        let scan = Scan {
+            prefix: prefix.clone(),
+            after,
+            limit: 1_000,
+            max_bytes: PART,
+            reverse: false,
+            keys_only: true,
+        };
         let rows = io.scan(scan).await?;
         let Some((last, _)) = rows.last() else { break };
         after = Some(last.clone());

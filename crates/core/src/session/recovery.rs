@@ -55,14 +55,14 @@ pub(super) struct Named {
 /// The session that this one's name leads to, if any. `None` when someone else wrote meanwhile.
 pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option<Option<Named>>> {
     let (id, most) = (&state.row.id, state.max_batch_ops);
-    let is_missing = match free_name(io, id, most).await {
-        Ok(Some(name)) if name.id == *id && (session_exists(io, &name.sid).await? || !is_elsewhere(&name, known)) => {
-            return Ok(Some(Some(Named { sid: name.sid, mended: None })));
-        }
-        Ok(None) => true,
-        Err(error) if error.code != Code::StoreCorrupt => return Err(error),
-        Ok(Some(_)) | Err(_) => false,
-    };
+    let found = free_name(io, id, most).await;
+    if let Ok(Some(NameRow { id: of, sid, .. })) = &found
+        && of == id
+        && (read_one(io, keys::session(sid)).await?.is_some() || last_row(io, sid).await?.is_some())
+    {
+        return Ok(Some(Some(Named { sid: sid.clone(), mended: None })));
+    }
+    let is_missing = matches!(found, Ok(None));
     let of_mark = known.mark.as_ref().map(|mark| mark.sid.clone());
     let sid = match of_mark {
         Some(sid) if is_session(io, &sid, id).await? => Some(sid),
@@ -70,12 +70,15 @@ pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option
         _ => session_of(io, id).await?,
     };
     let Some(sid) = sid else {
-        if is_missing {
-            return Ok(Some(None));
-        }
-        let what = "the name of the session is damaged, and no session in the store is called so";
-        return Err(Error::new(Code::StoreCorrupt, what));
+        // A name that leads nowhere is that of a session of which nothing is left.
+        let name = found?;
+        return Ok(Some(name.map(|name| Named { sid: name.sid, mended: None })));
     };
+    if let Err(error) = found
+        && !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew)
+    {
+        return Err(error);
+    }
     let key = keys::name(id);
     let reason = "the name of the session was missing or damaged, and was written again";
     let mended = Some(Loss::new(LossKind::Repaired, reason));
@@ -83,20 +86,16 @@ pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option
     let versions = if is_missing { vec![None] } else { (1..=8).map(Some).collect() };
     for version in versions {
         let row = NameRow { ver: version.unwrap_or(0) + 1, ..NameRow::new(id, &sid) };
-        if written(io, batch(vec![(key.clone(), version)], vec![(key.clone(), record::encode(&row)?)], vec![])).await? {
+        if written(
+            io,
+            batch(vec![(key.clone(), version)], vec![(key.clone(), record::encode(&row)?)], vec![]),
+        )
+        .await?
+        {
             return Ok(Some(Some(Named { sid, mended })));
         }
     }
     Ok(None)
-}
-
-/// The watermark is of another session than the name leads to.
-fn is_elsewhere(name: &NameRow, known: &Known) -> bool {
-    known.mark.as_ref().is_some_and(|mark| mark.sid != name.sid)
-}
-
-async fn session_exists(io: &Io, sid: &str) -> Result<bool> {
-    Ok(read_one(io, keys::session(sid)).await?.is_some())
 }
 
 async fn is_session(io: &Io, sid: &str, id: &str) -> Result<bool> {
@@ -111,8 +110,14 @@ async fn is_session(io: &Io, sid: &str, id: &str) -> Result<bool> {
 async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
     let (prefix, mut after) = (Key(vec![KeyPart::Text("sessions".into())]), None);
     loop {
-        let scan =
-            Scan { prefix: prefix.clone(), after, limit: 256, max_bytes: PAGE, reverse: false, keys_only: false };
+        let scan = Scan {
+            prefix: prefix.clone(),
+            after,
+            limit: 256,
+            max_bytes: PAGE,
+            reverse: false,
+            keys_only: false,
+        };
         let rows = io.scan(scan).await?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
         after = Some(last.clone());
@@ -198,13 +203,15 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
         Found::Damaged(..) => (tail.unreadable, "its row was damaged"),
     };
     let loss = if lost > 0 {
-        let reason = format!("the end of the log is missing: the session ends {lost} records earlier than it did");
+        let reason =
+            format!("the end of the log is missing: the session ends {lost} records earlier than it did");
         Loss::records(LossKind::Records, lost, reason)
     } else {
         Loss::new(LossKind::Repaired, format!("the session was mended from its log: {what}"))
     };
     if tail.rows == 0 {
-        state.accept(&Loss::new(loss.kind, "nothing is left of the session that was stored under this id"))?;
+        state
+            .accept(&Loss::new(loss.kind, "nothing is left of the session that was stored under this id"))?;
     }
     let mut row = tail.row(base, version.unwrap_or(0) + 1);
     row.losses.push(loss);
@@ -393,7 +400,8 @@ pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark
     let bytes = read_one(io, keys::log(&state.sid, seq)).await?.unwrap_or_default();
     // What cannot be read at all is missed by whoever reads it.
     let is_other = record::read_row(&bytes).is_ok_and(|(_, hash)| hash != mark.head);
-    let reason = format!("log row {seq} is another one than was acknowledged: the store went back and on from there");
+    let reason =
+        format!("log row {seq} is another one than was acknowledged: the store went back and on from there");
     Ok(is_other.then(|| Loss::new(LossKind::Records, reason)))
 }
 
@@ -417,11 +425,14 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     items.extend(readable_items(io, &sid, to, row.next_seq).await?);
     let restored = restore_results(io, &sid, &mut items).await?;
     if restored > 0 {
-        let reason = format!("offloads of {restored} messages were missing: these stand in the context as they were appended");
+        let reason = format!(
+            "offloads of {restored} messages were missing: these stand in the context as they were appended"
+        );
         losses.push(Loss::new(LossKind::Repaired, reason));
     }
     let items = with_bodies(io, &sid, items).await?;
-    let is_whole = |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, row.messages);
+    let is_whole =
+        |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, row.messages);
     if is_whole(&left).is_err() {
         let gone = missing(&items, &left, row.messages);
         let lost: usize = gone.iter().map(|run| run.to - run.from).sum();
@@ -461,17 +472,20 @@ async fn standing(io: &Io, sid: &str, generation: u64, losses: &mut Vec<Loss>) -
         match view(io, sid, number).await {
             Ok(view) => {
                 if number < generation {
-                    let reason = format!("view {generation} cannot be read: the context is that of view {number}");
+                    let reason =
+                        format!("view {generation} cannot be read: the context is that of view {number}");
                     losses.push(Loss::new(LossKind::Context, reason));
                 }
                 return Ok(view);
             }
-            Err(error) if error.code != Code::StoreCorrupt => return Err(error),
-            Err(_) => {}
+            // Its session is of a schema that is known.
+            Err(error) if matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => {}
+            Err(error) => return Err(error),
         }
     }
     if generation > 0 {
-        let reason = format!("view {generation} and those before it cannot be read: the context is the plain log");
+        let reason =
+            format!("view {generation} and those before it cannot be read: the context is the plain log");
         losses.push(Loss::new(LossKind::Context, reason));
     }
     Ok(Standing::default())

@@ -283,7 +283,8 @@ impl Held {
         let all = readable_items(io, &sid, 0, next).await?;
         let body = |(origin, body): Unread| Some((origin.place()?.index, body?));
         let all: HashMap<usize, Rc<str>> = all.into_iter().filter_map(body).collect();
-        let missing = |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
+        let missing =
+            |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
         wanted.iter().map(|index| all.get(index).cloned().ok_or_else(|| missing(index))).collect()
     }
 }

@@ -8,7 +8,7 @@ use super::operations::Session;
 use super::record::{self, SessionRow};
 use super::stored::{PAGE, deleted, name_row};
 use super::{offloads, seal};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Machine, Progress, Scan, Stage};
 use crate::wire::Format;
 use serde::Serialize;
@@ -42,6 +42,11 @@ impl Session {
             Ok(Verified { ok: problems.is_empty(), problems })
         })
     }
+}
+
+/// Says that what is stored is not what was written, and not that it could not be read.
+fn is_of_row(error: &Error) -> bool {
+    matches!(error.code, Code::StoreCorrupt | Code::NotFound | Code::SchemaTooNew)
 }
 
 struct Verifier {
@@ -87,7 +92,7 @@ impl Verifier {
             Ok(Some(name)) if name.sid == self.sid && name.id == self.row.id => {}
             Ok(Some(_)) => self.found.add("I7", "the session's name leads to another session"),
             Ok(None) => self.found.add("I7", "the session's name is missing"),
-            Err(error) if error.code == Code::StoreCorrupt => {
+            Err(error) if is_of_row(&error) => {
                 self.found.add("I7", "the session's name is not what was written");
             }
             Err(error) => return Err(error),
@@ -194,8 +199,8 @@ impl Verifier {
     }
 
     async fn resolve(&mut self, log: &LogCheck, offload: (usize, Offload)) -> Result<()> {
-        let stored = match offloads::read(&self.io, &self.sid, &offload.1.reference).await {
-            Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Err(error),
+        let stored = match offloads::load(&self.io, &self.sid, &offload.1.reference).await {
+            Err(error) if !is_of_row(&error) => return Err(error),
             stored => stored,
         };
         let row = match log.place(offload.0) {

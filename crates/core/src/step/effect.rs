@@ -1,8 +1,8 @@
 //! What crosses between the engine and its host: effects out, events in.
 
 use crate::error::{Code, Error};
-use crate::session::{Loss, PinProposal};
 use crate::session::batch::{Batch, Key};
+use crate::session::{Loss, PinProposal};
 use crate::summary::SummaryRequest;
 use crate::wire::provider::{self, HttpRequest};
 use serde::{Deserialize, Serialize};
