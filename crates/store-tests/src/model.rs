@@ -73,10 +73,10 @@ impl Model {
         }
     }
 
-    /// How many acknowledged messages are not among `log`.
-    pub(crate) fn missing(&self, log: &[String]) -> usize {
-        let there: HashSet<&str> = log.iter().map(String::as_str).collect();
-        self.acked.iter().filter(|body| !there.contains(&***body)).count()
+    /// How many acknowledged messages stand in none of the `rows`.
+    pub(crate) fn missing(&self, rows: &[String]) -> usize {
+        let acked: HashSet<&Body> = self.acked.iter().collect();
+        acked.into_iter().filter(|body| !rows.iter().any(|row| row.contains(&***body))).count()
     }
 
     /// Every acknowledged message is still there.
