@@ -7,7 +7,7 @@
 
 use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::check::Noted;
-use super::context::{Context, Left, Origin, Splice, Why, join_left};
+use super::context::{Context, Item, Left, Origin, Splice, Why, join_left};
 use super::deletion::free_name;
 use super::loss::{Loss, LossKind};
 use super::record::{self, Cause, Kind, LogRow, NameRow, SessionRow, Unread};
@@ -20,8 +20,9 @@ use super::watermark::{Known, Mark};
 use super::{conserve_origins, migrations, offloads, seal};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::message::Role;
 use crate::step::{Io, Scan, Whose};
-use crate::wire::{self, Evidence, Format};
+use crate::wire::{self, Author, Evidence, Format};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -443,7 +444,10 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     }
     state.adopt(row);
     state.plausible = Format::ALL.to_vec();
-    let items = state.items(io, items).await?;
+    let mut items = state.items(io, items).await?;
+    if left.iter().any(|run| run.why == Why::Lost) {
+        begin_with_user(io, state, &mut items).await?;
+    }
     if losses.is_empty() {
         state.context = items.into_iter().collect();
         state.context.set_left(left);
@@ -464,6 +468,19 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.row = row;
     change.apply(&mut state.context);
     Ok(Some(()))
+}
+
+/// A conversation begins with its user, as providers want it: where that message is lost, one of ours says so.
+async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Result<()> {
+    let head = items.iter().take_while(|item| item.size.role == Role::System).count();
+    if items.get(head).is_none_or(|item| item.size.role == Role::User) {
+        return Ok(());
+    }
+    let text = "[What was said here before is lost.]";
+    let body: Rc<str> = state.format().wire().text_message(Author::User, text, "", None).into();
+    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+    items.insert(head, Item { body, size, origin: Origin::Acknowledgement });
+    Ok(())
 }
 
 /// View `generation`, or the last one before it that can be read; at last the plain log.
