@@ -78,8 +78,8 @@ export class Watermarks {
     for (const [key, value] of this.#next) {
       this.#next.delete(key);
       try {
-        const written = this.#watermark?.set(key, value) as unknown;
-        if (typeof (written as PromiseLike<void> | undefined)?.then !== "function") continue;
+        const written = this.#keep(key, value);
+        if (!isPromise(written)) continue;
         this.#writing = Promise.resolve(written).then(
           () => this.#written(),
           (error) => {
@@ -92,6 +92,17 @@ export class Watermarks {
         this.#failed(error);
       }
     }
+  }
+
+  /** Keeps a mark unless a greater one is there: another tab that wrote later may have told its own first. */
+  #keep(key: string, value: string): unknown {
+    if (value === "") return this.#watermark?.set(key, value);
+    const set = (kept: unknown) => {
+      if (typeof kept !== "string" || kept < value) return this.#watermark?.set(key, value);
+      return undefined;
+    };
+    const kept: unknown = this.#watermark?.get(key);
+    return isPromise(kept) ? Promise.resolve(kept).then(set) : set(kept);
   }
 
   #written(): void {
@@ -116,4 +127,8 @@ export class Watermarks {
     const why = error instanceof Error ? error.message : String(error);
     this.#warn(`the watermark of this session failed: what the platform removes may go unnoticed (${why})`);
   }
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
 }

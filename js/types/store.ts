@@ -59,7 +59,7 @@ export interface Store {
 export interface Watermark {
   /** What was set last under this key. */
   get(key: string): MaybePromise<string | null | undefined>;
-  /** No append waits for it. It is called again only when the last call has ended, with the newest value alone. An empty
-   *  value: the session was deleted. */
+  /** No append waits for it. It is called again only when the last call has ended, with the newest value alone, and not
+   *  where `get` finds a greater text. An empty value: the session was deleted. */
   set(key: string, value: string): MaybePromise<void>;
 }

@@ -212,7 +212,13 @@ impl Host {
             match effect {
                 Effect::Notify(notice) => self.seen.notices.push(notice),
                 Effect::Progress(progress) => self.seen.progress.push(progress),
-                Effect::WriteWatermark { key, value } => drop(self.marks.borrow_mut().insert(key, value)),
+                Effect::WriteWatermark { key, value } => {
+                    let mut marks = self.marks.borrow_mut();
+                    let kept = marks.entry(key).or_default();
+                    if value.is_empty() || value > *kept {
+                        *kept = value;
+                    }
+                }
                 Effect::Log(level, line) => self.seen.logs.push((level, line)),
                 effect => {
                     assert!(id != 0, "only what is told has no number");

@@ -74,6 +74,7 @@ async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Pl
     let copy = Copy::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
     write(io, &state, batch, now).await?;
+    state.unmark(io);
     state.mark(io);
     Ok((state, places))
 }

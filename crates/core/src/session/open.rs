@@ -22,11 +22,14 @@ impl State {
     /// Errors: [`Code::DataLoss`] where there was a session of that name and is none, and the app does not accept that.
     pub(crate) async fn open(&mut self, io: &Io, named: bool) -> Result<()> {
         let known = watermark::known(io, &self.settings, &self.row.id).await?;
+        self.told_losses = known.mark.as_ref().map_or(0, |mark| mark.losses);
         let begun = self.clone();
         for race in 0..=RACES {
             if let Some(losses) = self.recover(io, &known, named).await? {
                 if losses.is_empty() {
                     self.mark(io);
+                } else {
+                    self.told_losses += 1;
                 }
                 // What the watermark says is told again until the log moves on: who dies now has not heard it.
                 for loss in losses {

@@ -445,7 +445,7 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.adopt(row);
     state.plausible = Format::ALL.to_vec();
     let mut items = state.items(io, items).await?;
-    if left.iter().any(|run| run.why == Why::Lost) {
+    if losses.iter().any(|loss| loss.kind == LossKind::Records) {
         begin_with_user(io, state, &mut items).await?;
     }
     if losses.is_empty() {
@@ -473,7 +473,8 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
 /// A conversation begins with its user, as providers want it: where that message is lost, one of ours says so.
 async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Result<()> {
     let head = items.iter().take_while(|item| item.size.role == Role::System).count();
-    if items.get(head).is_none_or(|item| item.size.role == Role::User) {
+    let is_logged = |item: &Item| item.origin.place().is_some() && item.size.role != Role::User;
+    if !items.get(head).is_some_and(is_logged) {
         return Ok(());
     }
     let text = "[What was said here before is lost.]";

@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
     pub(crate) max_batch_ops: usize,
+    /// Losses that its watermark had to be told for.
+    pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
     /// The view that the app was handed last.
@@ -215,6 +217,7 @@ impl State {
             tool_tokens: 0,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
+            told_losses: 0,
             unsent: Vec::new(),
             handed: 0,
             unseen_from: None,

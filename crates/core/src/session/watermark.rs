@@ -2,7 +2,7 @@
 //! one, without a word: whoever opens the session then compares.
 //!
 //! The host is told after every commit that moved the log, before the operation ends. It need not keep every mark, for
-//! each says all that those before it said; but the last that it was told must be kept.
+//! each says all that those before it said.
 
 use super::ids;
 use super::record::SessionRow;
@@ -10,18 +10,33 @@ use super::state::State;
 use crate::error::{Code, Result};
 use crate::plan::Settings;
 use crate::step::{Effect, Io, Notice};
-use serde::{Deserialize, Serialize};
 
-/// How far a session is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// How far a session is. As a text, the later of two marks is the greater: of tabs that write by turns, the one that was
+/// first may tell its mark last, and the host keeps the greater.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
+    /// Losses that were told so far: what comes after one counts, although its log is shorter.
+    pub(super) losses: u64,
+    /// Rows of the log.
+    pub(super) next_seq: u64,
     /// Names the session's rows.
     pub(super) sid: String,
-    /// Rows of its log.
-    pub(super) next_seq: u64,
     /// Hash of the last of them.
     pub(super) head: String,
+}
+
+impl Mark {
+    fn text(&self) -> String {
+        let Mark { losses, next_seq, sid, head } = self;
+        format!("{losses:010}.{next_seq:016}.{sid}.{head}")
+    }
+
+    fn parse(text: &str) -> Option<Mark> {
+        let mut parts = text.split('.');
+        let (losses, next_seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (sid, head) = (parts.next()?.to_string(), parts.next()?.to_string());
+        parts.next().is_none().then_some(Mark { losses, next_seq, sid, head })
+    }
 }
 
 /// What the host knows of a session, without its store.
@@ -45,7 +60,7 @@ pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<Know
     }
     let (mark, lost) = io.read_watermark(key(id)).await?;
     let mark = mark.filter(|text| !text.is_empty()).and_then(|text| {
-        let mark = serde_json::from_str(&text).ok();
+        let mark = Mark::parse(&text);
         if mark.is_none() {
             let message = "the watermark of this session cannot be read: what was lost before cannot be told";
             io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message: message.into() }));
@@ -62,10 +77,9 @@ impl State {
             return;
         }
         let SessionRow { id, next_seq, head, .. } = &self.row;
-        let mark = Mark { sid: self.sid.clone(), next_seq: *next_seq, head: head.clone() };
-        if let Ok(value) = serde_json::to_string(&mark) {
-            io.tell(Effect::WriteWatermark { key: key(id), value });
-        }
+        let (losses, sid) = (self.told_losses, self.sid.clone());
+        let value = Mark { losses, next_seq: *next_seq, sid, head: head.clone() }.text();
+        io.tell(Effect::WriteWatermark { key: key(id), value });
     }
 
     /// Takes over the row of a commit that took place.

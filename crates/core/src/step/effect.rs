@@ -42,8 +42,8 @@ pub enum Effect {
     Log(Level, String),
     /// Something that listeners of the session are told.
     Notify(Notice),
-    /// How far a session is, to be kept outside of its store under this key; an empty value when it is deleted. Of several
-    /// for one key the last must be kept.
+    /// How far a session is, to be kept outside of its store under this key, unless what is kept there is greater as a
+    /// text; an empty value when it is deleted, which replaces all.
     WriteWatermark {
         /// Made by the engine, never from user text.
         key: String,

@@ -200,7 +200,7 @@ impl World {
                 Damage::None
             }
         };
-        self.goes_on(&mut tab, &session)?;
+        self.goes_on(&mut tab, &session, ok)?;
         let mut next = host(&memory);
         let again = open(&mut next, &self.settings).map_err(checks::text)?;
         let now = |session: &Session| look(session).map(|seen| seen.context).map_err(checks::text);
@@ -214,13 +214,15 @@ impl World {
     }
 
     /// It takes messages, and what it sends is valid.
-    fn goes_on(&mut self, host: &mut Host, session: &Session) -> Result<(), String> {
+    fn goes_on(&mut self, host: &mut Host, session: &Session, ok: bool) -> Result<(), String> {
         let talk = self.talk();
         host.run(session.append(talk)).map_err(checks::text)?;
         let prepared = match host.run(session.prepare(Trigger::Auto, Vec::new())) {
             Ok(prepared) => prepared,
             // Without a summariser a whole log need not fit.
             Err(error) if error.code == Code::ContextOverflow => return Ok(()),
+            // What a summary would quote of a message that it stands for is in a row that is lost.
+            Err(error) if error.code == Code::StoreCorrupt && !ok => return Ok(()),
             Err(error) => return Err(checks::text(error)),
         };
         let mut bodies = Vec::new();

@@ -478,6 +478,8 @@ impl Import {
             Err(error) if error.code != Code::Indeterminate => return Err(error),
             _ => {}
         }
+        // Whatever was called so before is another session.
+        state.unmark(io);
         state.mark(io);
         let report = Report { kind, lines, messages: row.messages, skipped };
         io.log(Level::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
