@@ -4,6 +4,7 @@
 mod support;
 
 use context_compactor_core::Code;
+use context_compactor_core::session::audit::look;
 use context_compactor_core::session::batch::Key;
 use context_compactor_core::session::{Fate, Loss, LossKind, Session};
 use context_compactor_core::step::{Effect, Notice};
@@ -144,13 +145,14 @@ fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Desk)) {
                 is_mended(&mut desk);
             }
             desk.append(&[user("go on")]);
-            let mut again = browser.open();
+            let again = browser.open();
             assert!(
                 losses(&again).is_empty(),
                 "{how:?} {nth}: told again after an append: {:?}",
                 losses(&again)
             );
-            assert_eq!(again.sent(), desk.sent(), "{how:?} {nth}");
+            let seen = |desk: &Desk| look(&desk.session).unwrap().context.items().to_vec();
+            assert_eq!(seen(&again), seen(&desk), "{how:?} {nth}");
             if host.seen.commits.len() < nth {
                 break;
             }
