@@ -19,6 +19,7 @@ pub(crate) mod offloads;
 mod open;
 mod operations;
 mod pins;
+mod rebuild;
 pub(crate) mod record;
 mod recovery;
 mod removal;

@@ -6,6 +6,7 @@ use super::deletion::free_name;
 use super::ledger;
 use super::loss::{Loss, LossKind, refused};
 use super::migrations;
+use super::rebuild;
 use super::record::{SessionRow, Unread};
 use super::recovery;
 use super::state::{State, measure};
@@ -58,7 +59,7 @@ impl State {
             return Ok(Some(losses));
         };
         self.sid = found.sid;
-        let Some(mut row) = recovery::row(io, self).await? else { return Ok(None) };
+        let Some(mut row) = rebuild::row(io, self).await? else { return Ok(None) };
         row.losses.extend(found.mended);
         let told = row.losses.iter().filter_map(|loss| loss.lost_records).max();
         if let Some(mark) = &known.mark
