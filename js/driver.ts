@@ -26,6 +26,11 @@ export interface Host {
   logger?: ((level: LogLevel, message: string) => void) | undefined;
   notify?: ((notice: Notice) => void) | undefined;
   signal?: AbortSignal | undefined;
+  /** What is kept of sessions outside of their store. */
+  watermarks?: {
+    read(key: string): Promise<{ mark: string | undefined; lost: string | undefined }>;
+    write(key: string, value: string): void;
+  };
   /** Lets other calls on the session run while `work` takes its time. */
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -33,7 +38,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "pin" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "dataloss" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";
@@ -61,6 +66,8 @@ type Effect = { id: number; parks?: true } & (
   | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; ofResult: boolean; timeoutMs: number }
   | { type: "fetch"; request: HttpRequest; timeoutMs: number }
   | { type: "sleep"; ms: number }
+  | { type: "readWatermark"; key: string }
+  | { type: "writeWatermark"; key: string; value: string }
   | { type: "read"; keys: Key[] }
   | { type: "scan"; prefix: Key; options: Parameters<Store["scan"]>[1] }
   | { type: "commit"; batch: Batch }
@@ -70,6 +77,7 @@ type Answer =
   | { type: "done" }
   | { type: "number"; value: number }
   | { type: "text"; value: string }
+  | { type: "watermark"; mark: string | undefined; lost: string | undefined }
   | { type: "summary"; text: string; usage?: Usage | undefined }
   | { type: "response"; status: number; headers: [string, string][]; body: string }
   | { type: "values"; values: (Uint8Array | undefined)[] }
@@ -192,6 +200,9 @@ function tell(effect: Effect, host: Host): boolean {
     case "notify":
       quietly(() => host.notify?.(effect.notice));
       return true;
+    case "writeWatermark":
+      host.watermarks?.write(effect.key, effect.value);
+      return true;
     default:
       return false;
   }
@@ -312,6 +323,8 @@ async function awaited(effect: Effect, host: Host): Promise<Answer> {
     case "sleep":
       await sleep(effect.ms, host.signal);
       return { type: "done" };
+    case "readWatermark":
+      return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };
     case "read":
       return { type: "values", values: ownValues(await storeOf(host).read(effect.keys), effect.keys.length) };
     case "scan": {
@@ -332,7 +345,7 @@ function storeOf(host: Host): Store {
 }
 
 /** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
-async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
+export async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", stop);

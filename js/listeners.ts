@@ -1,15 +1,17 @@
 /** Who listens to a session's events. */
 
 import { invalidOption } from "./checks.js";
-import type { SessionEvents } from "./types.js";
+import type { DataLoss, SessionEvents } from "./types.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "dataloss"];
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
-  /** What happened while the session was opened, when nobody could listen yet. */
+  /** Told to everyone who listens later, too. */
   readonly #announced: [keyof SessionEvents, unknown][] = [];
+  /** What was found before anybody could listen: it waits for who does. */
+  readonly #missed: DataLoss[] = [];
 
   /** Returns what ends it. */
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
@@ -23,6 +25,9 @@ export class Listeners {
       // Later, as every event comes, and to nobody who has gone again.
       if (name === event) queueMicrotask(() => listeners.has(listener) && listener(data as SessionEvents[E]));
     }
+    if (event === "dataloss") {
+      for (const loss of this.#missed.splice(0)) queueMicrotask(() => this.emit("dataloss", loss));
+    }
     return () => void listeners.delete(listener);
   }
 
@@ -32,6 +37,7 @@ export class Listeners {
   }
 
   emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
+    if (event === "dataloss" && !this.#listeners.get(event)?.size) this.#missed.push(data as DataLoss);
     for (const listener of [...(this.#listeners.get(event) ?? [])]) {
       try {
         (listener as (data: SessionEvents[E]) => void)(data);

@@ -2,7 +2,7 @@
 
 import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
-import type { CompactionResult, CompactOptions, Message, ModelFacts } from "./types.js";
+import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions } from "./types.js";
 
 /** Options that are values. Functions are told to the engine as flags. */
 const VALUES = [
@@ -34,16 +34,17 @@ const VALUES = [
   "level",
   "goal",
   "parent",
+  "acceptDataLoss",
 ] as const;
 
 /** Options that are functions. */
 const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
 
 /** Names of the options of a session. They plan and compact too, as their type says. */
-const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt"] as const;
+const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt", "watermark"] as const;
 
 /** The options for the engine. */
-export function engineOptions(options: CompactOptions & { parent?: string }): object {
+export function engineOptions(options: SessionOptions): object {
   checkOptions(options, SESSION);
   for (const name of FUNCTIONS) checkFunction(name, options[name]);
   checkSignal(options.signal);
@@ -51,6 +52,11 @@ export function engineOptions(options: CompactOptions & { parent?: string }): ob
     const { now, id } = Object(options.runtime) as { now?: unknown; id?: unknown };
     if (typeof now !== "function") throw invalidOption("runtime.now", "must be a function");
     if (typeof id !== "function") throw invalidOption("runtime.id", "must be a function");
+  }
+  if (options.watermark !== undefined) {
+    const { get, set } = Object(options.watermark) as { get?: unknown; set?: unknown };
+    if (typeof get !== "function") throw invalidOption("watermark.get", "must be a function");
+    if (typeof set !== "function") throw invalidOption("watermark.set", "must be a function");
   }
   const values: Record<string, unknown> = {
     hasSummarize: options.summarize !== undefined,

@@ -16,6 +16,7 @@ import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
+import { Watermarks } from "./watermark.js";
 import type {
   ActiveContext,
   CompactionResult,
@@ -43,6 +44,7 @@ import type {
   Store,
   ToolDefinition,
   Validation,
+  Verified,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -93,7 +95,7 @@ export async function startSession<M extends Message>(options: SessionOptions, b
   const given = withFacts(checked, await factsFor(options));
   const place = await choosePlace(options.store);
   const session = new LiveSession<M>(options, { ...place, users: 0 });
-  await session.open((host, maxBatchOps) => begin(given, id, host, maxBatchOps));
+  await session.open((host, maxBatchOps) => begin({ ...given, hasWatermark: session.isMarked }, id, host, maxBatchOps));
   return session;
 }
 
@@ -103,6 +105,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #host: Host;
   readonly #turns: Turns;
   readonly #appends: Appends<M>;
+  readonly #watermarks: Watermarks;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
   /** Definitions of the tools of the last `prepare`. */
@@ -116,10 +119,15 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#lease = lease;
     lease.users++;
     const { store } = lease;
+    this.#watermarks = new Watermarks(options.watermark, store, (message) => {
+      options.logger?.("warn", message);
+      this.#listeners.emit("warning", { code: "store_unavailable", message });
+    });
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
       notify: (notice) => this.#notify(notice),
+      watermarks: this.#watermarks,
       // The options' signal ends compactions, and no append.
       signal: undefined,
     };
@@ -137,6 +145,11 @@ class LiveSession<M extends Message> implements Session<M> {
       this.#held.incoming = messages;
       this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
     });
+  }
+
+  /** What the platform removes can be noticed. */
+  get isMarked(): boolean {
+    return this.#watermarks.known;
   }
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
@@ -237,6 +250,10 @@ class LiveSession<M extends Message> implements Session<M> {
       );
       return toResult(result, this.#held.messages(items), thrown);
     });
+  }
+
+  verify(options: { signal?: AbortSignal } = {}): Promise<Verified> {
+    return this.#turns.beside(options, (host) => this.#drive<Verified>((handle) => handle.verify(), host));
   }
 
   rewind(index: number): Promise<void> {
@@ -467,6 +484,7 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#handle.close();
         this.#handle.free();
       });
+      await this.#watermarks.settled();
       if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     });
   }

@@ -14,6 +14,8 @@ export class Turns {
   readonly #turn = new Mutex();
   /** The engine's state. Given away while a summariser works, so that appends need not wait for it. */
   readonly #state = new Mutex();
+  /** Calls that hold neither. */
+  readonly #beside = new Set<Promise<unknown>>();
   #closed = false;
   #asked = 0;
 
@@ -91,11 +93,28 @@ export class Turns {
     }
   }
 
+  /** A call that only reads what is written once: others go on meanwhile, and the session ends after it. */
+  async beside<T>(options: { signal?: AbortSignal }, work: (host: Host) => Promise<T>): Promise<T> {
+    checkOptions(options, ["signal"]);
+    const { signal } = options;
+    checkSignal(signal);
+    this.checkOpen();
+    checkAborted(signal);
+    const running = work({ ...this.#host, signal });
+    this.#beside.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#beside.delete(running);
+    }
+  }
+
   /** Ends the session after `last`, once everything under way has ended; then `release`. */
   async end(last: () => Promise<void>, release: () => Promise<void>): Promise<void> {
     const { turn, state } = await this.#both();
     try {
       if (this.#closed) return;
+      while (this.#beside.size > 0) await Promise.allSettled(this.#beside);
       await last();
       this.#closed = true;
       await release();

@@ -141,6 +141,15 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "timeoutMs", *timeout_ms as f64);
             "fetch"
         }
+        Effect::WriteWatermark { key, value } => {
+            set(&object, "key", key.as_str());
+            set(&object, "value", value.as_str());
+            "writeWatermark"
+        }
+        Effect::ReadWatermark(key) => {
+            set(&object, "key", key.as_str());
+            "readWatermark"
+        }
         // What differs is `parks`, which is set above.
         Effect::Sleep(ms) | Effect::Pause(ms) => {
             set(&object, "ms", *ms as f64);
@@ -202,6 +211,9 @@ pub(crate) fn event(object: &JsValue) -> Event {
         Some("done") => Some(Event::Done),
         Some("number") => number(object, "value").map(Event::Number),
         Some("text") => text(object, "value").map(Event::Text),
+        Some("watermark") => {
+            Some(Event::Watermark { mark: text(object, "mark"), lost: text(object, "lost") })
+        }
         Some("summary") => text(object, "text")
             .map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) }),
         Some("response") => response(object),

@@ -178,6 +178,11 @@ impl Session {
         Operation::new(self.core.restore(id), |()| Ok(JsValue::NULL))
     }
 
+    /// `{ ok, problems }`.
+    pub fn verify(&self) -> Operation {
+        Operation::new(self.core.verify(), to_js)
+    }
+
     /// `[{ ref, seq, snippet }]`, best first.
     pub fn search(&self, query: String, limit: usize) -> Operation {
         Operation::new(self.core.search(query, limit), to_js)

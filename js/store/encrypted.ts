@@ -171,6 +171,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
 
   return {
     caps,
+    ...(store.name !== undefined && { name: store.name }),
 
     read: (keys) =>
       open(async () => {

@@ -51,7 +51,8 @@ export function indexedDbStore(options: IndexedDbOptions = {}): Store {
 
 /** The store as the database holds it. */
 function plainStore(options: IndexedDbOptions): Store {
-  const connection = new Connection(options.name ?? "context-compactor", options.encryptionKey !== undefined);
+  const { name = "context-compactor" } = options;
+  const connection = new Connection(name, options.encryptionKey !== undefined);
   const caps = {
     atomic: "batch",
     cas: true,
@@ -89,6 +90,7 @@ function plainStore(options: IndexedDbOptions): Store {
 
   return {
     caps,
+    name,
 
     async read(keys) {
       keys.forEach(checkKey);

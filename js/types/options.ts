@@ -46,7 +46,8 @@ export interface Progress {
     | "checkpoint"
     | "update"
     | "validate"
-    | "commit";
+    | "commit"
+    | "verify";
   done: number;
   total: number;
   tokensBefore: number;

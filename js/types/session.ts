@@ -20,7 +20,7 @@ import type {
   SnapshotInfo,
   Validation,
 } from "./state.js";
-import type { Store } from "./store.js";
+import type { Store, Watermark } from "./store.js";
 import type { RecallTools } from "./tools.js";
 
 export interface SessionOptions extends CompactOptions {
@@ -33,6 +33,13 @@ export interface SessionOptions extends CompactOptions {
   systemPrompt?: string | (() => string);
   /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
   parent?: string;
+  /** Where how far the session is, is kept outside of its store: so a database that the platform removed, or gave back as
+   *  it was earlier, is noticed (event `dataloss`). One for each store. Default: `localStorage` where there is one, for a
+   *  store in IndexedDB; else none. What fails here fails no call: it is a `warning`, once. */
+  watermark?: Watermark;
+  /** Where the session that was stored under `id` is not in the store any more: begin it anew. Without this, that is an
+   *  error with the code `data_loss`, so that nothing begins empty without the app's word. Default false. */
+  acceptDataLoss?: boolean;
 }
 
 /** What is told of a session of a store. */
@@ -83,9 +90,32 @@ export interface SessionEvents {
   progress: Progress;
   /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
   pin: PinProposal & { accepted: boolean };
+  /** The platform took something from the session, or something was mended when it was opened. What was found while it
+   *  was opened is kept for the first listener; what was lost for good is told at every opening until something is
+   *  appended. */
+  dataloss: DataLoss;
   /** `durable: "none"`: the session could not be stored and is kept in memory (`store_unavailable`). Told to whoever
    *  listens later, too. */
   warning: { code: string; message: string; durable?: "none" };
+}
+
+/** What was lost, or mended. */
+export interface DataLoss {
+  /** `platform`: the platform says that it removed data of the store. `session`: the session that was there is not there
+   *  any more. `records`: messages that were acknowledged are gone, or cannot be read. `context`: the context is an
+   *  earlier one, and every message is still there. `repaired`: rows were mended, and nothing that was said is lost. */
+  kind: "platform" | "session" | "records" | "context" | "repaired";
+  /** Rows of the log, where their number is known. */
+  lostRecords?: number;
+  /** For people; nothing that was said is in it. */
+  reason: string;
+}
+
+/** What came of `verify`. */
+export interface Verified {
+  ok: boolean;
+  /** Each names an invariant and a row, as in `I1: log row 7 is missing`; content is never in it. */
+  problems: string[];
 }
 
 /** A passage that `search` found. */
@@ -122,6 +152,10 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  then. What was said since stays in the log, and rewinding to an index behind it brings it back; the goal stays as it
    *  is. Throws `invalid_option`, naming an index that works. */
   rewind(index: number): Promise<void>;
+  /** Reads all that is stored of the session, at most 4 MiB at a time, and checks what must hold: hashes of records,
+   *  chains, references, views, snapshots, one fate for every message. Other calls go on meanwhile. `progress` has the
+   *  stage `verify`. What is wrong with what is stored is no error. */
+  verify(options?: { signal?: AbortSignal }): Promise<Verified>;
   /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
    *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
    *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session

@@ -53,4 +53,15 @@ export interface Store {
   dataLoss?(): MaybePromise<string | undefined>;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
+  /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */
+  readonly name?: string;
+}
+
+/** Keeps texts outside of a store. */
+export interface Watermark {
+  /** What was set last under this key. */
+  get(key: string): MaybePromise<string | null | undefined>;
+  /** No append waits for it. It is called again only when the last call has ended, with the newest value alone, and not
+   *  where `get` finds a greater text. An empty value: the session was deleted. */
+  set(key: string, value: string): MaybePromise<void>;
 }

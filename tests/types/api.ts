@@ -136,8 +136,12 @@ export async function sessions(): Promise<void> {
   same<typeof off, () => void>();
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
-  // @ts-expect-error: no event of this release.
-  session.on("dataloss", () => {});
+  session.on("dataloss", ({ kind, lostRecords, reason }) => {
+    const lost: number | undefined = kind === "records" ? lostRecords : undefined;
+    // @ts-expect-error: not a kind of loss
+    if (kind === "everything") return;
+    void [lost, reason satisfies string];
+  });
   same<typeof session.format, Format>();
   // @ts-expect-error: what an offload does not tell.
   session.on("offload", ({ previousTokens }) => previousTokens);
@@ -276,6 +280,21 @@ export const store: Store = {
   scan: async () => [],
   commit: async ({ expect, puts, deletes }) => void [expect, puts, deletes],
 };
+
+/** What the platform may take, and how it is noticed. */
+export async function loss(): Promise<string[]> {
+  const marks = new Map<string, string>();
+  const session = await openSession({
+    id: "s",
+    store,
+    watermark: { get: (key) => marks.get(key), set: async (key, value) => void marks.set(key, value) },
+    acceptDataLoss: true,
+  });
+  // @ts-expect-error: a watermark is set, too
+  await openSession({ watermark: { get: () => null } });
+  const { ok, problems } = await session.verify({ signal: new AbortController().signal });
+  return ok satisfies boolean ? [] : problems;
+}
 
 /** Exact tokens. */
 export async function exact(messages: readonly Message[]): Promise<number> {

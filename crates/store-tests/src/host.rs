@@ -9,7 +9,8 @@ use context_compactor_core::step::{
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;
 use context_compactor_core::{Code, Result};
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// How an effect goes wrong.
@@ -66,6 +67,9 @@ pub type GiveUp = Box<dyn FnMut(&Effect) -> Option<Code>>;
 /// Says why a batch is refused, when it is.
 pub type Refuse = Box<dyn Fn(&Batch) -> Option<Code>>;
 
+/// Watermarks by their keys.
+pub type Marks = Rc<RefCell<BTreeMap<String, String>>>;
+
 /// Performs what the engine asks for.
 pub struct Host {
     /// Where commits go.
@@ -91,6 +95,10 @@ pub struct Host {
     pub gives_up: GiveUp,
     /// Is called before each awaited effect: another tab that acts meanwhile.
     pub meanwhile: Box<dyn FnMut(&Effect)>,
+    /// Watermarks, outside of the store: those of one browser are shared by its tabs.
+    pub marks: Marks,
+    /// Why the platform made the store anew, when it did.
+    pub lost: Option<String>,
     /// What it saw.
     pub seen: Seen,
     faults: Vec<Fault>,
@@ -130,6 +138,8 @@ impl Host {
             refuse: Box::new(|_| None),
             gives_up: Box::new(|_| None),
             meanwhile: Box::new(|_| {}),
+            marks: Rc::default(),
+            lost: None,
             seen: Seen::default(),
             faults: Vec::new(),
             name: name.into(),
@@ -202,6 +212,13 @@ impl Host {
             match effect {
                 Effect::Notify(notice) => self.seen.notices.push(notice),
                 Effect::Progress(progress) => self.seen.progress.push(progress),
+                Effect::WriteWatermark { key, value } => {
+                    let mut marks = self.marks.borrow_mut();
+                    let kept = marks.entry(key).or_default();
+                    if value.is_empty() || value > *kept {
+                        *kept = value;
+                    }
+                }
                 Effect::Log(level, line) => self.seen.logs.push((level, line)),
                 effect => {
                     assert!(id != 0, "only what is told has no number");
@@ -266,6 +283,9 @@ impl Host {
                 self.seen.slept.push(*ms);
                 self.now += ms;
                 Event::Done
+            }
+            Effect::ReadWatermark(key) => {
+                Event::Watermark { mark: self.marks.borrow().get(key).cloned(), lost: self.lost.clone() }
             }
             Effect::Read(keys) => answer(self.store.read(keys).map(Event::Values)),
             Effect::Scan(scan) => answer(self.store.scan(scan).map(Event::Entries)),

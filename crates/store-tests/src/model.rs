@@ -73,6 +73,12 @@ impl Model {
         }
     }
 
+    /// How many acknowledged messages stand in none of the `rows`.
+    pub(crate) fn missing(&self, rows: &[String]) -> usize {
+        let acked: HashSet<&Body> = self.acked.iter().collect();
+        acked.into_iter().filter(|body| !rows.iter().any(|row| row.contains(&***body))).count()
+    }
+
     /// Every acknowledged message is still there.
     pub(crate) fn holds(&self) -> Result<(), String> {
         let places = self.places();

@@ -37,6 +37,22 @@ impl MemoryStore {
         self.rows.borrow().iter().map(|(key, row)| (key.clone(), row.value.clone())).collect()
     }
 
+    /// Becomes what `other` is: a database that is put back as it was.
+    pub fn replace(&self, other: &MemoryStore) {
+        let rows = other.rows.borrow().clone();
+        *self.rows.borrow_mut() = rows;
+    }
+
+    /// One row becomes what it is in `other`, its version too.
+    pub fn put_back(&self, key: &Key, other: &MemoryStore) {
+        let row = other.rows.borrow().get(key).cloned();
+        let mut rows = self.rows.borrow_mut();
+        match row {
+            Some(row) => drop(rows.insert(key.clone(), row)),
+            None => drop(rows.remove(key)),
+        }
+    }
+
     /// Replaces a value behind the engine's back, or removes the row: damage.
     pub fn damage(&self, key: &Key, value: Option<Vec<u8>>) {
         let mut rows = self.rows.borrow_mut();

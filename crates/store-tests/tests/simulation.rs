@@ -4,7 +4,9 @@ use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Error, Result};
 use context_compactor_store_tests::counts::Counts;
-use context_compactor_store_tests::simulation::{Report, simulate, simulate_on};
+use context_compactor_store_tests::simulation::{
+    Damage, Report, simulate, simulate_damage, simulate_damage_without_watermark, simulate_on,
+};
 use context_compactor_store_tests::{MemoryStore, Store, conformance};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -82,6 +84,40 @@ fn every_seed_keeps_the_invariants() {
     let rungs = ["admit", "clear", "offload", "compress", "summarise", "age", "merge", "rollover"];
     let missing = rungs.iter().find(|rung| seeds().count() >= 2_000 && !sum.rungs.contains_key(**rung));
     assert_eq!(missing, None, "every rung of every preset has something to do");
+}
+
+#[test]
+fn every_damage_between_two_runs_is_mended_or_told_and_the_session_goes_on() {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let run = |first: usize| {
+        let repeat = |seed| format!("(CC_SIM_SEED={seed} repeats it)");
+        let damage = |seed| simulate_damage(seed).unwrap_or_else(|what| panic!("{what} {}", repeat(seed)));
+        seeds().skip(first).step_by(threads).map(damage).collect::<Vec<_>>()
+    };
+    let damages = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("a seed failed")).collect::<Vec<_>>()
+    });
+    let mut counts = Counts::default();
+    counts.add("failures", 0);
+    counts.add("seeds", damages.len());
+    for (what, of) in [
+        ("nothing lost", Damage::None),
+        ("refused", Damage::Refused),
+        ("told", Damage::Told),
+        ("found by verify", Damage::Found),
+    ] {
+        let count = damages.iter().filter(|damage| **damage == of).count();
+        counts.add(what, count);
+        assert!(count > 0 || damages.len() < 1_000, "{what}: {damages:?}");
+    }
+    println!("{}", counts.line("simulation", "damage between two runs"));
+}
+
+#[test]
+fn a_session_that_ignores_its_watermark_is_caught() {
+    let what = (0..200).find_map(|seed| simulate_damage_without_watermark(seed).err());
+    println!("{}", what.expect("it must be caught"));
 }
 
 #[test]

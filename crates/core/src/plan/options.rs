@@ -169,6 +169,10 @@ pub struct Settings {
     pub goal: Option<Goal>,
     /// The session that a new one is begun from (`S3.10`).
     pub parent: Option<String>,
+    /// The host keeps watermarks of sessions, or knows when the platform removed some.
+    pub has_watermark: bool,
+    /// A session that is lost may be begun anew.
+    pub accept_data_loss: bool,
 }
 
 impl Settings {
@@ -213,7 +217,7 @@ impl Settings {
     }
 
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
-    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`. What a catalogue says about
+    /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`, `hasWatermark`. What a catalogue says about
     /// `model` is passed as `facts: { contextWindow, maxOutputTokens? }`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
@@ -279,6 +283,8 @@ impl Settings {
             level: level(&options)?,
             goal: goal(&options)?,
             parent: options.text("parent")?.map(str::to_string),
+            has_watermark: options.flag("hasWatermark")?,
+            accept_data_loss: options.flag("acceptDataLoss")?,
         })
     }
 }

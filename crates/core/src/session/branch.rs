@@ -103,7 +103,7 @@ impl Held {
             match self.commit(io, batch, Some(&change)).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
-                    state.row = row;
+                    state.wrote(io, row);
                     state.context = after;
                     state.unsent.clear();
                     return Ok(());

@@ -221,6 +221,8 @@ pub enum Why {
     Rewound,
     /// The app removed them (`S5.1`).
     Removed,
+    /// The store lost them.
+    Lost,
 }
 
 /// Runs in ascending order, neighbours of one kind as one.

@@ -13,13 +13,17 @@ impl Held {
     pub(crate) async fn delete(&self, io: &Io) -> Result<()> {
         let (id, sid, most) = {
             let state = self.state();
+            // First: a mark that outlives its session would be taken for a loss.
+            state.unmark(io);
             (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
         };
         for race in 0..=RACES {
             let Some(row) = session_row(io, &sid).await? else {
                 // Deleted by someone else, or by a batch of ours whose answer was lost: what is left of it goes too.
                 return match name_row(io, &id).await? {
-                    Some(name) if name.deleted && name.sid == sid => sweep(io, &sid, &id, most).await,
+                    Some(name) if name.deleted && name.sid == sid => {
+                        sweep(io, &sid, &id, name.ver, most).await
+                    }
                     _ => Ok(()),
                 };
             };
@@ -27,17 +31,19 @@ impl Held {
             let expect = vec![(session.clone(), Some(row.ver))];
             let mut deletes = rows_of(io, &sid).await?;
             let whole = deletes.len() + 3 < most;
-            let mut puts = Vec::new();
+            let (mut puts, mut marked) = (Vec::new(), 0);
             if whole {
                 deletes.push(keys::name(&id));
             } else {
                 deletes = vec![session];
-                let name = NameRow { v: record::SCHEMA, id: id.clone(), sid: sid.clone(), deleted: true };
+                let ver = name_row(io, &id).await?.map_or(0, |name| name.ver) + 1;
+                let name = NameRow { deleted: true, ver, ..NameRow::new(&id, &sid) };
                 puts.push((keys::name(&id), record::encode(&name)?));
+                marked = ver;
             }
             match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {
                 Ok(()) if whole => return Ok(()),
-                Ok(()) => return sweep(io, &sid, &id, most).await,
+                Ok(()) => return sweep(io, &sid, &id, marked, most).await,
                 Err(error) if retryable(&error) => pause(io, race).await?,
                 Err(error) => return Err(error),
             }
@@ -66,7 +72,7 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
 /// Which session is called `id`. One whose deletion was stopped half-way is removed first.
 pub(super) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
     match name_row(io, id).await? {
-        Some(name) if name.deleted => sweep(io, &name.sid, id, most).await.map(|()| None),
+        Some(name) if name.deleted => sweep(io, &name.sid, id, name.ver, most).await.map(|()| None),
         name => Ok(name),
     }
 }
@@ -90,10 +96,11 @@ pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
 }
 
 /// Removes the rows of a session that is deleted already, and its name last.
-async fn sweep(io: &Io, sid: &str, id: &str, most: usize) -> Result<()> {
+async fn sweep(io: &Io, sid: &str, id: &str, ver: u64, most: usize) -> Result<()> {
     remove_rows(io, sid, most).await?;
-    // Taken once and marked once. Someone else may have swept meanwhile and begun a new session under the name.
-    let expect = vec![(keys::name(id), Some(2))];
+    // As it was marked, which earlier releases did not note: once taken, once marked. Someone else may have swept
+    // meanwhile and begun a new session under the name.
+    let expect = vec![(keys::name(id), Some(ver.max(2)))];
     match commit_again(io, remove(expect, vec![keys::name(id)])).await {
         Err(error) if error.code != Code::Conflict => Err(error),
         _ => Ok(()),

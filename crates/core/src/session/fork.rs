@@ -75,6 +75,8 @@ async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Pl
     let copy = Copy::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
     write(io, &state, batch, now).await?;
+    state.unmark(io);
+    state.mark(io);
     Ok((state, places))
 }
 
@@ -343,7 +345,7 @@ pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
         };
         match io.commit(batch).await {
             Ok(()) => {
-                held.state_mut().row = row;
+                held.state_mut().wrote(io, row);
                 return Ok(());
             }
             // Someone else began it, or it was written after all.

@@ -203,7 +203,7 @@ impl Job {
             (batch, row)
         };
         io.commit(batch).await?;
-        held.state_mut().row = row;
+        held.state_mut().wrote(io, row);
         let kept = answers.keys().cloned().collect();
         let stored = Some(Stored { sid, id, ver });
         Ok(Some(Job { stored, answers: RefCell::new(answers), kept: RefCell::new(kept) }))

@@ -54,6 +54,7 @@ const CLEARED: &str = "an old result was cleared, its call stays; the reference 
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
 const REMOVED: &str = "it was removed from the context; the log keeps it";
+const LOST: &str = "the store lost it: its row of the log is missing, or is not what was written";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
@@ -65,6 +66,7 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
             Why::Restored => RESTORED,
             Why::Rewound => REWOUND,
             Why::Removed => REMOVED,
+            Why::Lost => LOST,
         };
         let gone = |index| LedgerEntry { reason: Some(reason.into()), ..entry(index, Fate::Dropped) };
         entries.extend((*from..*to).map(gone));

@@ -9,6 +9,7 @@ use super::staging::BIG;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -71,14 +72,15 @@ struct BlobHead {
     nth: usize,
 }
 
-/// The whole text of an offload from the values of its parts, for who has them at hand.
+/// An offload from the values of its parts, for who has them at hand.
 ///
 /// Errors: [`Code::StoreCorrupt`].
-pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<String> {
+pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<NewBlob> {
     let corrupt = || corrupt(reference);
     let head: BlobHead = record::decode(part(0).ok_or_else(corrupt)?, "offload")?;
     let parts = (1..=head.parts).map(|number| part(number).ok_or_else(corrupt));
-    whole(reference, &head, parts.collect::<Result<Vec<_>>>()?.concat())
+    let text = whole(reference, &head, parts.collect::<Result<Vec<_>>>()?.concat())?;
+    Ok(blob(reference, head, text))
 }
 
 fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
@@ -86,6 +88,12 @@ fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
         return Err(corrupt(reference));
     }
     String::from_utf8(bytes).map_err(|_| corrupt(reference))
+}
+
+fn blob(reference: &str, head: BlobHead, text: String) -> NewBlob {
+    let BlobHead { index, nth, chars, sha256, .. } = head;
+    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
+    NewBlob { index, offload, text: text.into() }
 }
 
 fn corrupt(reference: &str) -> Error {
@@ -97,17 +105,15 @@ fn corrupt(reference: &str) -> Error {
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
 /// not those that were stored.
 pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> {
-    let (_, text) = fetch(io, sid, reference).await?;
-    Ok(text)
+    Ok(fetch(io, sid, reference).await?.1)
 }
 
 /// An offload of this session as it was stored.
 ///
 /// Errors: those of [`read`].
 pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob> {
-    let (BlobHead { index, nth, chars, sha256, .. }, text) = fetch(io, sid, reference).await?;
-    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
-    Ok(NewBlob { index, offload, text: text.into() })
+    let (head, text) = fetch(io, sid, reference).await?;
+    Ok(blob(reference, head, text))
 }
 
 async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)> {
@@ -146,6 +152,52 @@ pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Opti
         Some(KeyPart::Text(reference)) if ids::looks_like_reference(&reference) => Some(reference),
         _ => None,
     }))
+}
+
+/// Those of the offloads, given by reference with the hash of their text, whose rows are all in the store. The texts are
+/// not read.
+pub(super) async fn complete(
+    io: &Io,
+    sid: &str,
+    wanted: &BTreeMap<String, String>,
+) -> Result<HashSet<String>> {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    let references: Vec<&String> = wanted.keys().collect();
+    for page in references.chunks(256) {
+        let heads = io.read(page.iter().map(|reference| keys::blob(sid, reference, 0)).collect()).await?;
+        for (reference, bytes) in page.iter().zip(heads) {
+            let head = bytes.map(|bytes| record::decode::<BlobHead>(&bytes, "offload"));
+            match head {
+                Some(Ok(head)) if wanted.get(*reference) == Some(&head.sha256) => {
+                    missing.insert(reference, head.parts);
+                }
+                _ => {}
+            }
+        }
+    }
+    let prefix = keys::all("blobs", sid);
+    let mut after = None;
+    loop {
+        let scan = Scan {
+            prefix: prefix.clone(),
+            after,
+            limit: 1_000,
+            max_bytes: PART,
+            reverse: false,
+            keys_only: true,
+        };
+        let rows = io.scan(scan).await?;
+        let Some((last, _)) = rows.last() else { break };
+        after = Some(last.clone());
+        for (key, _) in &rows {
+            if let [_, _, KeyPart::Text(reference), KeyPart::Number(1..)] = key.0.as_slice()
+                && let Some(parts) = missing.get_mut(reference.as_str())
+            {
+                *parts = parts.saturating_sub(1);
+            }
+        }
+    }
+    Ok(missing.into_iter().filter(|(_, parts)| *parts == 0).map(|(reference, _)| reference.into()).collect())
 }
 
 /// Behind every part: the largest number that every store keeps.

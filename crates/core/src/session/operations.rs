@@ -144,11 +144,12 @@ impl Session {
     ) -> Machine<(Session, Opened)> {
         Machine::new(move |io| async move {
             let secret = io.new_id().await?;
+            let named = id.is_some();
             let id = id.unwrap_or_else(|| ids::session(&secret));
             let now = io.now().await?;
             let mut state = State::new(id, secret, settings, now);
             state.max_batch_ops = max_batch_ops;
-            state.open(&io).await?;
+            state.open(&io, named).await?;
             Session::begin(&io, state).await
         })
     }
@@ -429,6 +430,7 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             held.delete(&io).await?;
+            held.state().unmark(&io);
             slot.close();
             Ok(())
         })

@@ -2,6 +2,7 @@
 
 use super::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use super::ids;
+use super::loss::Loss;
 use super::session_log::SessionLog;
 use super::snapshots::Mark;
 use super::state::State;
@@ -79,6 +80,10 @@ pub(crate) struct SessionRow {
     /// Which secrets have which number in what stands for messages.
     #[serde(default, skip_serializing_if = "Secrets::is_empty")]
     pub secrets: Secrets,
+    /// What was found when the session was opened, told at every opening until the app appends: who dies before it was
+    /// told has not heard it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -114,6 +119,24 @@ pub(crate) struct NameRow {
     /// The session is being deleted: its rows go, and then the name is free.
     #[serde(default)]
     pub deleted: bool,
+    /// Counts the commits that put this row, from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub ver: u64,
+}
+
+impl NameRow {
+    /// The name of a session that has none yet.
+    pub(crate) fn new(id: &str, sid: &str) -> Self {
+        NameRow { v: SCHEMA, id: id.into(), sid: sid.into(), deleted: false, ver: first() }
+    }
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn is_first(ver: &u64) -> bool {
+    *ver == first()
 }
 
 /// Kinds of log row.

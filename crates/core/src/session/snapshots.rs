@@ -178,7 +178,7 @@ impl Held {
             let (batch, row) = self.state().snapshot_batch(&note, now)?;
             match io.commit(batch).await {
                 Ok(()) => {
-                    self.state_mut().row = row;
+                    self.state_mut().wrote(io, row);
                     return Ok(id);
                 }
                 Err(error) if retryable(&error) && race < RACES => {

@@ -7,6 +7,7 @@ use super::ids;
 use super::jobs::Closing;
 use super::offloads::NewBlob;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::seal;
 use super::session_log::{LogEntry, SessionLog};
 use super::snapshots::{Mark, SnapshotNote};
 use super::sound::Unsent;
@@ -50,6 +51,8 @@ pub(crate) struct State {
     pub(crate) max_batch_ops: usize,
     /// Tells this process's jobs from those of others; drawn with the first.
     pub(crate) tab: String,
+    /// Losses that its watermark had to be told for.
+    pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
     /// The view that the app was handed last.
@@ -162,6 +165,8 @@ pub(super) struct ViewNote<'a> {
     pub(super) rung: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) snapshot: Option<&'a str>,
+    /// Of the view's row: so the log's chain holds the views too.
+    pub(super) sha256: &'a str,
 }
 
 impl State {
@@ -193,6 +198,7 @@ impl State {
             snapshots: Vec::new(),
             parent: None,
             secrets,
+            losses: Vec::new(),
             created_at: now,
             updated_at: now,
             rest: serde_json::Map::new(),
@@ -210,6 +216,7 @@ impl State {
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
+            told_losses: 0,
             unsent: Vec::new(),
             handed: 0,
             unseen_from: None,
@@ -290,12 +297,12 @@ impl State {
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
-        puts.push((keys::session(&self.sid), record::encode(row)?));
+        puts.push((keys::session(&self.sid), seal::write(row)?));
         let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
         if self.row.ver == 0 {
             // The first commit takes the name.
             let name = keys::name(&self.row.id);
-            let row = NameRow { v: SCHEMA, id: self.row.id.clone(), sid: self.sid.clone(), deleted: false };
+            let row = NameRow::new(&self.row.id, &self.sid);
             puts.push((name.clone(), record::encode(&row)?));
             expect.push((name, None));
         }
@@ -315,6 +322,8 @@ impl State {
             row.format = Some(settled.format);
         }
         row.pending_step = true;
+        // Who appends has opened the session, and was told.
+        row.losses.clear();
         let mut puts = Vec::with_capacity(bodies.len() + 1);
         let mut items = Vec::with_capacity(bodies.len());
         for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
@@ -376,12 +385,7 @@ impl State {
         row.generation += 1;
         change.note(&mut row, now);
         let generation = row.generation;
-        let Cause { rung, snapshot, .. } = &change.cause;
-        let note = ViewNote { view: generation, rung, snapshot: snapshot.as_deref() };
-        let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
-        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
-        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
-        row.tail_from = row.next_seq;
+        row.tail_from = row.next_seq + 1;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
         let view = ViewRow {
             v: SCHEMA,
@@ -394,7 +398,14 @@ impl State {
             left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
-        puts.push((keys::view(&self.sid, generation), record::encode(&view)?));
+        let view = record::encode(&view)?;
+        let Cause { rung, snapshot, .. } = &change.cause;
+        let (snapshot, sha256) = (snapshot.as_deref(), &ids::sha256_hex(&view));
+        let note = ViewNote { view: generation, rung, snapshot, sha256 };
+        let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
+        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
+        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
+        puts.push((keys::view(&self.sid, generation), view));
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
         }

@@ -1,18 +1,16 @@
-//! Reading and writing a session. Whoever comes second to a commit reads what the other wrote and tries again.
+//! Writing a session, and what reading it is made of. Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::batch::{Batch, keys};
-use super::context::{Item, Left, Origin, Place};
-use super::deletion::free_name;
+use super::batch::{Batch, Key, KeyPart, keys};
+use super::context::{Left, Origin, Place};
 use super::held::Held;
-use super::jobs;
 use super::ledger;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
-use super::state::{Change, Measured, Settled, State, measure, record_id};
+use super::seal;
+use super::state::{Change, Measured, Settled, record_id};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
-use crate::wire::{self, Evidence, Format};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -33,83 +31,13 @@ pub(crate) enum Attempt {
     Raced,
 }
 
-impl State {
-    /// Reads the session that has this one's name, when there is one.
-    pub(crate) async fn open(&mut self, io: &Io) -> Result<()> {
-        if let Some(name) = free_name(io, &self.row.id, self.max_batch_ops).await? {
-            self.sid = name.sid;
-            if !self.load(io).await? {
-                return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
-            }
-            jobs::recover(io, self).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads the session with this one's rows; false when it is not there.
-    pub(super) async fn load(&mut self, io: &Io) -> Result<bool> {
-        let Some(row) = migrations::session_row(io, &self.sid, &self.settings).await? else {
-            return Ok(false);
-        };
-        self.load_at(io, row).await?;
-        Ok(true)
-    }
-
-    /// Reads the session as it was when its row was `row`.
-    async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
-        let clash = |format| self.settings.format.filter(|given| *given != format);
-        if let Some(format) = row.format
-            && clash(format).is_some()
-        {
-            return Err(Error::option("format", format!("this session is in {}", format.as_str())));
-        }
-        let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
-        unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
-        self.adopt(row);
-        self.plausible = Format::ALL.to_vec();
-        self.context = self.items(io, unread).await?.into_iter().collect();
-        self.context.set_left(left);
-        ledger::conserve(&self.context, self.row.messages)
-            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
-    }
-
-    /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
-    fn adopt(&mut self, row: SessionRow) {
-        // What was set before anything was stored holds where the store has none.
-        let goal = self.row.goal.take();
-        let secrets = std::mem::take(&mut self.row.secrets);
-        self.row = row;
-        // Numbers that a summary under way uses already go on.
-        if secrets.continues(&self.row.secrets) {
-            self.row.secrets = secrets;
-        }
-        self.row.goal = self.row.goal.take().or(goal);
-        self.row.format = self.row.format.or(self.settings.format);
-    }
-
-    /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
-    pub(super) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
-        let filled = bodies(io, &self.sid, unread).await?;
-        if self.row.format.is_none() {
-            let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
-            self.plausible.retain(|format| format.wire().evidence(&values) != Evidence::Against);
-        }
-        let mut items = Vec::with_capacity(filled.len());
-        for (origin, body) in filled {
-            let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
-            items.push(Item { body, size, origin });
-        }
-        Ok(items)
-    }
-}
-
 impl Held {
     /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
     pub(super) async fn refresh(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
-            copy.open(io).await?;
+            copy.find(io).await?;
             let moved = copy.row.generation > 0;
             *self.state_mut() = copy;
             return Ok(moved);
@@ -117,7 +45,9 @@ impl Held {
         let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
             return Err(deleted());
         };
-        let moved = row.generation != copy.row.generation;
+        // Where the platform took the end of the log, what is known of it is gone too.
+        let end = (copy.row.next_seq, copy.row.head.clone());
+        let moved = row.generation != copy.row.generation || row.next_seq < copy.row.next_seq;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
@@ -134,6 +64,9 @@ impl Held {
         }
         copy.row.steps = steps;
         copy.row.attempted_at = attempted_at;
+        if end != (copy.row.next_seq, copy.row.head.clone()) {
+            copy.mark(io);
+        }
         *self.state_mut() = copy;
         Ok(moved)
     }
@@ -155,7 +88,7 @@ impl Held {
             Ok(()) => {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
-                state.row = row;
+                state.wrote(io, row);
                 // The call may have more batches to write, in the same format.
                 state.plausible.clone_from(&settled.plausible);
                 if let Some(context) = settled.context.take() {
@@ -229,7 +162,7 @@ impl Held {
             match self.commit(io, batch, Some(&change)).await {
                 Ok(()) => {
                     let mut state = self.state_mut();
-                    state.row = row;
+                    state.wrote(io, row);
                     state.context = after;
                     return Ok(());
                 }
@@ -274,7 +207,7 @@ impl Held {
             let (batch, row) = self.state().row_batch(now, &update)?;
             match io.commit(batch).await {
                 Ok(()) => {
-                    self.state_mut().row = row;
+                    self.state_mut().wrote(io, row);
                     return Ok(());
                 }
                 // One that was written after all is taken over again, which changes nothing.
@@ -316,8 +249,12 @@ impl Held {
             return Ok(bodies);
         }
         let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
-        let all = log_items(io, &sid, 0, next).await?;
-        Ok(wanted.iter().filter_map(|index| all.get(*index)?.1.clone()).collect())
+        let all = readable_items(io, &sid, 0, next).await?;
+        let body = |(origin, body): Unread| Some((origin.place()?.index, body?));
+        let all: HashMap<usize, Rc<str>> = all.into_iter().filter_map(body).collect();
+        let missing =
+            |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
+        wanted.iter().map(|index| all.get(index).cloned().ok_or_else(|| missing(index))).collect()
     }
 }
 
@@ -370,7 +307,7 @@ pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
 pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     let values = io.read(vec![keys::session(sid)]).await?;
     match values.into_iter().next().flatten() {
-        Some(bytes) => Ok(Some(record::decode(&bytes, "session")?)),
+        Some(bytes) => Ok(Some(seal::read(&bytes)?)),
         None => Ok(None),
     }
 }
@@ -378,26 +315,41 @@ pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>
 /// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
 /// change after the other.
 pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
-    let Some(newest) = generation.checked_sub(1) else { return Ok(Default::default()) };
-    let whole = generation - newest % record::WHOLE_EVERY;
-    let rows = io.read((whole..=generation).map(|number| keys::view(sid, number)).collect()).await?;
     let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
-    for bytes in rows {
-        let mut view = read_view(bytes)?;
+    for (mut view, _) in views_from_whole(io, sid, generation).await? {
         left = std::mem::take(&mut view.left);
         context = record::replay(context, view);
     }
     Ok((context, left))
 }
 
-/// The row of view `generation`.
-pub(super) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
-    read_view(io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten())
+/// The views from the newest whole one up to `generation`, each with its bytes. What is before is not looked at.
+pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Result<Vec<(ViewRow, Vec<u8>)>> {
+    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
+    let first = generation - newest % record::WHOLE_EVERY;
+    let rows = io.read((first..=generation).map(|number| keys::view(sid, number)).collect()).await?;
+    let mut views = Vec::new();
+    for bytes in rows.into_iter().rev() {
+        let bytes = bytes.ok_or_else(missing_view)?;
+        let view: ViewRow = record::decode(&bytes, "view")?;
+        let is_whole = view.whole.is_some();
+        views.push((view, bytes));
+        if is_whole {
+            views.reverse();
+            return Ok(views);
+        }
+    }
+    Err(missing_view())
 }
 
-fn read_view(bytes: Option<Vec<u8>>) -> Result<ViewRow> {
-    let missing = || Error::new(Code::StoreCorrupt, "a view of the session is missing");
-    record::decode(&bytes.ok_or_else(missing)?, "view")
+/// The row of view `generation`.
+pub(super) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
+    let bytes = io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
+    record::decode(&bytes.ok_or_else(missing_view)?, "view")
+}
+
+fn missing_view() -> Error {
+    Error::new(Code::StoreCorrupt, "a view of the session is missing")
 }
 
 /// The messages of log rows `from .. to`, with their bodies.
@@ -415,6 +367,52 @@ pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<
         }
     }
     Ok(items)
+}
+
+/// The messages of log rows `from .. to` that can be read; what is missing or damaged is left out.
+pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+    let mut items = Vec::new();
+    let mut next = from;
+    while let Some(page) = readable_page(io, sid, next).await? {
+        for (seq, bytes) in page {
+            next = seq + 1;
+            if seq >= to {
+                return Ok(items);
+            }
+            match record::read_row(&bytes) {
+                Ok((row, _)) if row.seq == seq && row.kind == Kind::Message => {
+                    let place = Place { seq, index: row.n };
+                    items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
+                }
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(items)
+}
+
+/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
+pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
+    let scan = Scan {
+        prefix: keys::all("log", sid),
+        after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
+        limit: 1_000,
+        max_bytes: PAGE,
+        reverse: false,
+        keys_only: false,
+    };
+    let rows = io.scan(scan).await?.into_iter();
+    let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// The number that ends a key of the log or of the views.
+pub(super) fn position(key: &Key) -> Option<u64> {
+    match key.0.last() {
+        Some(KeyPart::Number(number)) => Some(*number),
+        _ => None,
+    }
 }
 
 /// The log rows from `next` on as far as one page holds them, and not past `to`; one at least.
@@ -503,7 +501,7 @@ pub(crate) fn conflict() -> Error {
     Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
 }
 
-fn deleted() -> Error {
+pub(super) fn deleted() -> Error {
     Error::new(Code::Closed, "the session was deleted elsewhere")
 }
 

@@ -1,8 +1,8 @@
 //! What crosses between the engine and its host: effects out, events in.
 
 use crate::error::{Code, Error};
-use crate::session::PinProposal;
 use crate::session::batch::{Batch, Key};
+use crate::session::{Loss, PinProposal};
 use crate::summary::SummaryRequest;
 use crate::wire::provider::{self, HttpRequest};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,14 @@ pub enum Effect {
     Log(Level, String),
     /// Something that listeners of the session are told.
     Notify(Notice),
+    /// How far a session is, to be kept outside of its store under this key, unless what is kept there is greater as a
+    /// text; an empty value when it is deleted, which replaces all.
+    WriteWatermark {
+        /// Made by the engine, never from user text.
+        key: String,
+        /// What [`Effect::ReadWatermark`] is to find.
+        value: String,
+    },
     // ---- awaited ------------------------------------------------------------------------------------------------
     /// Ask the app's `summarize`: [`Event::Summary`] or [`Event::Failed`].
     Summarize {
@@ -63,6 +71,8 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
+    /// What is known of a session outside of its store: [`Event::Watermark`], also when that cannot be told.
+    ReadWatermark(String),
     /// Wait this many ms: [`Event::Done`].
     Sleep(u64),
     /// The same, while the operation keeps its hold on the state: [`Event::Done`].
@@ -190,6 +200,8 @@ pub enum Stage {
     Validate,
     /// Writing.
     Commit,
+    /// Checking what is stored.
+    Verify,
 }
 
 /// Events of a session for the app (`S1.14`).
@@ -221,6 +233,12 @@ pub enum Notice {
         proposal: PinProposal,
         /// It is pinned; else the app may do that.
         accepted: bool,
+    },
+    /// The platform took something from the session, or something was mended when it was opened.
+    Dataloss {
+        /// What.
+        #[serde(flatten)]
+        loss: Loss,
     },
     /// Something went wrong and was handled.
     Warning {
@@ -255,6 +273,13 @@ pub enum Event {
         headers: Vec<(String, String)>,
         /// The body as text.
         body: String,
+    },
+    /// Answer of [`Effect::ReadWatermark`].
+    Watermark {
+        /// What was written last, if anything.
+        mark: Option<String>,
+        /// Why the platform made the store anew, when it did.
+        lost: Option<String>,
     },
     /// Answer of [`Effect::Read`], in the order of the keys.
     Values(Vec<Option<Vec<u8>>>),

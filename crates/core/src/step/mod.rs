@@ -165,6 +165,14 @@ impl Io {
         }
     }
 
+    /// What the host knows of a session outside of its store: its mark, and why the platform made the store anew.
+    pub async fn read_watermark(&self, key: String) -> Result<(Option<String>, Option<String>)> {
+        match self.ask(Effect::ReadWatermark(key)).await {
+            Event::Watermark { mark, lost } => Ok((mark, lost)),
+            other => Err(failure("watermark.get", other).into_error(Code::StoreUnavailable)),
+        }
+    }
+
     /// Reads values from the store.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let mut values = self.values(keys.clone()).await?;
@@ -178,14 +186,22 @@ impl Io {
 
     /// Puts a row that is stored in parts in the place of what says so.
     async fn widen(&self, key: &Key, value: &mut Vec<u8>) -> Result<()> {
-        let Some(wide) = Wide::read(value)? else { return Ok(()) };
+        let wide = match Wide::read(value) {
+            Ok(None) => return Ok(()),
+            Ok(Some(wide)) => wide,
+            // What is damaged reads as nothing: who reads a page then finds this row damaged, and the others whole.
+            Err(_) => {
+                value.clear();
+                return Ok(());
+            }
+        };
         let mut whole = wide.begin();
         for page in wide.keys(key).chunks(PARTS) {
             for part in self.values(page.to_vec()).await? {
                 whole.extend_from_slice(&part.unwrap_or_default());
             }
         }
-        *value = wide.check(whole)?;
+        *value = wide.check(whole).unwrap_or_default();
         Ok(())
     }
 
@@ -264,6 +280,7 @@ fn name(event: &Event) -> &'static str {
         Event::Text(_) => "an unusable text",
         Event::Summary { .. } => "a summary",
         Event::Response { .. } => "a response",
+        Event::Watermark { .. } => "a watermark",
         Event::Values(_) => "values",
         Event::Entries(_) => "entries",
         Event::Failed(_) => "a failure",

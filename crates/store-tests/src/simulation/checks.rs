@@ -2,6 +2,7 @@
 
 use super::*;
 use context_compactor_core::plan::Edit;
+use context_compactor_core::step::Notice;
 
 impl World {
     /// The store's invariants, after a commit.
@@ -177,6 +178,10 @@ impl World {
             self.finish(tab)?;
         }
         self.model.holds()?;
+        let told = self.tabs.iter().flat_map(|tab| &tab.host.seen.notices);
+        if let Some(loss) = told.into_iter().find(|notice| matches!(notice, Notice::Dataloss { .. })) {
+            return Err(format!("nothing was lost, and this was told: {loss:?}"));
+        }
         let last = self.tabs.len() - 1;
         let session = self.tabs[last].session.as_ref().ok_or("no session")?;
         if let Some(goal) = session.goal().map_err(text)? {

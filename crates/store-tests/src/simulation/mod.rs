@@ -3,11 +3,14 @@
 //! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
+mod damage;
 mod jobs;
 mod turns;
 
+pub use damage::{Damage, simulate_damage, simulate_damage_without_watermark};
+
 use crate::conversation::{self as say, Body};
-use crate::host::{Host, failed, summary, thrown};
+use crate::host::{Host, Marks, failed, summary, thrown};
 use crate::model::Model;
 use crate::store::{MemoryStore, Store};
 use context_compactor_core::checkpoint::Goal;
@@ -195,7 +198,7 @@ fn options(rng: &mut Rng) -> serde_json::Value {
         "preset": preset, "contextWindow": window, "trigger": { "tokens": rng.usize(700..1_600) },
         "retryCount": rng.usize(1..4), "hasSummarize": rng.u8(..8) > 0,
         "fallback": fallback, "estimator": "chars4",
-        "hasPinned": rng.u8(..4) == 0, "keep": { "messages": rng.usize(1..7) },
+        "hasPinned": rng.u8(..4) == 0, "hasWatermark": true, "keep": { "messages": rng.usize(1..7) },
     });
     options[preset] = match preset {
         "react" => serde_json::json!({
@@ -239,8 +242,10 @@ impl World {
         let settings = Rc::new(Settings::read(&options).expect("options are valid"));
         let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
         let max_batch_ops = [6, WHOLE][rng.usize(..2)];
+        let marks = Marks::default();
         let tabs = (0..rng.usize(1..4)).map(|nth| {
             let mut host = Host::new(Rc::clone(&store), &format!("{seed}-{nth}"));
+            host.marks = Rc::clone(&marks);
             host.pinned = Box::new(is_pinned);
             Tab { host, session: None, tasks: Vec::new(), again: None }
         });
@@ -458,7 +463,7 @@ impl World {
         }
         let is_commit = matches!(effect, Effect::Commit(_));
         let fails = match effect {
-            Effect::Now | Effect::NewId | Effect::Pin { .. } => None,
+            Effect::Now | Effect::NewId | Effect::Pin { .. } | Effect::ReadWatermark(_) => None,
             _ if !bad => None,
             Effect::Sleep(_) | Effect::Pause(_) => Some(Code::Aborted),
             _ if is_commit && how == 0 => Some(Code::QuotaExceeded),

@@ -9,6 +9,7 @@ mod v100_to_v101;
 use super::batch::{Batch, Durability, keys};
 use super::operations::Session;
 use super::record::{self, SCHEMA, SessionRow};
+use super::seal;
 use super::stored::{RACES, conflict, name_row, pause, retryable};
 use crate::error::{Code, Error, Result};
 use crate::plan::Settings;
@@ -52,9 +53,10 @@ pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Resu
         let Some(old) = io.read(vec![key.clone()]).await?.into_iter().next().flatten() else {
             return Ok(None);
         };
+        seal::check(&old)?;
         let from = record::version(&old, "session")?;
         if from >= SCHEMA {
-            return record::decode(&old, "session").map(Some);
+            return seal::read(&old).map(Some);
         }
         let mut fields: Fields = record::decode(&old, "session")?;
         let mut to = from;
@@ -63,8 +65,8 @@ pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Resu
         }
         fields.insert("v".into(), SCHEMA.into());
         let before = count_commit(&mut fields)?;
-        let new = record::encode(&fields)?;
-        let row = record::decode(&new, "session")?;
+        let new = seal::seal(record::encode(&fields)?, before + 1);
+        let row = seal::read(&new)?;
         let batch = Batch {
             expect: vec![(key.clone(), Some(before))],
             puts: vec![(key, new), (keys::backup(sid, from), old)],
@@ -98,7 +100,7 @@ async fn restore(io: &Io, id: &str) -> Result<u32> {
     let mut rows = keys.into_iter().zip(rows).filter_map(|(key, bytes)| Some((key, bytes?)));
     let (session, now) = rows.next().ok_or_else(|| not_found("there is no session with this id"))?;
     let (backup, old) = rows.next_back().ok_or_else(|| not_found("this session has no backup"))?;
-    let now: SessionRow = record::decode(&now, "session")?;
+    let now: SessionRow = seal::read(&now)?;
     let mut fields: Fields = record::decode(&old, "backup")?;
     if fields.get("head").and_then(Value::as_str) != Some(&now.head) {
         let what = "the session went on since it was migrated: its backup would lose that";

@@ -15,6 +15,7 @@ use crate::session::deletion::remove_rows;
 use crate::session::ids;
 use crate::session::operations::{Opened, Session};
 use crate::session::record::{self, Kind as RowKind, NameRow, Parent, SCHEMA, SessionRow};
+use crate::session::seal;
 use crate::session::session_log::SessionLog;
 use crate::session::state::State;
 use crate::session::stored::{PAGE, commit_again, conflict, name_row, retryable};
@@ -467,7 +468,7 @@ impl Import {
         self.flush(io, 0).await?;
         let Import { mut state, row, lines, skipped, .. } = self;
         let session = keys::session(&state.sid);
-        match commit(io, vec![(session.clone(), None)], vec![(session, record::encode(&row)?)]).await {
+        match commit(io, vec![(session.clone(), None)], vec![(session, seal::write(&row)?)]).await {
             // Nobody else writes it: the answer to the first was lost.
             Err(error) if error.code == Code::Conflict => {}
             written => written?,
@@ -478,7 +479,7 @@ impl Import {
             Error { code, ..error }
         })?;
         check_offloads(&state, &offloads)?;
-        let name = NameRow { v: SCHEMA, id: id.clone(), sid: state.sid.clone(), deleted: false };
+        let name = NameRow::new(&id, &state.sid);
         let key = keys::name(&id);
         naming.replace(Some(id.clone()));
         match commit(io, vec![(key.clone(), None)], vec![(key, record::encode(&name)?)]).await {
@@ -488,6 +489,9 @@ impl Import {
             Err(error) if !retryable(&error) => return Err(error),
             _ => {}
         }
+        // Whatever was called so before is another session.
+        state.unmark(io);
+        state.mark(io);
         let report = Report { kind, lines, messages: row.messages, skipped };
         io.log(Level::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
         let (session, opened) = Session::begin(io, state).await?;
@@ -511,7 +515,7 @@ impl Import {
             }
             io.log(Level::Warn, what);
         }
-        let whole = whole.clone();
+        let whole = SessionRow { losses: Vec::new(), ..whole.clone() };
         self.row = match self.restore {
             Restore::Context => whole,
             // Nothing of what it was before: no summaries, and no snapshots to go back to.

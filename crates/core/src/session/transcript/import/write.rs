@@ -127,13 +127,9 @@ impl Import {
         let input = self.row.head.clone();
         let of = Cause::of(&self.state, "import", tokens_after);
         let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, input, ..of };
-        let note = record::encode(&ViewNote { view: generation, rung: &cause.rung, snapshot: None })?;
-        let secret = self.state.row.secret.as_bytes();
-        let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
-        let note = String::from_utf8_lossy(&note).into_owned();
-        self.puts.push(self.state.log_row(&mut self.row, id, RowKind::View, at, &note)?);
-        let to = self.row.next_seq;
+        let to = self.row.next_seq + 1;
         self.row.tail_from = to;
+        let rung = cause.rung.clone();
         let (appended, splices) = (Vec::new(), Vec::new());
         let view = ViewRow {
             v: SCHEMA,
@@ -146,7 +142,14 @@ impl Import {
             left,
             cause,
         };
-        self.puts.push((keys::view(&self.state.sid, generation), record::encode(&view)?));
+        let view = record::encode(&view)?;
+        let sha256 = &ids::sha256_hex(&view);
+        let note = record::encode(&ViewNote { view: generation, rung: &rung, snapshot: None, sha256 })?;
+        let secret = self.state.row.secret.as_bytes();
+        let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
+        let note = String::from_utf8_lossy(&note).into_owned();
+        self.puts.push(self.state.log_row(&mut self.row, id, RowKind::View, at, &note)?);
+        self.puts.push((keys::view(&self.state.sid, generation), view));
         Ok(())
     }
 }

@@ -1,0 +1,220 @@
+/** `verify`, watermarks, and what is told and refused when the platform took something (storage.md §5.3, R1 to R5). */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { memoryStore, openSession } from "context-compactor";
+import { fails, summariser } from "../support/api.mjs";
+
+const say = (content) => ({ role: "user", content });
+
+/** Watermarks in a map; what was asked of them is counted. */
+function marks(over = {}) {
+  const kept = new Map();
+  return { kept, get: (key) => kept.get(key), set: (key, value) => void kept.set(key, value), ...over };
+}
+
+/** A store that can lose what it has. */
+function frail() {
+  let memory = memoryStore();
+  const { caps } = memory;
+  const store = {
+    caps,
+    read: (keys) => memory.read(keys),
+    scan: (prefix, options) => memory.scan(prefix, options),
+    commit: (batch) => memory.commit(batch),
+    wipe: () => (memory = memoryStore()),
+    /** All rows under a prefix. */
+    rows: (prefix) => memory.scan(prefix, { limit: 10_000, maxBytes: 1 << 30 }),
+    remove: (key) => memory.commit({ expect: [], puts: [], deletes: [key], durability: "strict" }),
+    put: (key, value) => memory.commit({ expect: [], puts: [[key, value]], deletes: [], durability: "strict" }),
+  };
+  return store;
+}
+
+const open = (store, over = {}) => openSession({ id: "s", store, contextWindow: 32_000, summarize: summariser(), ...over });
+
+const refuses = (promise, code, field) => assert.rejects(promise, fails(code, field === undefined ? {} : { field }));
+
+/** What a session told, as far as it has told it. */
+async function told(session, event = "dataloss") {
+  const heard = [];
+  const stop = session.on(event, (data) => heard.push(data));
+  await new Promise((resolve) => setImmediate(resolve));
+  stop();
+  return heard;
+}
+
+test("verify: what was written holds, and what the store changed is named and not quoted", async () => {
+  const store = frail();
+  const session = await open(store);
+  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  await session.append(say("a secret of the user"), say("another"), say("a third"));
+  const stages = [];
+  session.on("progress", ({ stage, done, total }) => stages.push([stage, done, total]));
+  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  assert.deepEqual(stages, [["verify", 3, 3]]);
+  const [key, value] = store.rows(["log"])[1];
+  value[value.length >> 1] ^= 1;
+  store.put(key, value);
+  const { ok, problems } = await session.verify();
+  assert.equal(ok, false);
+  assert.deepEqual(problems, ["I1: log row 1 is not what was written"]);
+});
+
+test("verify: a signal stops it, a call beside it goes on, and the session ends after it", async () => {
+  const store = frail();
+  const session = await open(store);
+  await session.append(say("one"));
+  await refuses(session.verify({ signal: AbortSignal.abort() }), "aborted");
+  await refuses(session.verify({ page: 1 }), "invalid_option", "page");
+  const controller = new AbortController();
+  let reads = -Infinity;
+  const slow = await open({
+    ...store,
+    scan: async (prefix, options) => {
+      if (++reads === 2) controller.abort();
+      return store.scan(prefix, options);
+    },
+  });
+  reads = 0;
+  await refuses(slow.verify({ signal: controller.signal }), "aborted");
+  assert.equal(reads, 2);
+  const checking = slow.verify();
+  await slow.append(say("beside it"));
+  const closing = slow.close();
+  assert.deepEqual(await checking, { ok: true, problems: [] });
+  await closing;
+  await refuses(slow.verify(), "closed");
+});
+
+test("R1: a session that was there and is not is refused with data_loss until the app accepts that", async () => {
+  const store = frail();
+  const watermark = marks();
+  const session = await open(store, { watermark });
+  await session.append(say("one"), say("two"));
+  await session.close();
+  assert.equal(watermark.kept.size, 1);
+  store.wipe();
+  await refuses(open(store, { watermark }), "data_loss");
+  await refuses(open(store, { watermark }), "data_loss");
+  const anew = await open(store, { watermark, acceptDataLoss: true });
+  const [loss, ...more] = await told(anew);
+  assert.deepEqual([loss.kind, loss.lostRecords, more.length], ["session", 2, 0]);
+  await anew.append(say("anew"));
+  assert.deepEqual(await told(await open(store, { watermark })), []);
+  // A session that the app deleted is not lost.
+  await anew.delete();
+  assert.deepEqual(await told(await open(store, { watermark })), []);
+});
+
+test("R3: a store that went back says how many records are gone, at every opening until something is appended", async () => {
+  const store = frail();
+  const watermark = marks();
+  const session = await open(store, { watermark });
+  await session.append(say("one"));
+  const before = ["meta", "sessions", "log"].flatMap((table) => store.rows([table]));
+  await session.append(say("two"), say("three"));
+  store.wipe();
+  for (const [key, value] of before) store.put(key, value);
+  for (let nth = 0; nth < 2; nth++) {
+    const [loss] = await told(await open(store, { watermark }));
+    assert.deepEqual([loss.kind, loss.lostRecords], ["records", 2]);
+  }
+  const [loss] = await told(await open(store, { watermark }));
+  assert.match(loss.reason, /2 records/);
+  await (await open(store, { watermark })).append(say("on"));
+  assert.deepEqual(await told(await open(store, { watermark })), []);
+});
+
+test("R2: a session's row that is gone is made again, and that is told to who listens first", async () => {
+  const store = frail();
+  await (await open(store)).append(say("one"), say("two"));
+  store.remove(store.rows(["sessions"])[0][0]);
+  const session = await open(store);
+  const [loss, ...more] = await told(session);
+  assert.deepEqual([loss.kind, more.length], ["repaired", 0]);
+  assert.deepEqual(await told(session), [], "once");
+  assert.deepEqual((await session.prepare()).messages, [say("one"), say("two")]);
+  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+});
+
+test("what the store says of its platform is told, and a named session needs the app's word", async () => {
+  const store = { ...frail(), dataLoss: async () => "the database was damaged" };
+  const [loss] = await told(await openSession({ store }));
+  assert.deepEqual(loss, { kind: "platform", reason: "the database was damaged" });
+  await refuses(open(store), "data_loss");
+  assert.equal((await told(await open(store, { acceptDataLoss: true })))[0].kind, "platform");
+});
+
+test("a watermark that fails is a warning once, and neither it nor a slow one holds up an append", async () => {
+  const broken = () => {
+    throw new Error("no room");
+  };
+  for (const set of [broken, async () => broken()]) {
+    const store = frail();
+    const session = await open(store, { watermark: marks({ set }) });
+    const warnings = [];
+    session.on("warning", (warning) => warnings.push(warning));
+    await session.append(say("one"));
+    await session.append(say("two"));
+    await session.close();
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0].message, /watermark .*no room/);
+  }
+  const session = await open(frail(), { watermark: marks({ get: broken }) });
+  await session.append(say("one"));
+  // Slow: only the newest is written, and closing waits for it.
+  const written = [];
+  let finish;
+  const set = (key, value) => {
+    written.push(Number(value.split(".")[1]));
+    return new Promise((resolve) => (finish = resolve));
+  };
+  const slow = await open(frail(), { watermark: marks({ set }) });
+  for (let nth = 0; nth < 5; nth++) await slow.append(say(String(nth)));
+  assert.deepEqual(written, [1]);
+  const closing = slow.close();
+  finish();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(written, [1, 5]);
+  finish();
+  await closing;
+});
+
+test("a store with a name keeps its watermarks in localStorage, where there is one", async () => {
+  const items = new Map();
+  const storage = {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, value),
+    removeItem: (key) => void items.delete(key),
+  };
+  const before = Object.getOwnPropertyDescriptor(globalThis, "localStorage");
+  Object.defineProperty(globalThis, "localStorage", { value: storage, configurable: true });
+  try {
+    const store = Object.assign(frail(), { name: "chats" });
+    const session = await open(store);
+    await session.append(say("one"));
+    const [key] = items.keys();
+    assert.match(key, /^context-compactor\/chats\/[a-z2-7]{26}$/);
+    assert.doesNotMatch(items.get(key), /one/);
+    const nameless = await open(frail());
+    await nameless.append(say("one"));
+    assert.equal(items.size, 1);
+    store.wipe();
+    await refuses(open(store), "data_loss");
+    const other = Object.assign(frail(), { name: "drafts" });
+    await (await open(other)).append(say("another database"));
+    assert.equal(items.size, 2);
+    await (await open(other)).delete();
+    assert.equal(items.size, 1);
+  } finally {
+    if (before) Object.defineProperty(globalThis, "localStorage", before);
+    else delete globalThis.localStorage;
+  }
+});
+
+test("options: a watermark has both of its functions", async () => {
+  await refuses(open(memoryStore(), { watermark: { get() {} } }), "invalid_option", "watermark.set");
+  await refuses(open(memoryStore(), { watermark: "local" }), "invalid_option", "watermark.get");
+  await refuses(open(memoryStore(), { acceptDataLoss: "yes" }), "invalid_option", "acceptDataLoss");
+});
