@@ -173,7 +173,7 @@ fn the_sessions_row_before_the_log_is_caught() {
 #[test]
 fn the_log_before_the_sessions_row_is_caught() {
     let what = caught(|mutant, batch| behind(mutant, batch, "sessions"));
-    assert!(what.contains("the process dies") && what.contains("I1"), "{what}");
+    assert!(what.contains("the process dies") && what.contains("I5"), "{what}");
 }
 
 #[test]

@@ -469,15 +469,18 @@ impl Import {
         let Import { mut state, row, lines, skipped, .. } = self;
         let session = keys::session(&state.sid);
         match commit(io, vec![(session.clone(), None)], vec![(session, seal::write(&row)?)]).await {
-            // Nobody else writes it: the answer to the first was lost.
+            // Nobody else writes it: the answer to the first was lost, or it is not there.
             Err(error) if error.code == Code::Conflict => {}
             written => written?,
         }
         // Before it has a name, so that what cannot be opened is no session.
-        state.load(io).await.map_err(|error| {
+        let is_there = state.load(io).await.map_err(|error| {
             let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
             Error { code, ..error }
         })?;
+        if !is_there {
+            return Err(conflict());
+        }
         check_offloads(&state, &offloads)?;
         let name = NameRow::new(&id, &state.sid);
         let key = keys::name(&id);
