@@ -60,7 +60,7 @@ for (const name of browsers) {
       await page.close();
     });
 
-    test("row 20: an IndexedDB that fails for another reason is an error: the session may be in it", async () => {
+    test("lesson: browser storage: an IndexedDB that fails is an error, not a silent fallback to memory", async () => {
       const page = await pages.openPage(session);
       assert.equal(await call(page, "codeOfOpening", "there"), "ok");
       await call(page, "failIndexedDb");
