@@ -4,9 +4,9 @@
 
 mod support;
 
+use context_compactor_core::standalone;
 use context_compactor_core::step::{Event, Purpose};
 use context_compactor_core::wire::Format;
-use context_compactor_core::standalone;
 use context_compactor_store_tests::conversation::{Body, assistant, body, results, user};
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
