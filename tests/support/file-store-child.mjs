@@ -18,6 +18,16 @@ function open(id) {
   return openSession({ id, store, preset: "offload", contextWindow: 8_000, summarize });
 }
 
+/** Whether it was; another process that compacts at the same time may be first. */
+async function compacted(session) {
+  try {
+    return (await session.compact()).success;
+  } catch (error) {
+    if (error.code === "conflict") return "elsewhere";
+    throw error;
+  }
+}
+
 const programs = {
   /** Appends messages from number `from` on, `count` of them or for ever. */
   async append(id, name, from, count = Infinity) {
@@ -25,7 +35,7 @@ const programs = {
     for (let at = Number(from); at < Number(from) + Number(count); at++) {
       await session.append({ role: at % 2 ? "assistant" : "user", content: text(name, at) });
       tell(`appended ${at}`);
-      if (at % 8 === 7) tell(`compacted ${(await session.compact()).success}`);
+      if (at % 8 === 7) tell(`compacted ${await compacted(session)}`);
     }
     await session.close();
   },
