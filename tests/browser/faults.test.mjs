@@ -189,6 +189,8 @@ for (const name of chosen) {
 
     const skip = !isChrome && "needs CDP";
     test("a frozen tab in the middle of a compaction: the others go on, and it is told", { skip }, async () => {
+      // What another browser's pages asked is not for these.
+      release.clear();
       const running = await launch(browser, { args });
       try {
         const [frozen, other] = [await pages.openPage(running), await pages.openPage(running)];
