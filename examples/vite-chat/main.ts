@@ -23,7 +23,8 @@ async function complete(messages: ChatMessage[], maxTokens = 1_000, signal?: Abo
   return choices[0].message.content;
 }
 
-const session = await openSession<ChatMessage>({
+// Not awaited here: what is entered before the session is open waits for it.
+const opening = openSession<ChatMessage>({
   id: "chat",
   contextWindow: 8_000,
   maxOutputTokens: 1_000,
@@ -41,12 +42,14 @@ function show(role: string, content: string): void {
 }
 
 async function showContext(): Promise<void> {
+  const session = await opening;
   const { messages } = await session.prepare();
   list.replaceChildren();
   for (const { role, content } of messages) show(role, content);
 }
 
 async function send(text: string): Promise<void> {
+  const session = await opening;
   show("user", text);
   await session.append({ role: "user", content: text }); // on disk when it resolves
   const { messages } = await session.prepare(); // compacted if it has to be
@@ -55,12 +58,15 @@ async function send(text: string): Promise<void> {
   show("assistant", answer);
 }
 
+const shown = showContext();
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = new FormData(form).get("text")!.toString().trim();
   form.reset();
   try {
-    const answer = await chatCommand(session, text); // /compact, /context or /help
+    await shown;
+    const answer = await chatCommand(await opening, text); // /compact, /context or /help
     if (text.startsWith("/compact")) await showContext();
     if (answer) show("chat", answer.text);
     else if (text !== "") await send(text);
@@ -68,4 +74,4 @@ form.addEventListener("submit", async (event) => {
     show("error", String(error));
   }
 });
-await showContext();
+await shown;
