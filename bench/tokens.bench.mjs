@@ -4,8 +4,10 @@
  */
 
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { brotliCompressSync } from "node:zlib";
 import { sizes } from "./size.mjs";
 
 export const title = "Counting tokens (o200k_base), in texts of 33 kinds as messages have them";
@@ -27,13 +29,30 @@ export async function run() {
       case: `${names[0]}, times ${names[1]}`,
       "first (MB/s)": ratio(({ first }) => first),
       "again (MB/s)": ratio(({ warm }) => warm),
+      "up to 32 characters (ns)": ratio(({ short }) => short),
       "loading, processor (ms)": ratio(({ init }) => init.cpu),
     });
   }
   for (const [part, { raw, brotli }] of Object.entries(sizes())) {
     if (/tokenizer|base\.js/.test(part)) rows.push({ case: part.split(",")[0], "raw (KB)": raw / 1e3, "brotli (KB)": brotli / 1e3 });
   }
-  return rows;
+  return [...rows, ...families()];
+}
+
+/** The calibrated estimator's families: errors on held-out files, as `bench/fit` reported them, and sizes of their tables. */
+function families() {
+  const read = (path) => readFileSync(new URL(path, import.meta.url));
+  const { families } = JSON.parse(read("reports/fit.json"));
+  return Object.entries(families).map(([family, { content, script, conversation }]) => ({
+    case: `estimate: ${family}`,
+    "content, mean (%)": content.mean,
+    "content, p95 (%)": content.p95,
+    "worst content (%)": content.worst.mean,
+    "scripts, mean (%)": script.mean,
+    "worst script (%)": script.worst.mean,
+    "50 messages (%)": conversation.mean,
+    "brotli (KB)": brotliCompressSync(read(`../crates/estimator/tables/${family}.bin`)).length / 1e3,
+  }));
 }
 
 function row(name, measured) {
@@ -43,6 +62,7 @@ function row(name, measured) {
     case: name,
     "first (MB/s)": of(({ bytes, first }) => bytes / first / 1e3),
     "again (MB/s)": of(({ bytes, warm }) => bytes / warm / 1e3),
+    "up to 32 characters (ns)": of(({ short }) => short),
     "loading, processor (ms)": of(({ init }) => init.cpu),
     "loading (ms)": of(({ init }) => init.wall),
     "memory (MB)": of(({ init }) => init.memory),

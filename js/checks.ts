@@ -102,6 +102,8 @@ export function checkObject(options: unknown): asserts options is Record<string,
 export function checkOptions(options: unknown, known: readonly string[]): void {
   checkObject(options);
   checkNames(options, known, "");
+  // Most calls have no group, and some are made for every text.
+  if (!Object.values(options).some((option) => typeof option === "object")) return;
   for (const [group, names] of Object.entries(GROUPS)) {
     const [outer = "", inner] = group.split(".");
     const option = known.includes(outer) ? options[outer] : undefined;

@@ -25,21 +25,25 @@ import type {
   SummaryRequest,
 } from "./types.js";
 
-/** Estimated tokens of a text, a message or a history. `model` changes nothing yet: there is one family of models. */
+/** Estimated tokens of a text, a message or a history, by the tokenizer of `model`'s family; without a name, or with one
+ *  that is not known, by OpenAI's since GPT-4o. A lone surrogate counts as U+FFFD. */
 export function estimateTokens(
   input: string | Message | readonly Message[],
-  options: { estimator?: Estimator; format?: Format; model?: string } = {},
+  options?: { estimator?: Estimator; format?: Format; model?: string },
 ): number {
-  checkOptions(options, ["estimator", "format", "model"]);
-  if (typeof input === "string") return estimateText(input, options.estimator);
-  const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options);
+  if (options !== undefined) checkOptions(options, ["estimator", "format", "model"]);
+  if (typeof input === "string") return estimateText(input, options?.estimator, options?.model);
+  const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options ?? {});
   return tokens.reduce((sum, tokens) => sum + tokens, 0);
 }
 
-function estimate(messages: readonly Message[], options: { estimator?: Estimator; format?: Format }): Uint32Array {
+function estimate(
+  messages: readonly Message[],
+  options: { estimator?: Estimator; format?: Format; model?: string },
+): Uint32Array {
   const { bytes, ends } = pack(messages);
-  const { estimator, format } = options;
-  const given = plainOptions({ estimator, format });
+  const { estimator, format, model } = options;
+  const given = plainOptions({ estimator, format, model });
   return run((engine) => engine.estimateMessages(bytes, ends, given));
 }
 

@@ -8,6 +8,7 @@ import { pack } from "./codec.js";
 import { run } from "./driver.js";
 import { isTrap } from "./engine.js";
 import { CompactionError } from "./errors.js";
+import { whole } from "./text.js";
 import type { Format, Message } from "./types.js";
 
 /** Encodings of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` for those before. */
@@ -314,12 +315,6 @@ class Counter implements TokenCounter {
     this.#rest = rest;
     this.#pending = this.#pending.slice(end);
   }
-}
-
-/** `end`, or one less where the first half of a pair would be the last before it. */
-function whole(text: string, end: number): number {
-  const last = text.charCodeAt(end - 1);
-  return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
 }
 
 function checkText(text: unknown): asserts text is string {

@@ -15,7 +15,7 @@ mod transcript;
 pub use fetch::global_fetch;
 pub use operation::Operation;
 pub use session::Session;
-pub use text::{estimate_buffer, text_buffer, wasm_memory};
+pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, weights_of};
 pub use transcript::Importer;
 
 use context_compactor_core::Error;

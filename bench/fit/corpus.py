@@ -22,6 +22,8 @@ NPM = HERE / "sources/node_modules"
 
 # Windows of each content class and of each script, and their lengths in characters (log-uniform).
 CONTENT = {"train": 700, "test": 250}
+# Classes whose windows are short or whose words are many take more of them to learn.
+MORE = {"short_chat": 6000, "en_docs": 1400, "markdown": 1000, "js_ts": 1000, "cyrillic": 900, "cjk": 700, "japanese": 700}
 SCRIPT = {"train": 420, "test": 120}
 LATIN = {"train": 2400, "test": 500}
 LENGTHS = {"default": (100, 6000), "short_chat": (20, 300), "dense": (40, 3000)}
@@ -332,6 +334,7 @@ def build() -> list[dict]:
             counts = SCRIPT if alone else LATIN if name == "latin" else CONTENT
             spread = LENGTHS.get(name, LENGTHS["dense" if alone else "default"])
             for split in (split for split in found if found[split]):
-                for text in windows(name, found[split], counts[split], spread, split):
+                count = MORE.get(name, counts[split]) if split == "train" else counts[split]
+                for text in windows(name, found[split], count, spread, split):
                     samples.append({"group": group, "name": name, "split": split, "text": text})
     return samples

@@ -1,14 +1,15 @@
-"""Fits the byte-bigram weights of the calibrated estimator and judges them on held-out files.
+"""Fits the weights of the calibrated estimator, a table for each family, and judges them on held-out files.
 
-    tokens(text) = sum over bytes of W[row[previous byte]][column[byte]] / SCALE
+    tokens(text) = sum over bytes of (P[row[previous byte]][column[byte]] + C[classes of the last four bytes]) / SCALE
 
-1. Bounded ridge least squares over all pairs of bytes, every sample weighted by 1 / its exact count.
-2. Bytes that behave alike are merged, first as the previous byte (rows), then as the current one (columns).
-3. The merged weights are fitted again, rounded, and the roundings corrected one weight at a time against the
-   whole training set, so that their errors cancel instead of adding up.
+1. Bounded ridge least squares over all pairs of bytes and all contexts, every sample weighted by 1 / its exact count,
+   for two families that differ most.
+2. Bytes that behave alike in both are merged, first as the previous byte (rows), then as the current one (columns).
+3. For each family the merged weights are fitted, rounded, and the roundings corrected one weight at a time against
+   the whole training set, so that their errors cancel instead of adding up.
 
-Weights are not negative: an estimate never falls when text is appended. The result is `ROWS` and `COLUMNS` maps of
-256 bytes each, then the weights row by row, one byte each.
+Weights are not negative: an estimate never falls when text is appended. A table is the maps `rows` and `columns` of
+256 bytes each, the weights row by row, and those of the contexts, one byte each.
 """
 
 import argparse
@@ -16,41 +17,53 @@ import collections
 import json
 import math
 import pathlib
-import subprocess
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse as sparse
 
 import corpus
+import references
 
 HERE = pathlib.Path(__file__).parent
-OUT = HERE.parents[1] / "crates/core/src/tokens/o200k.bin"
-SCALE = 128
-ROWS, COLUMNS = 104, 93
-# The byte before the first one: text has no NUL, so its row is free.
-START = 0
-RIDGE = 0.005
-ITERATIONS = 300
+ROOT = HERE.parents[1]
+OUT = ROOT / "crates/estimator/tables"
+REPORT = ROOT / "bench/reports/fit.json"
+SCALE = 64
+ROWS, COLUMNS = 80, 72
+PAIRS, CONTEXTS = 1 << 16, 1 << 12
+RIDGE = {"pairs": 0.005, "contexts": 0.02}
+ITERATIONS = 60
+# The families by whose weights bytes are merged.
+MERGING = ("o200k", "claude47")
+# The conversations of the report: so many held-out windows of mixed classes.
+CONVERSATIONS, MESSAGES = 400, 50
 
 
-def counts(samples: list[dict]) -> np.ndarray:
-    lines = "".join(json.dumps(sample["text"]) + "\n" for sample in samples)
-    found = subprocess.run(["node", HERE / "count.mjs"], input=lines, capture_output=True, text=True, check=True)
-    return np.array(found.stdout.split(), dtype=np.int64)
+def classes() -> np.ndarray:
+    """The class of each byte, as `CLASSES` of the crate has it."""
+    found = np.zeros(256, dtype=np.int64)
+    for byte in range(256):
+        char = chr(byte)
+        kinds = [char == " ", byte < 32, char in "0123456789", "a" <= char <= "z", "A" <= char <= "Z", byte < 0x80, byte < 0xC0, True]
+        found[byte] = kinds.index(True)
+    return found
 
 
-def bigrams(samples: list[dict]) -> sparse.csr_matrix:
-    """Samples by 65,536 pairs of bytes."""
+def features(samples: list[dict]) -> sparse.csr_matrix:
+    """Samples by 65,536 pairs of bytes and 4,096 contexts. NUL stands for what is before the first byte."""
     data, columns, ends = [], [], [0]
+    of = classes()
     for sample in samples:
-        raw = np.frombuffer(bytes([START]) + sample["text"].encode(), dtype=np.uint8).astype(np.int64)
-        pairs, times = np.unique(raw[:-1] * 256 + raw[1:], return_counts=True)
-        columns.append(pairs)
-        data.append(times)
-        ends.append(ends[-1] + len(pairs))
-    shape = (len(samples), 65536)
-    return sparse.csr_matrix((np.concatenate(data).astype(float), np.concatenate(columns), ends), shape=shape)
+        raw = np.frombuffer(bytes(4) + sample["text"].encode(), dtype=np.uint8).astype(np.int64)
+        kinds = of[raw]
+        context = ((kinds[1:-3] * 8 + kinds[2:-2]) * 8 + kinds[3:-1]) * 8 + kinds[4:]
+        found, times = np.unique(np.concatenate([raw[3:-1] * 256 + raw[4:], PAIRS + context]), return_counts=True)
+        columns.append(found.astype(np.int32))
+        data.append(times.astype(np.float32))
+        ends.append(ends[-1] + len(found))
+    shape = (len(samples), PAIRS + CONTEXTS)
+    return sparse.csr_matrix((np.concatenate(data), np.concatenate(columns), ends), shape=shape)
 
 
 def importance(samples: list[dict]) -> np.ndarray:
@@ -61,21 +74,31 @@ def importance(samples: list[dict]) -> np.ndarray:
     return np.array([share[group] / sizes[group] for group in groups]) * 1000
 
 
-def solve(features, exact, weight, ridge, prior, most):
-    """min sum weight * (X w / exact - 1)^2 + ridge * |w - prior|^2, 0 <= w <= most; what is never seen stays."""
-    seen = np.flatnonzero(np.diff(features.tocsc().indptr))
-    scaled = (sparse.diags(np.sqrt(weight) / exact) @ features)[:, seen]
-    transposed, target, start = scaled.T.tocsr(), np.sqrt(weight), prior[seen]
+def start(pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights before anything is known, and how strongly they are held to it."""
+    prior = np.concatenate([np.full(pairs, 0.3), np.zeros(CONTEXTS)])
+    ridge = np.concatenate([np.full(pairs, RIDGE["pairs"]), np.full(CONTEXTS, RIDGE["contexts"])])
+    return prior, ridge
 
-    def loss(w):
-        miss, away = scaled @ w - target, w - start
-        return miss @ miss + ridge * (away @ away), 2 * (transposed @ miss) + 2 * ridge * away
 
-    bounds = scipy.optimize.Bounds(0, most)
-    options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS}
-    weights = prior.copy()
-    weights[seen] = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    return weights
+def solve(x, exact, weight, pairs):
+    """min sum weight * (X w / exact - 1)^2 + ridge * |w - prior|^2, 0 <= w <= 255 / SCALE."""
+    prior, ridge = start(pairs)
+    scaled = (sparse.diags((np.sqrt(weight) / exact).astype(np.float32)) @ x).tocsr()
+    # Columns of one length: without it what is rare is hardly moved.
+    spread = 1 / np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=0)).ravel() + ridge)
+    target = np.sqrt(weight).astype(np.float32) - scaled @ prior.astype(np.float32)
+    scaled = (scaled @ sparse.diags(spread.astype(np.float32))).tocsr()
+    transposed, pull = scaled.T.tocsr(), ridge * spread**2
+
+    def loss(u):
+        miss = scaled @ u.astype(np.float32) - target
+        return float(miss @ miss + (pull * u) @ u), 2 * (transposed @ miss).astype(float) + 2 * pull * u
+
+    bounds = scipy.optimize.Bounds(-prior / spread, (255 / SCALE - prior) / spread)
+    options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "maxcor": 12}
+    found = scipy.optimize.minimize(loss, np.zeros(len(prior)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return prior + spread * found.x
 
 
 def cluster(weights: np.ndarray, mass: np.ndarray, wanted: int) -> np.ndarray:
@@ -106,29 +129,48 @@ def cluster(weights: np.ndarray, mass: np.ndarray, wanted: int) -> np.ndarray:
     return np.unique(label, return_inverse=True)[1]
 
 
-def merged(rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
-    """65,536 pairs by pairs of clusters."""
-    wide = columns.max() + 1
-    target = (rows[:, None] * wide + columns[None, :]).ravel()
-    shape = (65536, (rows.max() + 1) * wide)
-    return sparse.csr_matrix((np.ones(65536), (np.arange(65536), target)), shape=shape)
+def merge(x, exact: dict, weight) -> tuple[np.ndarray, np.ndarray]:
+    """The maps of bytes to rows and to columns."""
+    weights, masses = [], []
+    for family in MERGING:
+        weights.append(solve(x, exact[family], weight, PAIRS)[:PAIRS].reshape(256, 256))
+        # How much a weight matters: the squared share of its pair in the samples.
+        shares = sparse.diags((np.sqrt(weight) / exact[family]).astype(np.float32)) @ x[:, :PAIRS]
+        masses.append(np.asarray(shares.multiply(shares).sum(axis=0)).reshape(256, 256).astype(float))
+    rows = cluster(np.hstack(weights), np.hstack(masses), ROWS)
+    folded, heavy = [], []
+    for full, mass in zip(weights, masses):
+        sums, total = np.zeros((ROWS, 256)), np.zeros((ROWS, 256))
+        np.add.at(sums, rows, full * mass)
+        np.add.at(total, rows, mass)
+        folded.append((sums / np.maximum(total, 1e-12)).T)
+        heavy.append(total.T)
+    return rows, cluster(np.hstack(folded), np.hstack(heavy), COLUMNS)
 
 
-def quantise(features, exact, weight, ridge, weights) -> np.ndarray:
+def folding(rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
+    """All pairs and contexts by pairs of clusters and contexts."""
+    target = np.concatenate([(rows[:, None] * COLUMNS + columns[None, :]).ravel(), ROWS * COLUMNS + np.arange(CONTEXTS)])
+    size = PAIRS + CONTEXTS
+    return sparse.csr_matrix((np.ones(size, np.float32), (np.arange(size), target)), shape=(size, ROWS * COLUMNS + CONTEXTS))
+
+
+def quantise(x, exact, weight, weights) -> np.ndarray:
     """Rounds to bytes, then moves single weights by whole steps while that lowers the training loss."""
-    scaled = (sparse.diags(np.sqrt(weight) / exact) @ features).tocsc() / SCALE
+    ridge = start(ROWS * COLUMNS)[1]
+    scaled = (sparse.diags(np.sqrt(weight) / exact) @ x).tocsc() / SCALE
     real = weights * SCALE
     now = np.clip(np.round(real), 0, 255)
     miss = scaled @ now - np.sqrt(weight)
     norms = np.asarray(scaled.multiply(scaled).sum(axis=0)).ravel()
     pull = ridge / SCALE**2
-    for _ in range(4):
+    for _ in range(3):
         moved = 0
         for index in np.argsort(-norms):
             low, high = scaled.indptr[index], scaled.indptr[index + 1]
             column, values = scaled.indices[low:high], scaled.data[low:high]
-            slope = values @ miss[column] + pull * (now[index] - real[index])
-            step = np.round(-slope / (norms[index] + pull))
+            slope = values @ miss[column] + pull[index] * (now[index] - real[index])
+            step = np.round(-slope / (norms[index] + pull[index]))
             step = np.clip(now[index] + step, 0, 255) - now[index]
             if step:
                 now[index] += step
@@ -139,72 +181,61 @@ def quantise(features, exact, weight, ridge, weights) -> np.ndarray:
     return now.astype(np.uint8)
 
 
-def errors(samples, estimate, exact):
+def judged(samples, exact, estimate) -> dict:
+    """Errors in percent by class: mean and p95; and of the sums of conversations."""
     found = collections.defaultdict(list)
     for sample, guess, count in zip(samples, estimate, exact):
-        found[sample["group"], sample["name"]].append(abs(guess - count) / count)
-    return {key: (np.mean(list_), np.percentile(list_, 95)) for key, list_ in found.items()}
-
-
-def report(samples, exact, estimate) -> None:
-    chars = np.array([(len(sample["text"]) + 2) // 4 for sample in samples])
-    ours, plain = errors(samples, estimate, exact), errors(samples, chars, exact)
-    print(f"\n{'held-out':24}{'mean %':>8}{'p95 %':>8}   chars/4: mean %   p95 %")
-    for key in sorted(ours):
-        a, b = ours[key], plain[key]
-        print(f"{key[0]:8}{key[1]:16}{a[0] * 100:8.1f}{a[1] * 100:8.1f}{b[0] * 100:18.1f}{b[1] * 100:8.1f}")
+        found[sample["group"], sample["name"]].append(abs(guess - count) / count * 100)
+    report = {}
     for group in ("content", "script", "outside"):
-        for name, table in (("calibrated", ours), ("chars/4", plain)):
-            rows = {key: value for key, value in table.items() if key[0] == group}
-            worst = max(rows, key=lambda key: rows[key][0])
-            mean, high = np.mean([row[0] for row in rows.values()]), np.mean([row[1] for row in rows.values()])
-            print(f"{group}: {name:12} mean {mean * 100:5.2f} %  p95 {high * 100:5.1f} %  worst {worst[1]} {rows[worst][0] * 100:.1f} %")
+        classes = {
+            name: {"mean": round(float(np.mean(of)), 2), "p95": round(float(np.percentile(of, 95)), 2)}
+            for (kind, name), of in sorted(found.items())
+            if kind == group
+        }
+        worst = max(classes, key=lambda name: classes[name]["mean"])
+        report[group] = {
+            "mean": round(float(np.mean([of["mean"] for of in classes.values()])), 2),
+            "p95": round(float(np.mean([of["p95"] for of in classes.values()])), 2),
+            "worst": {"class": worst, **classes[worst]},
+            "classes": classes,
+        }
+    rng = np.random.default_rng(1)
+    content = np.flatnonzero([sample["group"] == "content" for sample in samples])
+    picked = rng.choice(content, (CONVERSATIONS, MESSAGES))
+    misses = np.abs(estimate[picked].sum(axis=1) / exact[picked].sum(axis=1) - 1) * 100
+    report["conversation"] = {"mean": round(float(misses.mean()), 2), "p95": round(float(np.percentile(misses, 95)), 2)}
+    return report
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--dry-run", action="store_true", help="judge, but do not write the table")
+    arguments.add_argument("--dry-run", action="store_true", help="judge, but write neither tables nor the report")
     options = arguments.parse_args()
 
     samples = corpus.build()
-    exact = counts(samples)
-    pairs = bigrams(samples)
+    exact = {family: np.array(references.counts(family, [sample["text"] for sample in samples]), float) for family in references.FAMILIES}
+    x = features(samples)
     train = np.array([sample["split"] == "train" for sample in samples])
-    print(f"{train.sum()} training windows, {(~train).sum()} held out, {exact.sum()} tokens")
-
-    x, y, weight = pairs[train], exact[train].astype(float), importance([s for s in samples if s["split"] == "train"])
-    prior = np.full(65536, 0.3)
-    full = solve(x, y, weight, RIDGE, prior, 255 / SCALE).reshape(256, 256)
-
-    # How much a weight matters: the squared share of its pair in the samples.
-    shares = sparse.diags(np.sqrt(weight) / y) @ x
-    mass = np.asarray(shares.multiply(shares).sum(axis=0)).reshape(256, 256)
-    rows = cluster(full, mass, ROWS)
-    fold = np.zeros((ROWS, 256))
-    np.add.at(fold, rows, full * mass)
-    heavy = np.zeros((ROWS, 256))
-    np.add.at(heavy, rows, mass)
-    columns = cluster((fold / np.maximum(heavy, 1e-12)).T, heavy.T, COLUMNS)
-
-    fold_pairs = merged(rows, columns)
-    start = np.full(fold_pairs.shape[1], 0.3)
-    small = solve(x @ fold_pairs, y, weight, RIDGE, start, 255 / SCALE)
-    table = quantise(x @ fold_pairs, y, weight, RIDGE, small)
-
     held = [sample for sample in samples if sample["split"] == "test"]
+    weight = importance([sample for sample in samples if sample["split"] == "train"])
+    print(f"{train.sum()} training windows, {len(held)} held out", flush=True)
 
-    def judge(title, weights):
-        print(title, end="")
-        units = pairs[~train] @ weights
-        guess = np.maximum(1, np.floor(units + 0.5))
-        report(held, exact[~train], guess)
-
-    judge("all pairs", full.ravel())
-    judge("merged", fold_pairs @ small)
-    judge("table", fold_pairs @ (table.astype(float) / SCALE))
+    rows, columns = merge(x[train], {family: exact[family][train] for family in MERGING}, weight)
+    fold = folding(rows, columns)
+    seen, unseen = x[train] @ fold, x[~train] @ fold
+    report = {}
+    for family, counted in exact.items():
+        table = quantise(seen, counted[train], weight, solve(seen, counted[train], weight, ROWS * COLUMNS))
+        estimate = np.maximum(1, np.floor(unseen @ (table.astype(float) / SCALE) + 0.5))
+        report[family] = judged(held, counted[~train], estimate)
+        said = {group: (of["mean"], of["p95"], of["worst"]) for group, of in report[family].items() if "worst" in of}
+        print(family, said, report[family]["conversation"], flush=True)
+        if not options.dry_run:
+            (OUT / f"{family}.bin").write_bytes(rows.astype(np.uint8).tobytes() + columns.astype(np.uint8).tobytes() + table.tobytes())
     if not options.dry_run:
-        OUT.write_bytes(rows.astype(np.uint8).tobytes() + columns.astype(np.uint8).tobytes() + table.tobytes())
-        print(f"{OUT.relative_to(HERE.parents[1])}: {OUT.stat().st_size} bytes")
+        windows = {"train": int(train.sum()), "held out": len(held)}
+        REPORT.write_text(json.dumps({"title": "Errors of the calibrated estimator in percent, on held-out files", "windows": windows, "families": report}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 set -eu
 cd "$(dirname "$0")"
 
-python3 -m venv .venv
+# `PYTHON` names another one where python3 is older than 3.12.
+"${PYTHON:-python3}" -m venv .venv
 .venv/bin/pip install --quiet --requirement requirements.txt
 
 mkdir -p .sources/pypi

@@ -62,7 +62,7 @@ export interface CompactOptions {
   /** Detected when it can be. */
   format?: Format;
   /** The conversation's model. Without `contextWindow` its window and the most that it answers are looked up
-   *  (`modelFacts`), and a model that nobody knows is an error. */
+   *  (`modelFacts`), and a model that nobody knows is an error. Tokens are estimated for its family of tokenizers. */
   model?: string;
   /** The summariser's model, when it is another one. */
   summaryModel?: string;

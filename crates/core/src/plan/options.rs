@@ -10,7 +10,7 @@ use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
 use crate::error::{Error, Result};
 use crate::reduce::shape::Digest;
 use crate::summary::Focus;
-use crate::tokens::Estimator;
+use crate::tokens::{self, Estimator};
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
 use serde_json_borrow::Value;
@@ -503,7 +503,10 @@ fn format(options: &Reader<'_>) -> Result<Option<Format>> {
     options.choice("format", &Format::ALL.map(|format| (format.as_str(), format)))
 }
 
+/// The estimator; the calibrated one is that of the model's family.
 fn estimator(options: &Reader<'_>) -> Result<Estimator> {
-    let names = [("calibrated", Estimator::Calibrated), ("chars4", Estimator::Chars4)];
-    Ok(options.choice("estimator", &names)?.unwrap_or_default())
+    let family = options.text("model")?.map(tokens::of_model).unwrap_or_default();
+    let calibrated = Estimator::Calibrated(family);
+    let names = [("calibrated", calibrated), ("chars4", Estimator::Chars4)];
+    Ok(options.choice("estimator", &names)?.unwrap_or(calibrated))
 }

@@ -1,8 +1,27 @@
 //! The character estimate of the documents (`S3.11`).
 
-/// `round(characters / 4)`, ties up. Characters are Unicode scalar values.
+/// The count of a text that comes in parts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sum {
+    characters: usize,
+}
+
+impl Sum {
+    /// Adds what comes next.
+    pub fn add(&mut self, bytes: &[u8]) {
+        // Each character has one byte that does not go on with another.
+        self.characters += bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    }
+
+    /// `round(characters / 4)`, ties up. Characters are Unicode scalar values.
+    pub fn tokens(&self) -> usize {
+        (self.characters + 2) / 4
+    }
+}
+
+/// The estimate of a text.
 pub(super) fn text(text: &str) -> usize {
-    (text.chars().count() + 2) / 4
+    Sum { characters: text.chars().count() }.tokens()
 }
 
 #[cfg(test)]

@@ -1,35 +1,76 @@
 //! Token estimation: one counter decides the trigger and the cut.
 
 pub mod budget;
-mod calibrated;
 mod chars4;
+mod family;
+
+pub use context_compactor_estimator::{Family, Table};
+pub use family::of_model;
 
 use crate::message::{Media, MediaKind, Message, Part};
-use serde::{Deserialize, Serialize};
 
 /// The estimators.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimator {
-    /// Weights fitted to exact o200k counts of many scripts and kinds of content; see `bench/fit` for its errors.
-    #[default]
-    Calibrated,
+    /// Weights fitted to exact counts of many scripts and kinds of content; see `bench/fit` for their errors.
+    Calibrated(Family),
     /// `round(length / 4)` over characters, ties up (`S3.11`).
     Chars4,
+}
+
+impl Default for Estimator {
+    fn default() -> Self {
+        Estimator::Calibrated(Family::default())
+    }
 }
 
 impl Estimator {
     /// Estimated tokens of a text, without any frame around it.
     pub fn text(self, text: &str) -> usize {
         match self {
-            Estimator::Calibrated => calibrated::text(text),
+            Estimator::Calibrated(family) => family.text(text),
             Estimator::Chars4 => chars4::text(text),
+        }
+    }
+
+    /// Counts a text that comes in parts.
+    pub fn sum(self) -> Sum {
+        match self {
+            Estimator::Calibrated(family) => Sum::Calibrated(family, Default::default()),
+            Estimator::Chars4 => Sum::Chars4(Default::default()),
         }
     }
 
     /// Estimated tokens of a message with the frame that chat formats put around it.
     pub fn message(self, message: &Message<'_>) -> usize {
         message_by(message, &mut |text| self.text(text))
+    }
+}
+
+/// The count of a text that comes in parts of its UTF-8, which may end anywhere.
+#[derive(Debug, Clone, Copy)]
+pub enum Sum {
+    /// By weights.
+    Calibrated(Family, context_compactor_estimator::Sum),
+    /// By characters.
+    Chars4(chars4::Sum),
+}
+
+impl Sum {
+    /// Adds what comes next.
+    pub fn add(&mut self, bytes: &[u8]) {
+        match self {
+            Sum::Calibrated(family, sum) => sum.add(family.table(), bytes),
+            Sum::Chars4(sum) => sum.add(bytes),
+        }
+    }
+
+    /// Estimated tokens of what was added: those of [`Estimator::text`].
+    pub fn tokens(&self) -> usize {
+        match self {
+            Sum::Calibrated(_, sum) => sum.tokens(),
+            Sum::Chars4(sum) => sum.tokens(),
+        }
     }
 }
 
@@ -92,13 +133,26 @@ mod tests {
     #[test]
     fn the_default_is_calibrated() {
         let text = "上下文压缩在不丢失任何内容的前提下";
-        assert_eq!(Estimator::default(), Estimator::Calibrated);
+        assert_eq!(Estimator::default(), Estimator::Calibrated(Family::O200k));
         assert!(Estimator::default().text(text) > 2 * Estimator::Chars4.text(text));
     }
 
     #[test]
+    fn a_text_in_parts_costs_what_it_costs_whole() {
+        let text = "Näher: 上下文 👍🏽 fn main() {}\n".repeat(9);
+        for estimator in Family::ALL.map(Estimator::Calibrated).into_iter().chain([Estimator::Chars4]) {
+            assert_eq!(estimator.sum().tokens(), 0);
+            for size in [1, 7, 1_000] {
+                let mut sum = estimator.sum();
+                text.as_bytes().chunks(size).for_each(|part| sum.add(part));
+                assert_eq!(sum.tokens(), estimator.text(&text), "{estimator:?} in parts of {size}");
+            }
+        }
+    }
+
+    #[test]
     fn a_message_is_its_parts_and_one_frame() {
-        for estimator in [Estimator::Calibrated, Estimator::Chars4] {
+        for estimator in [Estimator::default(), Estimator::Chars4] {
             let one = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?"))]));
             let two = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?")); 2]));
             assert_eq!(one, estimator.text("How are you?") + overhead::MESSAGE);
@@ -109,8 +163,7 @@ mod tests {
     #[test]
     fn an_image_costs_its_rule_whatever_its_bytes() {
         let of = |bytes| {
-            Estimator::Calibrated
-                .message(&message(vec![Part::Media(Media { kind: MediaKind::Image, bytes })]))
+            Estimator::default().message(&message(vec![Part::Media(Media { kind: MediaKind::Image, bytes })]))
         };
         assert_eq!(of(10), of(10_000_000));
     }

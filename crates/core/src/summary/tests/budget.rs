@@ -45,7 +45,7 @@ proptest! {
         previous in prop::option::of("[a-z ]{0,4000}"),
         chars4 in any::<bool>(),
     ) {
-        let estimator = if chars4 { Estimator::Chars4 } else { Estimator::Calibrated };
+        let estimator = if chars4 { Estimator::Chars4 } else { Estimator::default() };
         let options = PromptOptions {
             max_input_tokens: Some(limit),
             previous_summary: previous.as_deref(),
@@ -70,7 +70,7 @@ proptest! {
 fn lesson_unicode_cuts_a_clipped_text_keeps_its_cap_whole_graphemes_and_the_count() {
     for text in [uneven(3_000), "👨‍👩‍👧‍👦".repeat(500), "שלום עולם ".repeat(400), "한국어 문장. ".repeat(400)]
     {
-        for estimator in [Estimator::Chars4, Estimator::Calibrated] {
+        for estimator in [Estimator::Chars4, Estimator::default()] {
             let tokens = estimator.text(&text);
             for cap in [16, 40, 333] {
                 let clipped = clip(&text, tokens, cap, estimator, escape);

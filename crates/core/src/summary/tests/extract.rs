@@ -139,7 +139,7 @@ proptest! {
                 _ => result("c", &body, true),
             }
         }).collect();
-        for estimator in [Estimator::Chars4, Estimator::Calibrated] {
+        for estimator in [Estimator::Chars4, Estimator::default()] {
             let summary = extractive(&messages, target, estimator);
             prop_assert!(estimator.text(&summary) <= target);
             prop_assert_eq!(&summary, &extractive(&messages, target, estimator));

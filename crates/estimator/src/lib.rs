@@ -1,0 +1,225 @@
+//! Estimated tokens: a sum of weights over the bytes of a text.
+//!
+//! A byte weighs what its pair with the byte before weighs, and what the classes of the last four bytes weigh:
+//! `tokens(text) = Σ (P[row(previous)][column(byte)] + C[classes]) / 64`, with 80 rows and 72 columns, because bytes
+//! that behave alike share one, and 8 classes. There is a table for each family of tokenizers, fitted to its exact
+//! counts of many scripts and kinds of content and written by `bench/fit` (never by hand): a map of 256 bytes to rows,
+//! one to columns, the weights row by row, then those of the classes, a byte each. For counting it is laid out once,
+//! with a weight for each of the 65,536 pairs.
+//!
+//! One pass, no allocation, integers only: the same figure on every platform. Weights are not negative, so an
+//! estimate never falls when text is appended, and the estimate of appended text is the sum over its own bytes.
+//!
+//! A crate of its own because it is compiled for speed, and the engine for size.
+
+use std::sync::OnceLock;
+
+const ROWS: usize = 80;
+const COLUMNS: usize = 72;
+const CONTEXTS: usize = 1 << 12;
+const PAIRS: usize = 1 << 16;
+/// Units of a weight in one token.
+const SCALE: u64 = 64;
+
+type File = [u8; 256 + 256 + ROWS * COLUMNS + CONTEXTS];
+
+/// Models whose tokenizers count alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Family {
+    /// OpenAI's models since GPT-4o; what is taken for models that are not known.
+    #[default]
+    O200k,
+    /// OpenAI's models before: GPT-4 and GPT-3.5.
+    Cl100k,
+    /// Claude 3 to 4.6, by a reconstruction of its counts.
+    Claude3,
+    /// Claude since 4.7, by a reconstruction of its counts.
+    Claude47,
+    /// Gemini, by the tokenizer of Gemma 3.
+    Gemini,
+    /// Llama 3.
+    Llama3,
+    /// Qwen3.
+    Qwen3,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 7] = [
+        Family::O200k,
+        Family::Cl100k,
+        Family::Claude3,
+        Family::Claude47,
+        Family::Gemini,
+        Family::Llama3,
+        Family::Qwen3,
+    ];
+
+    /// The name of its table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::O200k => "o200k",
+            Family::Cl100k => "cl100k",
+            Family::Claude3 => "claude3",
+            Family::Claude47 => "claude47",
+            Family::Gemini => "gemini",
+            Family::Llama3 => "llama3",
+            Family::Qwen3 => "qwen3",
+        }
+    }
+
+    fn file(self) -> &'static File {
+        match self {
+            Family::O200k => include_bytes!("../tables/o200k.bin"),
+            Family::Cl100k => include_bytes!("../tables/cl100k.bin"),
+            Family::Claude3 => include_bytes!("../tables/claude3.bin"),
+            Family::Claude47 => include_bytes!("../tables/claude47.bin"),
+            Family::Gemini => include_bytes!("../tables/gemini.bin"),
+            Family::Llama3 => include_bytes!("../tables/llama3.bin"),
+            Family::Qwen3 => include_bytes!("../tables/qwen3.bin"),
+        }
+    }
+
+    /// Its table, laid out when it is first asked for.
+    pub fn table(self) -> &'static Table {
+        static TABLES: [OnceLock<Box<Table>>; 7] = [const { OnceLock::new() }; 7];
+        let [o200k, cl100k, claude3, claude47, gemini, llama3, qwen3] = &TABLES;
+        let cell = match self {
+            Family::O200k => o200k,
+            Family::Cl100k => cl100k,
+            Family::Claude3 => claude3,
+            Family::Claude47 => claude47,
+            Family::Gemini => gemini,
+            Family::Llama3 => llama3,
+            Family::Qwen3 => qwen3,
+        };
+        cell.get_or_init(|| Box::new(Table::new(self.file())))
+    }
+
+    /// Estimated tokens of a text: 0 for the empty text, at least 1 for any other.
+    pub fn text(self, text: &str) -> usize {
+        let mut sum = Sum::default();
+        sum.add(self.table(), text.as_bytes());
+        sum.tokens()
+    }
+}
+
+/// Weights laid out for counting, in bytes one after the other.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Table {
+    /// For each pair of bytes, the first of which is the higher.
+    pairs: [u8; PAIRS],
+    /// For the classes of the last four bytes, three bits each, the last one lowest.
+    contexts: [u8; CONTEXTS],
+    /// The class of each byte.
+    classes: [u8; 256],
+}
+
+impl Table {
+    fn new(file: &File) -> Self {
+        let (rows, rest) = file.split_at(256);
+        let (columns, rest) = rest.split_at(256);
+        let (weights, contexts) = rest.split_at(ROWS * COLUMNS);
+        let mut table = Table { pairs: [0; PAIRS], contexts: [0; CONTEXTS], classes: CLASSES };
+        let pairs = rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column)));
+        for (weight, (row, column)) in table.pairs.iter_mut().zip(pairs) {
+            let at = usize::from(row) * COLUMNS + usize::from(column);
+            *weight = weights.get(at).copied().unwrap_or_default();
+        }
+        table.contexts.copy_from_slice(contexts);
+        table
+    }
+}
+
+/// Space, line ends and other control characters, digits, small letters, capitals, other ASCII; bytes of characters
+/// beyond it: those that go on, and those that begin one.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        // The index is below the length, and this runs in the compiler.
+        #[allow(clippy::indexing_slicing)]
+        {
+            classes[byte] = match byte as u8 {
+                b' ' => 0,
+                0..b' ' => 1,
+                b'0'..=b'9' => 2,
+                b'a'..=b'z' => 3,
+                b'A'..=b'Z' => 4,
+                b'!'..b'0' | b':'..b'A' | b'['..b'a' | b'{'..0x80 => 5,
+                0x80..0xc0 => 6,
+                0xc0.. => 7,
+            };
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// The estimate of a text that comes in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum {
+    units: u64,
+    end: End,
+    is_started: bool,
+}
+
+/// What the weight of the next byte depends on. Text hardly ever has a NUL: it stands for what is before the first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    /// The last two bytes.
+    pair: u16,
+    /// The classes of the last four.
+    context: u16,
+}
+
+impl Default for End {
+    fn default() -> Self {
+        // Four control characters.
+        End { pair: 0, context: 0o1111 }
+    }
+}
+
+impl Sum {
+    /// Adds what comes next. Parts may end anywhere, within a character too.
+    pub fn add(&mut self, table: &Table, bytes: &[u8]) {
+        let (units, end) = units(table, self.end, bytes);
+        self.units += units;
+        self.end = end;
+        self.is_started |= !bytes.is_empty();
+    }
+
+    /// Estimated tokens of what was added: 0 for nothing, at least 1 for anything.
+    pub fn tokens(&self) -> usize {
+        let tokens = (self.units + SCALE / 2) / SCALE;
+        usize::try_from(tokens).unwrap_or(usize::MAX).max(usize::from(self.is_started))
+    }
+}
+
+/// Weight of `bytes` behind `end`, and their end. Two weights are less than 2^9: 2^54 bytes of text cannot overflow.
+// Never inlined: it would be compiled for size with its caller.
+#[inline(never)]
+fn units(table: &Table, end: End, bytes: &[u8]) -> (u64, End) {
+    // What is older is shifted out above, and masked where it is used: the loop waits for less. No check is left of `get`,
+    // because a masked index is as many bits wide as its table is long.
+    let (mut pair, mut context) = (u32::from(end.pair), u32::from(end.context));
+    let mut weight = |byte: u8| {
+        pair = pair << 8 | u32::from(byte);
+        let class = table.classes.get(usize::from(byte)).copied().unwrap_or_default();
+        context = context << 3 | u32::from(class);
+        let pair = table.pairs.get(pair as usize & (PAIRS - 1)).copied().unwrap_or_default();
+        let context = table.contexts.get(context as usize & (CONTEXTS - 1)).copied().unwrap_or_default();
+        u32::from(pair) + u32::from(context)
+    };
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let mut sum = 0;
+    for chunk in chunks {
+        sum += u64::from(chunk.iter().map(|byte| weight(*byte)).sum::<u32>());
+    }
+    sum += u64::from(rest.iter().map(|byte| weight(*byte)).sum::<u32>());
+    (sum, End { pair: pair as u16, context: (context & (CONTEXTS as u32 - 1)) as u16 })
+}
+
+#[cfg(test)]
+mod tests;
