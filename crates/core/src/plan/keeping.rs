@@ -2,7 +2,7 @@
 //! and what an answer must name to be a summary of them.
 
 use super::cut::Proposal;
-use super::presets::KeepNumbers;
+use super::presets::{KeepNumbers, Rung};
 use super::redaction::{messages_without_secrets, redact};
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
@@ -29,7 +29,12 @@ pub(super) struct Kept {
 impl Kept {
     /// What is kept of what `proposal` replaces: read from the log, page by page, and never from an earlier summary. The
     /// proposal quotes the user's newest messages from now on. `None` for a preset that keeps nothing.
-    pub(super) async fn of(io: &Io, held: &Held, proposal: &mut Proposal) -> Result<Option<Kept>> {
+    pub(super) async fn of(
+        io: &Io,
+        held: &Held,
+        proposal: &mut Proposal,
+        rung: Rung,
+    ) -> Result<Option<Kept>> {
         let settings = held.settings();
         let Some(numbers) = settings.numbers.keep else { return Ok(None) };
         let (mut collector, mut said) = (Collector::default(), Vec::new());
@@ -54,6 +59,10 @@ impl Kept {
         let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
         // No more than a quarter of what they are kept from.
         room = room.min(replaced / 4);
+        if rung == Rung::Rollover {
+            // It leaves what the user said last, and makes room for nothing else.
+            room = 0;
+        }
         let pinned: Vec<usize> = proposal.quotes.iter().map(|place| place.index).collect();
         for (place, tokens) in &said {
             if pinned.contains(&place.index) {

@@ -399,10 +399,7 @@ fn summariser(options: &Reader<'_>) -> Result<Summariser> {
 
 /// What the preset keeps: tokens, unless the app says how many messages.
 fn kept_by(options: &Reader<'_>, numbers: &Numbers) -> Result<Keep> {
-    let counted = ["balanced", "offload"]
-        .into_iter()
-        .map(|group| options.child(group)?.integer("preserveCount", 1, MAX_TOKENS));
-    let is_counted = counted.collect::<Result<Vec<_>>>()?.into_iter().any(|count| count.is_some());
+    let is_counted = options.child("offload")?.integer("preserveCount", 1, MAX_TOKENS)?.is_some();
     Ok(match numbers.keep_tokens {
         0 => Keep::Messages(numbers.preserve_count),
         _ if is_counted => Keep::Messages(numbers.preserve_count),

@@ -160,7 +160,7 @@ pub(crate) async fn run(
             };
             let mut spent = Cost::default();
             let written = match begin(io, held, order).await {
-                Ok(Some(job)) => match Kept::of(io, held, &mut proposal).await {
+                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
                     Ok(kept) => {
                         let kept = kept.as_ref();
                         write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await

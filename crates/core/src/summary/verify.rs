@@ -5,10 +5,12 @@ use super::keep::Must;
 use super::text::head;
 use std::fmt::Write as _;
 
+/// A conversation of fewer tokens may be told in a sentence.
+const LONG: usize = 10_000;
 /// A summary of less than one part in so many of what it replaces has collapsed.
-const COLLAPSED_PART: usize = 100;
+const COLLAPSED_PART: usize = 140;
 /// But no summary of this many tokens has.
-const COLLAPSED: usize = 120;
+const COLLAPSED: usize = 150;
 /// So many names that the conversation does not have are a slip: a path may be put together, an id shortened.
 const SLIPS: usize = 2;
 /// Names that are told to the next attempt.
@@ -49,7 +51,7 @@ pub(crate) fn objection(
     replaced: usize,
     unsupported: &[&str],
 ) -> Option<String> {
-    if tokens < COLLAPSED.min(replaced / COLLAPSED_PART) {
+    if replaced >= LONG && tokens < COLLAPSED.min(replaced / COLLAPSED_PART) {
         return Some(format!(
             "The summary ({tokens} tokens) left out almost everything of {replaced} tokens. Write a fuller one."
         ));

@@ -32,6 +32,8 @@ const LONG_LINE: usize = 400;
 pub(super) struct Said {
     /// The number that the message was added with.
     pub(super) position: usize,
+    /// Messages before it.
+    pub(super) at: usize,
     pub(super) text: String,
     /// Nothing of it is missing.
     pub(super) whole: bool,
@@ -105,7 +107,7 @@ impl Collector {
                     self.prose(at, text, if is_user { 3.0 } else { 1.0 });
                     self.open.prose(text);
                     if is_user {
-                        self.say(position, text);
+                        self.say(at, position, text);
                     }
                     self.last(at, if is_user { "> " } else { "" }, text);
                 }
@@ -125,13 +127,13 @@ impl Collector {
         }
     }
 
-    fn say(&mut self, position: usize, text: &str) {
+    fn say(&mut self, at: usize, position: usize, text: &str) {
         let text = without_base64(text.trim());
         if text.is_empty() {
             return;
         }
         let whole = text.len() <= TEXT;
-        self.said.push(Said { position, text: bounded(&text), whole });
+        self.said.push(Said { position, at, text: bounded(&text), whole });
         if self.said.len() > MOST_SAID {
             // The first says what it is all about.
             self.said.remove(1);
@@ -231,7 +233,7 @@ impl Collector {
             for sentence in constraints(&message) {
                 self.constrain(position, sentence);
             }
-            self.say(position, said);
+            self.say(at, position, said);
         }
     }
 

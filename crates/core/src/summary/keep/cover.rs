@@ -132,10 +132,11 @@ impl Lines {
         self.bytes = self.lines.iter().map(|line| line.text.len() + 64 + 4 * line.things.len()).sum();
     }
 
-    /// The lines that say most, the most telling first, in `room` tokens beside `page`, for a conversation of `length` messages.
+    /// The lines that say most, the most telling first, in `room` tokens beside `page`, outside of
+    /// the messages `apart`, for a conversation of `length` messages.
     pub(super) fn best(
         &self,
-        page: &str,
+        (page, apart): (&str, &[usize]),
         mut room: usize,
         length: usize,
         estimator: Estimator,
@@ -155,8 +156,13 @@ impl Lines {
             _ => 0,
         };
         // Lazy greedy: a line's value only ever falls, so that a stale one is put back with its value of now.
-        let mut queue: BinaryHeap<(u64, Reverse<usize>)> =
-            (0..self.lines.len()).map(|at| (value(at, &weights), Reverse(at))).collect();
+        let mut queue: BinaryHeap<(u64, Reverse<usize>)> = self
+            .lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| !apart.contains(&line.position))
+            .map(|(at, _)| (value(at, &weights), Reverse(at)))
+            .collect();
         let mut chosen = Vec::new();
         while let Some((claimed, Reverse(at))) = queue.pop() {
             if claimed == 0 || room == 0 {

@@ -10,6 +10,10 @@ const MOST: usize = 32;
 /// Bytes of one.
 const LINE: usize = 240;
 
+/// How the target of a call begins that reads a file, and of one that changes it.
+const READ: &str = "read ";
+const CHANGE: &str = "change ";
+
 /// An error that a tool reported.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -40,7 +44,10 @@ impl Open {
     pub(super) fn result(&mut self, target: &str, is_error: bool, text: &str) {
         let ran = target.starts_with("$ ");
         let failed = is_error || (ran && fails(text));
-        self.failures.retain(|failure| failure.target != target);
+        // What could be changed can be read.
+        let path = target.strip_prefix(CHANGE).filter(|_| !failed);
+        let is_closed = |known: &str| known == target || (path.is_some() && known.strip_prefix(READ) == path);
+        self.failures.retain(|failure| !is_closed(&failure.target));
         if !failed {
             return;
         }
@@ -122,7 +129,8 @@ pub(super) fn target(tool: &str, arguments: &Value, raw: &str) -> String {
         return format!("$ {}", words.join(" "));
     }
     match files::actions(tool, arguments).first() {
-        Some(action) => format!("{} {}", action.did == files::Did::Read, action.path),
+        Some(action) if action.did == files::Did::Read => format!("{READ}{}", action.path),
+        Some(action) => format!("{CHANGE}{}", action.path),
         None => format!("{tool} {}", head(raw, LINE)),
     }
 }

@@ -62,7 +62,17 @@ impl Collector {
         let headings = self.spoken.headings();
         let mut page = Page { items: Vec::new(), opened: 0, left: budget, headings, estimator };
         let part = |percent: usize| budget / 100 * percent + budget % 100 * percent / 100;
+        // What stands beside the page is not said on it again.
+        let (mut told, mut apart) = (beside.summary.to_string(), Vec::new());
+        for said in self.said.iter().filter(|said| beside.quoted.contains(&said.position)) {
+            told.push('\n');
+            told.push_str(&said.text);
+            apart.push(said.at);
+        }
         let is_said = |text: &str| beside.summary.contains(text);
+        if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
+            page.say(GOAL, 0, goal, part(10));
+        }
         let musts = self.musts();
         // Half of the page at most, so that no list crowds out everything else.
         let mut room = part(50);
@@ -75,7 +85,7 @@ impl Collector {
             };
             // Constraints come newest first, and stand oldest first.
             let order = if section == CONSTRAINTS { musts.len() - order } else { order };
-            if !is_said(text) {
+            if !is_said(text) && !page.holds(text) {
                 room -= page.add(section, order, text, room).min(room);
             }
         }
@@ -84,9 +94,6 @@ impl Collector {
         for (order, (_, line)) in changed.enumerate() {
             page.add(FILES, order, &line, usize::MAX);
         }
-        if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
-            page.say(GOAL, 0, goal, part(10));
-        }
         let mut room = part(shares.said);
         for (order, said) in self.said.iter().enumerate().skip(1).rev() {
             if !beside.quoted.contains(&said.position) {
@@ -94,7 +101,10 @@ impl Collector {
             }
         }
         let mut room = part(shares.latest);
-        for (order, (_, text)) in self.latest.iter().enumerate().rev() {
+        for (order, (at, text)) in self.latest.iter().enumerate().rev() {
+            if apart.contains(at) {
+                continue;
+            }
             let cap = room.min(part(shares.latest) / 2);
             let spent = page.add(LATEST, order, text, cap);
             room -= spent.min(room);
@@ -107,9 +117,10 @@ impl Collector {
         for (order, (_, line)) in read.iter().enumerate() {
             room -= page.add(FILES, files + order, line, room).min(room);
         }
-        let told = format!("{}\n{}", page.text(), beside.summary);
+        told.push('\n');
+        told.push_str(&page.text());
         let left = page.left.saturating_sub(page.heading(DETAILS));
-        for line in self.lines.best(&told, left, self.count, estimator) {
+        for line in self.lines.best((&told, &apart), left, self.count, estimator) {
             page.opened |= 1 << DETAILS;
             let text = quote(&line.text).into_owned();
             page.items.push(Item {
@@ -152,6 +163,11 @@ impl Page {
             return 0;
         }
         self.headings.get(section).map_or(0, |name| self.estimator.text(name) + 3)
+    }
+
+    /// Some bullet repeats this.
+    fn holds(&self, text: &str) -> bool {
+        self.items.iter().any(|item| item.text.contains(text))
     }
 
     /// Adds a bullet of at most `cap` tokens; what it costs, which is nothing where there is no room.
