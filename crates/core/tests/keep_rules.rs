@@ -113,7 +113,7 @@ fn dropping() -> Box<dyn FnMut(&context_compactor_core::summary::SummaryRequest,
 }
 
 #[test]
-fn must_keeps_survive_every_summariser_in_every_compaction() {
+fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_compaction() {
     for temper in Temper::ALL.into_iter().map(Some).chain([None]) {
         let mut desk = Desk::new(options());
         match temper {
@@ -133,13 +133,14 @@ fn must_keeps_survive_every_summariser_in_every_compaction() {
             assert_eq!(lost(&text), Vec::<&str>::new(), "{temper:?}, round {round}:\n{text}");
             desk.append(&(20 * (round + 1)..20 * (round + 1) + 6).flat_map(filler).collect::<Vec<_>>());
         }
-        assert!(compactions >= 3, "{temper:?}: {compactions}");
+        let least = if temper == Some(Temper::AfterAbort) { 1 } else { 4 };
+        assert!(compactions >= least, "{temper:?}: {compactions}");
         desk.stored();
     }
 }
 
 #[test]
-fn what_is_kept_is_made_anew_from_the_log_and_not_from_the_summary_before() {
+fn s4_3_lesson_later_compactions_what_is_kept_is_made_anew_from_the_log_and_not_from_the_summary_before() {
     let mut desk = Desk::new(options());
     desk.append(&conversation());
     desk.compact();
@@ -148,13 +149,15 @@ fn what_is_kept_is_made_anew_from_the_log_and_not_from_the_summary_before() {
     let second = text_of(&desk);
     assert_eq!(lost(&second), Vec::<&str>::new(), "{second}");
     assert_eq!(second.matches("## Files").count(), 1, "{second}");
-    // The file that was read last has taken the place of one that was read long ago.
-    assert!(second.contains("src/helpers/part_35.rs"), "{second}");
+    // Of what came since, the file that was read last before those messages that stay.
+    assert!(second.contains("src/helpers/part_34.rs (read; lines 1-20)"), "{second}");
 }
 
 #[test]
-fn an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
-    let mut desk = Desk::new(json!({ "preset": "balanced", "contextWindow": 60_000, "retryCount": 3 }));
+fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
+    let mut desk = Desk::new(
+        json!({ "preset": "balanced", "contextWindow": 60_000, "retryCount": 3, "keep": { "messages": 2 } }),
+    );
     desk.host.summarise =
         Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
     desk.append(&conversation());
@@ -182,7 +185,7 @@ fn an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_
 }
 
 #[test]
-fn what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_takes_its_place() {
+fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_takes_its_place() {
     let invented =
         "## State\nChanged src/ghost/alpha.rs, src/ghost/beta.rs, src/ghost/gamma.rs and the helpers in \
                     src/ghost/delta.rs, see https://ghost.example/issue/1 for what is left to do."
@@ -191,11 +194,11 @@ fn what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_takes_it
         ("## State\nThe user asked for it.".to_owned(), "left out almost everything"),
         (invented, "names what the conversation does not"),
         (
-            "Sure! I will write the exporter for you now and run the tests. ".repeat(8),
+            "Sure! I will write the exporter for you now and run the tests. ".repeat(14),
             "went on with the conversation",
         ),
         (
-            format!("{}<tool_call>{{}}</tool_call>", "The exporter is built. ".repeat(20)),
+            format!("{}<tool_call>{{}}</tool_call>", "The exporter is built. ".repeat(40)),
             "went on with the conversation",
         ),
         ("## State\n\n## Next\n-".to_owned(), "headings"),
@@ -219,7 +222,7 @@ fn what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_takes_it
 }
 
 #[test]
-fn a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_the_conversation() {
+fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_the_conversation() {
     let mut desk = Desk::new(options());
     desk.host.summarise = Box::new(|_, _| thrown("503 overloaded", Some(503)));
     let turns = (0..40).flat_map(|nth| {

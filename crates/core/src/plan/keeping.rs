@@ -144,7 +144,7 @@ impl Kept {
 }
 
 /// Tokens of what stands beside a summary of a model.
-fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
+pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
     let share = (replaced as f64 * numbers.share) as usize;
     share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
 }

@@ -4,7 +4,7 @@ use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
 use super::frame::{author_of, candidate, text_of, tokens_of};
-use super::keeping::Kept;
+use super::keeping::{Kept, budget};
 use super::ladder::Climb;
 use super::options::{Keep, Settings, Summariser};
 use super::presets::{Fallback, Rung};
@@ -62,11 +62,12 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
+    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
     let calls = usize::from(settings.summariser != Summariser::Extractive);
     Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
         llm_calls: calls,
         input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings, target)),
         output_tokens: calls * max_tokens(target),

@@ -2,7 +2,7 @@
 
 use super::super::constraint::constraints;
 use super::super::extractive::EARLIER;
-use super::super::facts::{arguments_of, is_error_line};
+use super::super::facts::{FactKind, arguments_of, is_error_line};
 use super::super::render::without_base64;
 use super::super::scan;
 use super::super::text::{head, sentences, tail};
@@ -255,13 +255,15 @@ impl Collector {
     /// What a summary names that the conversation does not: paths, URLs and ids.
     pub fn unsupported<'t>(&self, summary: &'t str) -> Vec<&'t str> {
         let mut made_up = Vec::new();
-        scan::names(summary, &mut |name| {
-            use super::super::facts::FactKind::{Identifier, Path};
-            let known = [Path, Identifier].into_iter().any(|kind| match entities::id(kind, name) {
-                Some(id) => self.lines.names(id),
-                None => true,
-            });
-            if !known && !made_up.contains(&name) {
+        scan::entities(summary, &mut |kind, name| {
+            // A file may be called by its name alone, and numbers are added up.
+            let is_told = match kind {
+                FactKind::Path => name.trim_end_matches('/').contains(['/', '\\']),
+                FactKind::Url | FactKind::Id | FactKind::Identifier => true,
+                _ => false,
+            };
+            let is_known = || entities::id(kind, name).is_none_or(|id| self.lines.names(id));
+            if is_told && !is_known() && !made_up.contains(&name) {
                 made_up.push(name);
             }
         });

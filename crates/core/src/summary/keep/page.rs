@@ -71,7 +71,7 @@ impl Collector {
         }
         let is_said = |text: &str| beside.summary.contains(text);
         if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
-            page.say(GOAL, 0, goal, part(10));
+            page.say(GOAL, 0, goal, part(10).max(60));
         }
         let musts = self.musts();
         // Half of the page at most, so that no list crowds out everything else.
@@ -102,7 +102,7 @@ impl Collector {
         }
         let mut room = part(shares.latest);
         for (order, (at, text)) in self.latest.iter().enumerate().rev() {
-            if apart.contains(at) {
+            if apart.contains(at) || page.holds(&quote(text.trim_start_matches("> "))) {
                 continue;
             }
             let cap = room.min(part(shares.latest) / 2);
@@ -113,7 +113,7 @@ impl Collector {
             }
         }
         let files = page.items.len();
-        let mut room = part(6);
+        let mut room = part(10);
         for (order, (_, line)) in read.iter().enumerate() {
             room -= page.add(FILES, files + order, line, room).min(room);
         }
