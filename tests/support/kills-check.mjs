@@ -83,7 +83,7 @@ export class Told {
     const sum = (numbers) => [...numbers].reduce((sum, number) => sum + number, 0);
     return {
       calls: this.acked.length,
-      messages: sum(this.acked.map(({ call }) => messagesOf(call).length)),
+      "acknowledged messages": sum(this.acked.map(({ call }) => messagesOf(call).length)),
       compactions: [...this.marks.values()].filter((state) => state === "compacted").length,
       aborted: this.aborted,
       races: sum(this.conflicts.values()),

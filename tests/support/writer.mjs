@@ -17,7 +17,8 @@ export const EAGER = {
 
 /**
  * The messages of one call of `append`, which its name alone decides: so whoever reads them knows what they must be.
- * `name` is `session/writer/n`. Every third is a message alone, the others are a call of a tool with its result.
+ * `name` is `session/writer/n`. Every third is a message alone, the others are a call of a tool with its result. In sessions
+ * `big…` some results are more than a row of every store takes.
  */
 export function messagesOf(name) {
   const random = generator(hash(name));
@@ -26,10 +27,12 @@ export function messagesOf(name) {
   const id = `call_${name.replaceAll(/\W/g, "_")}`;
   const call = { id, type: "function", function: { name: "read_file", arguments: `{"path":"src/${id}.rs"}` } };
   const line = `line of ${name}: 数据 data 😀 \u0000 שלום ${random(1_000_000)}\n`;
+  const lines = 30 + random(60);
+  const isBig = name.startsWith("big") && random(8) === 0;
   return [
     said,
     { role: "assistant", content: null, tool_calls: [call] },
-    { role: "tool", tool_call_id: id, content: line.repeat(30 + random(60)) },
+    { role: "tool", tool_call_id: id, content: line.repeat(isBig ? 100 * lines : lines) },
     { role: "assistant", content: `[${name}] is fine.` },
   ];
 }
