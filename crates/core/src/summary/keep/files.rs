@@ -46,6 +46,9 @@ struct Entry {
     at: u64,
 }
 
+/// A file's path, and the line that tells what became of it.
+pub(super) type Told = (String, String);
+
 /// What became of the files of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Files {
@@ -85,8 +88,8 @@ impl Files {
         }
     }
 
-    /// One line for each file: those that were changed, then those that were only read, each newest first.
-    pub(super) fn lines(&self) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    /// One line for each file, with its path: those that were changed, then those that were only read, each newest first.
+    pub(super) fn lines(&self) -> (Vec<Told>, Vec<Told>) {
         let newest_first = |(_, entry): &(&String, &Entry)| u64::MAX - entry.at;
         let entries = order::by_key(self.entries.iter().collect(), newest_first);
         let line = |(path, entry): (&String, &Entry)| {

@@ -44,11 +44,11 @@ fn simple(part: &str, out: &mut Vec<Action>) {
         note(target, did, None);
     }
     let Some((&program, arguments)) = plain.split_first() else { return };
-    let named = arguments.iter().copied().filter(|word| !word.starts_with('-'));
+    let mut named = arguments.iter().copied().filter(|word| !word.starts_with('-'));
     match program {
         "cat" | "less" | "nl" | "bat" => named.for_each(|path| note(path, Did::Read, None)),
         "head" | "tail" => {
-            if let Some(path) = named.last() {
+            if let Some(path) = named.next_back() {
                 note(path, Did::Read, None);
             }
         }
