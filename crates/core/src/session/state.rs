@@ -13,10 +13,11 @@ use super::snapshots::{Mark, SnapshotNote};
 use super::sound::Unsent;
 use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::plan::Settings;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
+use crate::tokens::{Calibrations, Corrected, Sent};
 use crate::wire::{self, Format};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -45,6 +46,12 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// What reports of prompts taught; the row has it since the last commit.
+    pub(crate) calibrations: Calibrations,
+    /// The model that was reported last, where that is not the options'.
+    pub(crate) reported_model: Option<String>,
+    /// The prompt of the last `prepare`, until it is reported.
+    pub(crate) sent: Option<Sent>,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -198,6 +205,7 @@ impl State {
             snapshots: Vec::new(),
             parent: None,
             secrets,
+            calibrations: Calibrations::default(),
             losses: Vec::new(),
             created_at: now,
             updated_at: now,
@@ -213,6 +221,9 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            calibrations: Calibrations::default(),
+            reported_model: None,
+            sent: None,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
@@ -249,7 +260,73 @@ impl State {
 
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
-        self.context.totals().tokens.saturating_add(self.fixed_tokens)
+        self.tokens_with(&self.context)
+    }
+
+    /// All tokens of a prompt with this context.
+    pub(crate) fn tokens_with(&self, context: &Context) -> usize {
+        self.corrected(self.estimated(context))
+    }
+
+    /// All tokens of the next prompt once its messages take `more` and `less`.
+    pub(crate) fn tokens_after(&self, more: usize, less: usize) -> usize {
+        self.corrected(self.estimated(&self.context).saturating_add(more).saturating_sub(less))
+    }
+
+    /// The estimate of a prompt, uncorrected.
+    pub(crate) fn estimated(&self, context: &Context) -> usize {
+        context.totals().tokens.saturating_add(self.fixed_tokens)
+    }
+
+    /// An estimate of a whole prompt, corrected by what was reported. The app's own counter is not corrected.
+    pub(crate) fn corrected(&self, estimated: usize) -> usize {
+        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
+        known.map_or(estimated, |known| known.correct(estimated))
+    }
+
+    /// What parts of the context take of its corrected tokens: theirs, or less in proportion.
+    pub(crate) fn shares(&self) -> impl Fn(usize) -> usize + use<> {
+        self.shares_of(&self.context)
+    }
+
+    /// The same of another context.
+    pub(crate) fn shares_of(&self, context: &Context) -> impl Fn(usize) -> usize + use<> {
+        let estimated = self.estimated(context);
+        let used = self.corrected(estimated).min(estimated);
+        move |tokens| (tokens as u64 * used as u64 / estimated.max(1) as u64) as usize
+    }
+
+    /// How estimates are corrected, when they are.
+    pub(crate) fn correction(&self) -> Option<Corrected> {
+        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
+        known.map(|known| known.explain(self.row.generation))
+    }
+
+    /// The model that prompts are counted for; empty where nobody named one.
+    fn model(&self) -> &str {
+        self.reported_model.as_deref().or(self.settings.model.as_deref()).unwrap_or_default()
+    }
+
+    /// A prompt goes out that is estimated at so many tokens, uncorrected.
+    pub(crate) fn note_sent(&mut self, estimated: usize) {
+        self.sent = Some(Sent { estimated, generation: self.row.generation });
+    }
+
+    /// Learns what the provider counted for the last prompt; false when that cannot be it.
+    pub(crate) fn report(&mut self, tokens: u64, model: Option<String>) -> bool {
+        if let Some(model) = model {
+            self.reported_model = Some(model);
+        }
+        let sent = self.sent.take().unwrap_or_else(|| {
+            // Where the app sends the messages as it has them: all but the answer, when that was appended already.
+            let answer =
+                self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
+            let answer: usize = answer.map(|item| item.size.tokens).sum();
+            let estimated = self.estimated(&self.context).saturating_sub(answer);
+            Sent { estimated, generation: self.row.generation }
+        });
+        let model = self.model().to_string();
+        self.calibrations.report(&model, sent, tokens)
     }
 
     /// Tokens of the system prompt, wherever it stands.
@@ -293,7 +370,8 @@ impl State {
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let calibrations = self.calibrations.clone();
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::state::State;
+use crate::tokens::Corrected;
 use serde::Serialize;
 
 /// How full the context is.
@@ -24,6 +25,9 @@ pub struct ContextUsage {
     pub offload_count: usize,
     /// What the window is used for; the tokens of all of them are the window.
     pub categories: Vec<Category>,
+    /// How the estimate is corrected, since a provider's usage was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Corrected>,
 }
 
 /// A part of the window.
@@ -45,18 +49,26 @@ pub(crate) fn usage(state: &State) -> ContextUsage {
 /// How full it would be with this context.
 pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     let totals = context.totals();
-    let used = totals.tokens.saturating_add(state.fixed_tokens);
+    let used = state.tokens_with(context);
+    let share = state.shares_of(context);
     let window = state.settings.window;
     let buffer = window - state.settings.hard_limit;
     let category = |name, tokens, kind| Category { name, tokens, kind };
+    let part = |name, tokens| category(name, share(tokens), "used");
     let mut categories = vec![
-        category("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens), "used"),
-        category("tools", state.tool_tokens, "used"),
-        category("user", totals.user, "used"),
-        category("assistant", totals.assistant, "used"),
-        category("tool results", totals.tool, "used"),
-        category("summary", totals.summary, "used"),
+        part("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens)),
+        part("tools", state.tool_tokens),
+        part("user", totals.user),
+        part("assistant", totals.assistant),
+        part("tool results", totals.tool),
+        part("summary", totals.summary),
     ];
+    let correction = state.correction();
+    if correction.is_some() {
+        let parts: usize = categories.iter().map(|part| part.tokens).sum();
+        // What the provider counts and none of these accounts for.
+        categories.push(category("overhead", used.saturating_sub(parts), "used"));
+    }
     let free = window.saturating_sub(used);
     categories.push(category("free", free.saturating_sub(buffer), "free"));
     categories.push(category("buffer", free.min(buffer), "buffer"));
@@ -69,5 +81,6 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
         tool_call_count: totals.calls,
         offload_count: totals.offloads,
         categories,
+        correction,
     }
 }
