@@ -17,7 +17,7 @@ use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Setting
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::reduce::reasoning;
 use crate::step::{Io, Level, Machine, Whose};
-use crate::wire::{self, Author, Format, provider};
+use crate::wire::{self, Author, Format};
 use serde::Serialize;
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -444,32 +444,6 @@ impl Session {
     /// How full the context is.
     pub fn usage(&self) -> Result<ContextUsage> {
         self.slot.look(usage)
-    }
-
-    /// Takes over what the provider counted for the last prompt, for a model that is not the options': from now on the
-    /// estimate of the whole prompt goes on from it. `usage` is JSON text in any provider's shape. False when it cannot be of
-    /// that prompt, and nothing was learned. Stored with the next commit.
-    ///
-    /// Errors: [`Code::InvalidOption`] when it does not say how long the prompt was, [`Code::Closed`].
-    pub fn record_usage(&self, usage: &str, model: Option<String>) -> Result<bool> {
-        let usage = provider::reported(usage)?;
-        self.slot.report(usage.input, model)
-    }
-
-    /// Stores what was recorded since the last commit. It only helps: where it cannot be stored, the session goes without.
-    pub fn keep_usage(&self) -> Machine<()> {
-        let slot = self.slot.clone();
-        Machine::new(|io| async move {
-            let held = slot.take()?;
-            let is_new = {
-                let state = held.state();
-                state.row.ver > 0 && state.row.calibrations != state.calibrations
-            };
-            if is_new && let Err(error) = held.update_row(&io, |_, _| Ok(())).await {
-                io.log(Level::Warn, format!("what was learned from reported usage is not stored: {error}"));
-            }
-            Ok(())
-        })
     }
 
     /// Looks at the state for [`super::audit`].
