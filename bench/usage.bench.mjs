@@ -3,8 +3,8 @@
  * (`../shared/data`, or `CC_DATA`). Each is replayed: a session is handed the messages up to a call, says what the prompt
  * will cost, and is told what it cost; the next call is judged.
  *
- * A call that is shorter than the one before stands behind a compaction of the agent's own, whose result is in no transcript:
- * it is not judged, and its usage is recorded. A source shows all that its model saw when reported growth is that of the
+ * A call that is much shorter than the one before stands behind a compaction of the agent's own, whose result is in no
+ * transcript: a session begins there, and the call is not judged. A source shows all that its model saw when reported growth is that of the
  * messages: at most one growth in twenty is more than half off. Sources of which that is not true hide a part.
  */
 
@@ -14,6 +14,8 @@ import { transcripts } from "../tests/support/transcripts.mjs";
 export const title = "The whole prompt's estimate, anchored on reported usage, against the next call's";
 
 const WINDOW = 10_000_000;
+/** A prompt that is less than this share of the one before was compacted. */
+const COMPACTED = 0.9;
 /** Growth in tokens from which single ones are told: below it a percentage says nothing. */
 const LARGE = 200;
 
@@ -57,27 +59,27 @@ export async function run() {
 
 /** The calls of a transcript that a report came before: what was said about each, and what it cost. */
 export async function replay(record, { format, usage, calls }) {
-  const session = await openSession({
-    store: memoryStore(),
-    format,
-    model: firstModel(record),
-    contextWindow: WINDOW,
-    maxOutputTokens: 1,
-    trigger: { tokens: WINDOW - 1 },
-  });
+  const options = { format, model: firstModel(record), contextWindow: WINDOW, maxOutputTokens: 1, trigger: { tokens: WINDOW - 1 } };
+  const begin = () => openSession({ store: memoryStore(), ...options });
   const at = calls(record);
   const judged = [];
+  let session = await begin();
   let appended = 0;
-  let last;
+  let last = 0;
   for (const [nth, counted] of record.meta.usage.entries()) {
     const end = at[nth];
     const reported = usage(counted);
-    if (end === undefined || end <= appended || total(reported) === 0) continue;
+    const cost = total(reported);
+    if (end === undefined || end <= appended || cost === 0) continue;
+    if (cost < last * COMPACTED) {
+      await session.close();
+      session = await begin();
+      last = 0;
+    }
     await session.append(...record.messages.slice(appended, end));
     appended = end;
     const { usedTokens } = (await session.prepare()).usage;
-    const cost = total(reported);
-    if (last !== undefined && cost > last) judged.push({ said: usedTokens, cost, before: last });
+    if (last > 0 && cost > last) judged.push({ said: usedTokens, cost, before: last });
     session.recordUsage(reported);
     last = cost;
   }

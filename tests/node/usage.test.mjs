@@ -51,6 +51,7 @@ test("what was learned is stored by close, explained, and of one model", async (
   const again = await open("gpt-5.1");
   assert.equal(used(again), usage.usedTokens + 700);
   assert.deepEqual((await again.verify()).problems, []);
+  await again.prepare();
   again.recordUsage({ inputTokens: 9_000, outputTokens: 1 }, { model: "another" });
   assert.equal(used(again), 9_000);
   await again.close();
