@@ -274,7 +274,8 @@ async fn write(
     let mut target = proposal.target_tokens.min(replaced / 2);
     let mut files = files;
     if order.rung == Rung::Rollover {
-        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        let fixed = held.state().corrected(held.state().fixed_tokens);
+        let room = settings.hard_limit.saturating_sub(fixed);
         target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
         files = String::new();
     }
@@ -501,7 +502,7 @@ impl Update {
         let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = before.saturating_sub(freed);
+        let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {

@@ -542,7 +542,7 @@ async fn count_fixed(
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
-            settings.estimator.text(text)
+            if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
         };
         counted.tokens += tokens;
         counted.prompt += if what == PROMPT { tokens } else { 0 };

@@ -36,6 +36,8 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
     let Some((repaired, changes)) = repair else {
         let mut state = held.state_mut();
         state.unsent.clear();
+        let estimated = state.estimated(&state.context);
+        state.note_sent(estimated);
         return Ok((whole, usage(&state)));
     };
     let unsent = unsent(&items, &repaired, &changes);
@@ -69,6 +71,9 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
         );
         return Err(Error::new(Code::ContextOverflow, what));
     }
+    let mut state = held.state_mut();
+    let estimated = state.estimated(&sent);
+    state.note_sent(estimated);
     Ok((outs, usage))
 }
 

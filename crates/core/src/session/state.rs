@@ -17,6 +17,7 @@ use crate::message::Message;
 use crate::plan::Settings;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
+use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -45,6 +46,12 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// What reports of prompts taught; the row has it since the last commit.
+    pub(crate) calibrations: Calibrations,
+    /// The model that was reported last, where that is not the options'.
+    pub(crate) reported_model: Option<String>,
+    /// The prompt of the last `prepare`, until it is reported.
+    pub(crate) sent: Option<Sent>,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -198,6 +205,7 @@ impl State {
             snapshots: Vec::new(),
             parent: None,
             secrets,
+            calibrations: Calibrations::default(),
             losses: Vec::new(),
             created_at: now,
             updated_at: now,
@@ -213,6 +221,9 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            calibrations: Calibrations::default(),
+            reported_model: None,
+            sent: None,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
@@ -249,7 +260,7 @@ impl State {
 
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
-        self.context.totals().tokens.saturating_add(self.fixed_tokens)
+        self.tokens_with(&self.context)
     }
 
     /// Tokens of the system prompt, wherever it stands.
@@ -293,7 +304,8 @@ impl State {
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let calibrations = self.calibrations.clone();
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {

@@ -12,6 +12,7 @@ mod edit;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod picture;
 pub mod provider;
 mod react;
 mod read;
