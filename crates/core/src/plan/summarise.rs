@@ -258,10 +258,14 @@ async fn write(
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
+    let bytes = bodies.iter().map(|body| body.len()).sum();
+    io.breathe(bytes).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
+    io.breathe(bytes).await?;
     messages_without_secrets(held, &mut messages);
+    io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, order) {
         let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
