@@ -140,13 +140,13 @@ export function proposePins(messages: readonly Message[], options: { format?: Fo
   return run((engine) => engine.proposePins(bytes, ends, given)) as PinProposal[];
 }
 
-/** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
+/** A summary that no model is needed for, of at most `targetTokens` (the default is the preset's); as `preset` has it. */
 export function extractiveSummary(
   messages: readonly Message[],
-  options: { targetTokens?: number; format?: Format; redactSecrets?: boolean } = {},
+  options: { preset?: Preset; targetTokens?: number; format?: Format; redactSecrets?: boolean } = {},
 ): string {
   const { bytes, ends } = pack(messages);
-  checkOptions(options, ["targetTokens", "format", "redactSecrets"]);
+  checkOptions(options, ["preset", "targetTokens", "format", "redactSecrets"]);
   const given = plainOptions(options);
   return run((engine) => engine.extractiveSummary(bytes, ends, given));
 }

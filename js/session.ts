@@ -7,7 +7,7 @@ import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } fr
 import { checkHistory, decode, pack } from "./codec.js";
 import { drive, driveSync, quietly, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
-import { Held, type Place } from "./held.js";
+import { Held, type Place, type Sent } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
@@ -218,14 +218,13 @@ class LiveSession<M extends Message> implements Session<M> {
       const prompt = systemPromptOf(this.#options);
       const fixed = [prompt ?? "", (this.#tools = asSent("tools", tools))];
       let thrown = new Map<number, unknown>();
-      const { items, usage, edits, result, goal } = await this.#drive<{
-        items: Item[];
+      const { usage, edits, result, goal, ...sent } = await this.#drive<Sent & {
         usage: ContextUsage;
         edits: Edit[];
         result?: EngineResult;
         goal?: string;
-      }>((handle) => handle.prepare(trigger === "overflow", fixed), host, (causes) => (thrown = causes));
-      const messages = this.#held.messages(items);
+      }>((handle) => handle.prepare(trigger === "overflow", fixed, this.#held.sent), host, (causes) => (thrown = causes));
+      const messages = this.#held.prepared(sent);
       const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
       return {
         messages,

@@ -200,7 +200,11 @@ pub fn extractive(bodies: &Bodies, options: &Value<'_>) -> Result<String> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         let messages = without_secrets(messages, &options, &mut Secrets::new(""));
-        Ok(summary::extractive(&messages, options.target_tokens, options.estimator))
+        let (target, estimator) = (options.target_tokens, options.estimator);
+        Ok(match options.preset.numbers.keep {
+            Some(_) => summary::keep::text(&messages, target, estimator),
+            None => summary::extractive(&messages, target, estimator),
+        })
     })
 }
 

@@ -177,11 +177,13 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
         let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
-        let floor = floor(io, held).await?;
-        if climb.trigger != Trigger::Manual && floor.total > limit {
-            // No summary makes it fit: the model would be asked in vain, step after step.
-            done.idle.push(floor.to_string());
-            return Ok(());
+        if climb.trigger != Trigger::Manual {
+            let floor = floor(io, held).await?;
+            if floor.total > limit {
+                // No summary makes it fit: the model would be asked in vain, step after step.
+                done.idle.push(floor.to_string());
+                return Ok(());
+            }
         }
         if climb.rehearse {
             match proposal {

@@ -10,7 +10,7 @@ use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, View
 use super::seal;
 use super::session_log::{LogEntry, SessionLog};
 use super::snapshots::{Mark, SnapshotNote};
-use super::sound::Unsent;
+use super::sound::{HandedOut, Unsent};
 use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
@@ -18,7 +18,7 @@ use crate::plan::Settings;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
 use crate::tokens::{Calibrations, Sent};
-use crate::wire::{self, Format};
+use crate::wire::{self, Format, Past};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -62,6 +62,12 @@ pub(crate) struct State {
     pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
+    /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
+    pub(super) past: Option<(Format, Past)>,
+    /// What the last `prepare` handed out, where it was the context itself.
+    pub(super) handed_out: Option<HandedOut>,
+    /// `prepare`s so far.
+    pub(super) prepared: u64,
     /// The view that the app was handed last.
     pub(crate) handed: u64,
     /// The first message that was appended since the context became another one than the app was handed.
@@ -229,6 +235,9 @@ impl State {
             tab: String::new(),
             told_losses: 0,
             unsent: Vec::new(),
+            past: None,
+            handed_out: None,
+            prepared: 0,
             handed: 0,
             unseen_from: None,
         }
