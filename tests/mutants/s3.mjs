@@ -302,9 +302,9 @@ export const s3 = [
   {
     id: "S3.7",
     what: "instructions are ignored",
-    file: `${core}/plan/summarise.rs`,
-    from: "let instructions = [settings.instructions.as_deref(), instructions];",
-    to: "let instructions = [settings.instructions.as_deref(), instructions.filter(|_| false)];",
+    file: `${core}/plan/parts.rs`,
+    from: "[settings.instructions.as_deref(), more]",
+    to: "[settings.instructions.as_deref(), more.filter(|_| false)]",
     tests: ["layered_rules"],
   },
   {

@@ -14,6 +14,7 @@ mod frame;
 mod ladder;
 mod numbers;
 mod options;
+mod parts;
 mod presets;
 mod reader;
 mod redaction;
