@@ -32,7 +32,7 @@ pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
 pub(crate) use parts::{Run, once_more};
 pub(crate) use prompt::fill;
-pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
 pub(crate) use scan::names;
 
 pub use prompt::{
