@@ -401,7 +401,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let query = Query::new(&query)?;
-            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
+            let (archive, whereabouts) = archive_of(&io, &slot).await?;
             recall::search(&io, &archive, &whereabouts, &query, limit, false).await
         })
     }
@@ -419,7 +419,7 @@ impl Session {
     pub fn answer(&self, call: String, format: Format) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
+            let (archive, whereabouts) = archive_of(&io, &slot).await?;
             recall::answer(&io, &archive, &whereabouts, format, &call).await
         })
     }
@@ -498,6 +498,13 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
     };
     held.state_mut().hand_out();
     Ok(Compacted { items: out(held.context().items()), result })
+}
+
+/// What reading and searching need, as the store has it by now.
+async fn archive_of(io: &Io, slot: &Slot) -> Result<(Archive, Whereabouts)> {
+    let look = |state: &State| (Archive::of(state), Whereabouts::of(state), state.row.clone());
+    let (archive, whereabouts, row) = slot.look(look)?;
+    Ok((archive.latest(io, row).await?, whereabouts))
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).

@@ -312,6 +312,18 @@ pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>
     }
 }
 
+/// The session's row as it is by now, for who only looks: another handle may have written since `known` was read. Where
+/// the store has none that can be read, what is known goes on.
+///
+/// Errors: those of the store.
+pub(crate) async fn latest(io: &Io, sid: &str, known: SessionRow) -> Result<SessionRow> {
+    match session_row(io, sid).await {
+        Ok(Some(row)) if row.ver > known.ver => Ok(row),
+        Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Err(error),
+        _ => Ok(known),
+    }
+}
+
 /// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
 /// change after the other.
 pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
