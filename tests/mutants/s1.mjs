@@ -479,8 +479,8 @@ export const s1 = [
     id: "S1.11",
     what: "the context changes before the commit",
     file: `${core}/session/stored.rs`,
-    from: "            match self.commit(io, batch, Some(&change)).await {\n                Ok(()) => {\n                    let mut state = self.state_mut();\n                    state.wrote(io, row);\n                    state.context = after;",
-    to: "            self.state_mut().context = after.clone();\n            match self.commit(io, batch, Some(&change)).await {\n                Ok(()) => {\n                    let mut state = self.state_mut();\n                    state.wrote(io, row);\n                    state.context = after;",
+    from: "        match self.commit(io, batch, Some(change)).await {",
+    to: "        self.state_mut().context = after.clone();\n        match self.commit(io, batch, Some(change)).await {",
     tests: ["compact_faults"],
   },
   {

@@ -1,7 +1,7 @@
 //! Writing a session, and what reading it is made of. Whoever comes second to a commit reads what the other wrote and tries again.
 
 use super::batch::{Batch, Key, KeyPart, keys};
-use super::context::{Left, Origin, Place};
+use super::context::{Context, Left, Origin, Place};
 use super::held::Held;
 use super::ledger;
 use super::migrations;
@@ -141,9 +141,7 @@ impl Held {
     pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
-            let mut after = self.context().clone();
-            change.apply(&mut after);
-            ledger::conserve(&after, self.state().row.messages)?;
+            let after = self.changed(&change)?;
             if !self.state().durable {
                 let mut state = self.state_mut();
                 let before = std::mem::replace(&mut state.context, after);
@@ -157,29 +155,54 @@ impl Held {
                 change.note(&mut state.row, now);
                 return Ok(());
             }
-            let now = io.now().await?;
-            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match self.commit(io, batch, Some(&change)).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.wrote(io, row);
-                    state.context = after;
-                    return Ok(());
-                }
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    let ours = match self.refresh(io).await {
-                        Ok(false) => continue,
-                        Ok(true) => self.is_row(io, &row).await,
-                        Err(error) => Err(error),
-                    };
-                    let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
-                    return if ours { Ok(()) } else { Err(conflict()) };
-                }
-                Err(error) => return Err(error),
+            let Err((error, row)) = self.try_change(io, &change, after, &commit_id).await? else {
+                return Ok(());
+            };
+            if race == RACES {
+                return Err(error);
             }
+            pause(io, race).await?;
+            let ours = match self.refresh(io).await {
+                Ok(false) => continue,
+                Ok(true) => self.is_row(io, &row).await,
+                Err(error) => Err(error),
+            };
+            let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
+            return if ours { Ok(()) } else { Err(conflict()) };
         }
         Err(conflict())
+    }
+
+    /// Commits a change that makes `after` the context. What lost a race comes back, with the row that it was to write.
+    pub(super) async fn try_change(
+        &self,
+        io: &Io,
+        change: &Change,
+        after: Context,
+        commit_id: &str,
+    ) -> Result<Result<(), (Error, SessionRow)>> {
+        let now = io.now().await?;
+        let (batch, row) = self.state().change_batch(change, commit_id, now)?;
+        match self.commit(io, batch, Some(change)).await {
+            Ok(()) => {
+                let mut state = self.state_mut();
+                state.wrote(io, row);
+                state.context = after;
+                Ok(Ok(()))
+            }
+            Err(error) if retryable(&error) => Ok(Err((error, row))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The context as `change` makes it.
+    ///
+    /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
+    pub(super) fn changed(&self, change: &Change) -> Result<Context> {
+        let mut after = self.context().clone();
+        change.apply(&mut after);
+        ledger::conserve(&after, self.state().row.messages)?;
+        Ok(after)
     }
 
     /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.
@@ -406,17 +429,20 @@ pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
 
 /// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
 pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
-    let scan = Scan {
-        prefix: keys::all("log", sid),
-        after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
-        limit: 1_000,
-        max_bytes: PAGE,
-        reverse: false,
-        keys_only: false,
-    };
-    let rows = io.scan(scan).await?.into_iter();
+    let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
+    let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
     let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
     Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// What there is under `prefix` behind `after`, as far as one page holds it.
+pub(super) async fn page(
+    io: &Io,
+    prefix: Key,
+    after: Option<Key>,
+    keys_only: bool,
+) -> Result<Vec<(Key, Vec<u8>)>> {
+    io.scan(Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only }).await
 }
 
 /// The number that ends a key of the log or of the views.
