@@ -694,7 +694,7 @@ export const s5 = [
   {
     id: "S5.13",
     what: "a summary's markers are ignored",
-    file: `${core}/session/state.rs`,
+    file: `${core}/session/state/change.rs`,
     from: "goal.update(&markers(&summary.text), Source::Summary, now);",
     to: "let _ = (goal, now);",
     tests: ["checkpoint_rules"],
