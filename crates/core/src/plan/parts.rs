@@ -29,14 +29,22 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// `more` is the guidance for this summary alone.
-    pub(super) fn of(held: &Held, proposal: &Proposal, more: Option<&str>) -> Self {
+    /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned. `more` is the
+    /// guidance for this summary alone.
+    pub(super) fn of(
+        held: &Held,
+        proposal: &Proposal,
+        kept: Option<Vec<(usize, String)>>,
+        more: Option<&str>,
+    ) -> Self {
         let settings = held.settings();
         let instructions: Vec<&str> =
             [settings.instructions.as_deref(), more].into_iter().flatten().collect();
         let places = proposal.compress.iter().map(|item| item.origin.place());
-        let open = proposal.unanswered.iter();
-        let constraints = open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text)));
+        let constraints = kept.unwrap_or_else(|| {
+            let open = proposal.unanswered.iter();
+            open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone()))).collect()
+        });
         // Not in the literal, where it would hold the state while secrets are replaced.
         let goal = held.state().row.goal.clone();
         Wanted {
@@ -44,7 +52,8 @@ impl Wanted {
             instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
             indices: places.map(|place| Some(place?.index)).collect(),
             constraints: constraints
-                .map(|(index, text)| (index, without_secrets(held, text.clone())))
+                .into_iter()
+                .map(|(index, text)| (index, without_secrets(held, text)))
                 .collect(),
         }
     }
@@ -456,7 +465,7 @@ pub(super) fn foretell(held: &Held, proposal: &Proposal) -> Result<Calls> {
     let wire = held.format().wire();
     let mut messages = values.iter().map(|value| wire.read(0, value)).collect::<Result<Vec<_>>>()?;
     messages_without_secrets(held, &mut messages);
-    let (wanted, prompt) = (Wanted::of(held, proposal, None), settings.preset.prompt);
+    let (wanted, prompt) = (Wanted::of(held, proposal, None, None), settings.preset.prompt);
     let keep = wanted.keep();
     let options = wanted.options(&settings, proposal, &keep, limit);
     if !matches!(prompt.build(&messages, &options), Ok(request) if request.truncated) {

@@ -4,8 +4,9 @@ use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
 use super::frame::{author_of, candidate, text_of, tokens_of};
+use super::keeping::{Kept, budget};
 use super::ladder::Climb;
-use super::options::{Settings, Summariser};
+use super::options::{Keep, Settings, Summariser};
 use super::parts::{self, Long, Wanted, without_content};
 use super::presets::{Fallback, Rung};
 use super::redaction::{messages_without_secrets, redact, redact_request, without_secrets};
@@ -47,8 +48,13 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
 /// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
 fn gain(state: &State) -> usize {
     let items = state.context.items();
-    let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
-    let kept: usize = kept.map(|item| item.size.tokens).sum();
+    let kept = match state.settings.keep {
+        Keep::Tokens(tokens) => tokens,
+        _ => {
+            let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
+            kept.map(|item| item.size.tokens).sum()
+        }
+    };
     state.context.totals().tokens.saturating_sub(kept)
 }
 
@@ -57,6 +63,7 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
+    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
     let calls = match settings.summariser {
         Summariser::Extractive => None,
         _ => Some(parts::foretell(held, proposal)?),
@@ -64,7 +71,7 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
     Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
         llm_calls: calls.map_or(0, |calls| calls.count),
         input_tokens: calls.map_or(0, |calls| calls.input),
         output_tokens: calls.map_or(0, |calls| calls.output),
@@ -160,7 +167,13 @@ pub(crate) async fn run(
             };
             let mut spent = Cost::default();
             let written = match begin(io, held, &proposal, order).await {
-                Ok(Some(job)) => write(io, held, &proposal, order, (started, &job), &mut spent).await,
+                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
+                    Ok(kept) => {
+                        let kept = kept.as_ref();
+                        write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await
+                    }
+                    Err(error) => Err(error),
+                },
                 Ok(None) => {
                     held.state_mut().row.attempted_at = attempted_at;
                     result.reason = Some(elsewhere().message);
@@ -245,7 +258,7 @@ async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> R
 async fn write(
     io: &Io,
     held: &mut Held,
-    proposal: &Proposal,
+    (proposal, kept): (&Proposal, Option<&Kept>),
     order: Order<'_>,
     (started, job): (u64, &Job),
     spent: &mut Cost,
@@ -254,13 +267,17 @@ async fn write(
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
+    let bytes = bodies.iter().map(|body| body.len()).sum();
+    io.breathe(bytes).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
+    io.breathe(bytes).await?;
     messages_without_secrets(held, &mut messages);
+    io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, order) {
-        let inputs = Inputs { messages: &messages, proposal, files: &files, started, job };
+        let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
@@ -280,14 +297,20 @@ async fn write(
     } else {
         proposal.replaced_tokens
     };
-    let mut target = proposal.target_tokens.min(replaced / 2);
+    let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
+    let mut target = target.min(replaced / 2);
     let mut files = files;
     if order.rung == Rung::Rollover {
-        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        let fixed = held.state().corrected(held.state().fixed_tokens);
+        let room = settings.hard_limit.saturating_sub(fixed);
         target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
         files = String::new();
     }
-    let text = summary::extractive(&messages, target, settings.estimator);
+    let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
+    let text = match text.is_empty() {
+        true => summary::extractive(&messages, target, settings.estimator),
+        false => text,
+    };
     let text = redact(io, held, text).await?;
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
@@ -342,6 +365,7 @@ pub(super) fn without_quotes(held: &Held, item: &Item) -> Result<Option<Rc<str>>
 struct Inputs<'a> {
     messages: &'a [Message<'a>],
     proposal: &'a Proposal,
+    kept: Option<&'a Kept>,
     files: &'a str,
     started: u64,
     job: &'a Job,
@@ -367,7 +391,10 @@ async fn ask(
     let mut rejected: Option<String> = None;
     let mut question = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    let wanted = Wanted::of(held, proposal, instructions);
+    // A summary that says too little of what must be kept, while it is asked for once more.
+    let mut first: Option<(String, Vec<Item>)> = None;
+    let constraints = inputs.kept.map(Kept::constraints);
+    let wanted = Wanted::of(held, proposal, constraints, instructions);
     let keep = wanted.keep();
     let mut told = None;
     for attempt in 1..=numbers.retry_count {
@@ -411,8 +438,16 @@ async fn ask(
                 spent.add(Cost { calls: 0, usage });
                 let reason = match accept(io, held, inputs, &against, &text).await? {
                     Ok(written) => {
-                        job.keep(io, question, &text).await;
-                        return Ok(written);
+                        let asked_again = first.is_some() || attempt == numbers.retry_count;
+                        let missing =
+                            inputs.kept.filter(|_| !asked_again).and_then(|kept| kept.missing(&written.0));
+                        let Some(missing) = missing else {
+                            job.keep(io, question, &text).await;
+                            return Ok(written);
+                        };
+                        first = Some(written);
+                        wait = 0;
+                        missing
                     }
                     Err(reason) => reason,
                 };
@@ -442,7 +477,7 @@ async fn ask(
             slept.map_err(|failure| failure.into_error(Code::Aborted))?;
         }
     }
-    Err(last)
+    first.ok_or(last)
 }
 
 /// The summary that an answer is, with what takes the place of the messages; or why it is none.
@@ -453,7 +488,7 @@ async fn accept(
     request: &SummaryRequest,
     answer: &str,
 ) -> Result<Result<(String, Vec<Item>), String>> {
-    let Inputs { proposal, files, started, .. } = *inputs;
+    let Inputs { proposal, kept, files, started, .. } = *inputs;
     let settings = held.settings();
     // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
     let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
@@ -462,7 +497,15 @@ async fn accept(
         Err(rejection) => return Ok(Err(rejection.reason)),
     };
     tell(io, held, Stage::Checkpoint, 1, 0);
-    match candidate(io, held, proposal, &text, files, started).await {
+    let mut behind = String::new();
+    if let Some(kept) = kept {
+        if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
+            return Ok(Err(reason));
+        }
+        behind = kept.behind(io, held, &text).await?;
+    }
+    behind.push_str(files);
+    match candidate(io, held, proposal, &text, &behind, started).await {
         Ok(items) => Ok(Ok((text, items))),
         Err(error) if error.code == Code::SummaryRejected => Ok(Err(error.message)),
         Err(error) => Err(error),
@@ -493,7 +536,7 @@ impl Update {
         let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = before.saturating_sub(freed);
+        let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {

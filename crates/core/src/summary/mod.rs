@@ -15,6 +15,7 @@ mod constraint;
 mod extractive;
 mod facts;
 mod focus;
+pub mod keep;
 mod parts;
 mod prompt;
 mod quote;
@@ -23,6 +24,7 @@ pub(crate) mod result;
 mod scan;
 mod sentence;
 pub(crate) mod text;
+mod verify;
 
 pub(crate) use again::again;
 pub use check::{Rejection, check};
@@ -34,10 +36,11 @@ pub(crate) use parts::{Run, once_more};
 pub(crate) use prompt::fill;
 pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
 pub(crate) use scan::names;
+pub(crate) use verify::{objection, word_for_word};
 
 pub use prompt::{
-    CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS,
-    SummaryRequest,
+    BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions,
+    SECTIONS, SummaryRequest,
 };
 
 #[cfg(test)]
