@@ -2,7 +2,7 @@
 //! simulators.
 
 use super::batch::{Key, KeyPart, keys};
-use super::check::{Findings, LogCheck, View, ViewCheck, resolves};
+use super::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
 use super::context::{Context, Origin};
 use super::operations::Session;
 use super::record::{self, Kind, NameRow, Unread};
@@ -97,6 +97,12 @@ pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
 
     let format = row.format.unwrap_or(Format::OpenaiChat);
     let text_of = |index: usize| messages.get(index).map(|(_, body)| body.as_str());
+    let terms = keys::all_terms(&sid);
+    for (_, page) in rows.iter().filter(|(key, _)| key.0.starts_with(&terms.0)) {
+        let message = |index: usize| messages.get(index).map(|(seq, body)| (*seq, body.as_str()));
+        is_derived(format, page, message, &mut found);
+    }
+    found.check()?;
     let (mut check, mut views) = (ViewCheck::default(), vec![View::default()]);
     for generation in 1..=row.generation {
         match rows.get(&keys::view(&sid, generation)) {
