@@ -155,12 +155,15 @@ fn find(text: &str, need: &str) -> Option<usize> {
     })
 }
 
+/// A recorded session, its texts, and the messages behind which the agent compacted it.
+type Session = (Recorded, Vec<Texts>, Vec<usize>);
+
 /// The recorded sessions of agents with what is asked of them.
 pub(crate) fn transcripts() -> Vec<Transcript> {
     const SOURCES: [&str; 3] =
         ["anthropic/claude_code_entire_cli", "anthropic/claude_code_entirecontext", "anthropic/pi_mono"];
     const UNRELATED: [&str; 2] = ["openai/swe_agent_demos", "openai/openhands_logs"];
-    let mut sources: Vec<(&str, Vec<(Recorded, Vec<Texts>, Vec<usize>)>)> = Vec::new();
+    let mut sources: Vec<(&str, Vec<Session>)> = Vec::new();
     for name in SOURCES.into_iter().chain(UNRELATED) {
         let sessions = recorded::lines(name).into_iter().filter_map(|line| {
             let record: Value = serde_json::from_str(&line).ok()?;
