@@ -21,6 +21,12 @@ pub(crate) struct Archive {
     pub(super) format: Format,
     /// Log rows so far.
     pub(super) rows: u64,
+    /// Messages of the app so far.
+    pub(super) messages: usize,
+    /// Commits of the session's row so far.
+    pub(super) ver: u64,
+    /// The most that the store takes in one batch.
+    pub(super) max_batch_ops: usize,
     /// Tokens of the context window.
     pub(super) window: usize,
     secret: String,
@@ -32,6 +38,9 @@ impl Archive {
             sid: state.sid.clone(),
             format: state.format(),
             rows: state.row.next_seq,
+            messages: state.row.messages,
+            ver: state.row.ver,
+            max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             secret: state.row.secret.clone(),
         }

@@ -169,7 +169,9 @@ impl Copy {
             context: None,
         };
         let batch_id = io.new_id().await?;
-        let (batch, row, items) = self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
+        let (batch, row, items, unpaged) =
+            self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
+        self.child.unpaged = unpaged;
         for (from, item) in from.iter().zip(&items) {
             self.moved.extend(item.origin.place().map(|place| (from.seq, place)));
         }

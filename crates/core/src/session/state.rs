@@ -14,10 +14,12 @@ use super::seal;
 use super::session_log::SessionLog;
 use super::snapshots::{Mark, SnapshotNote};
 use super::sound::{HandedOut, Unsent};
+use super::staging::rows_of;
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
+use crate::recall::Unpaged;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
 use crate::tokens::{Calibrations, Sent};
@@ -25,6 +27,9 @@ use crate::wire::{self, Format, Past};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
+pub(super) const BESIDE: usize = 4;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -74,6 +79,8 @@ pub(crate) struct State {
     pub(crate) handed: u64,
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
+    /// Messages whose terms are in no page.
+    pub(crate) unpaged: Unpaged,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -170,6 +177,7 @@ impl State {
             prepared: 0,
             handed: 0,
             unseen_from: None,
+            unpaged: Unpaged::default(),
         }
     }
 
@@ -260,14 +268,14 @@ impl State {
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
     }
 
-    /// The batch that appends messages (T1), with the row and the items after it.
+    /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
     pub(crate) fn append_batch(
         &self,
         settled: &Settled,
         bodies: &[Measured],
         batch_id: &str,
         now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>)> {
+    ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
         let mut row = self.next_row(now);
         if settled.sure {
             row.format = Some(settled.format);
@@ -292,8 +300,16 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
+        let mut unpaged = Unpaged::default();
+        if self.durable {
+            let taken = bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + BESIDE;
+            let room = self.max_batch_ops.saturating_sub(taken);
+            let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
+            puts.extend(pages);
+            unpaged = left;
+        }
         let batch = self.batch(&row, puts)?;
-        Ok((batch, row, items))
+        Ok((batch, row, items, unpaged))
     }
 
     /// Serialises a log row and moves `row` behind it.

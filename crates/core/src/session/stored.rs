@@ -10,6 +10,7 @@ use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
 use super::state::{Measured, Settled, record_id};
 use crate::error::{Code, Error, Result};
+use crate::recall::Unpaged;
 use crate::step::{Io, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -52,6 +53,9 @@ impl Held {
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
+        if moved {
+            copy.unpaged = Unpaged::default();
+        }
         if moved || row.format.is_some_and(|format| format != copy.format()) {
             // At this very row: at a later one the context may be another, and `moved` would not say so.
             copy.load_at(io, row).await?;
@@ -82,13 +86,14 @@ impl Held {
         race: usize,
     ) -> Result<Attempt> {
         let now = io.now().await?;
-        let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let (batch, row, items, unpaged) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
         match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.wrote(io, row);
+                state.unpaged = unpaged;
                 // The call may have more batches to write, in the same format.
                 state.plausible.clone_from(&settled.plausible);
                 if let Some(context) = settled.context.take() {
