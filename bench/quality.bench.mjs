@@ -28,13 +28,13 @@ export const notes = [
 const root = fileURLToPath(new URL("../", import.meta.url));
 
 export async function run() {
-  const report = await measure(process.env.CC_QUALITY ?? "odd");
+  const { recall: report, probes } = await measure(process.env.CC_QUALITY ?? "odd");
   const folders = process.argv.includes("--report") ? ["out/", "reports/"] : ["out/"];
   for (const folder of folders) {
     mkdirSync(new URL(folder, import.meta.url), { recursive: true });
     writeFileSync(new URL(`${folder}quality.svg`, import.meta.url), plot(report));
   }
-  return [...methods(report), ...searches(report), ...kinds(report)];
+  return [...methods(report), ...searches(report), ...kinds(report), ...asked(probes)];
 }
 
 async function measure(half) {
@@ -45,7 +45,7 @@ async function measure(half) {
     maxBuffer: 64 << 20,
   });
   const report = JSON.parse(stdout.slice(stdout.lastIndexOf("\n{") + 1));
-  if (report.cuts.all[0] === 0) throw new Error(`no transcripts to measure: ${stdout.trim()}\n${stderr}`);
+  if (report.recall.cuts.all[0] === 0) throw new Error(`no transcripts to measure: ${stdout.trim()}\n${stderr}`);
   return report;
 }
 
@@ -87,6 +87,15 @@ function kinds({ kinds }) {
       "T2 5 %": round(context),
     })),
   );
+}
+
+function asked(probes) {
+  return probes.map(({ method, domain, probes, present, recoverable }) => ({
+    case: `questions, ${domain}: ${method}`,
+    questions: probes,
+    "answer at 10 %": round(present),
+    "or found by a search": round(recoverable),
+  }));
 }
 
 function plot({ cuts, rows, ours }) {

@@ -3,9 +3,11 @@
 
 use context_compactor_core::tokens::Estimator;
 use context_compactor_evaluator::entities::Generic;
-use context_compactor_evaluator::recall::{Cut, Cutting, cases, measure, methods};
+use context_compactor_evaluator::recall::{Cut, Cutting, Probe, Probed, answered, cases, measure, methods};
 use context_compactor_evaluator::transcript::Transcript;
 use context_compactor_store_tests::recorded::{lines, record};
+use serde::Deserialize;
+use serde_json::json;
 use std::time::Instant;
 
 /// Files, the row that they are reported under, and whose entities they share: a repository, a benchmark.
@@ -17,6 +19,17 @@ const FILES: [(&str, &str, &str); 6] = [
     ("openai/tau_composite_long", "tau", "tau"),
     ("openai/swe_agent_demos", "SWE-agent", "swe-agent"),
 ];
+
+/// Histories with questions.
+const PROBES: [(&str, &str); 2] = [
+    ("probes/spliced_bfcl_in_coding", "facts in coding sessions"),
+    ("probes/bfcl_v4_memory", "facts in chats"),
+];
+
+#[derive(Deserialize)]
+struct Questions {
+    probes: Vec<Probe>,
+}
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -45,7 +58,9 @@ fn main() {
     for (domain, transcript) in &transcripts {
         // Those of SWE-agent are short.
         let prefix = if *domain == "SWE-agent" { 3_000 } else { 20_000 };
-        let cutting = Cutting { prefix, ..Cutting::default() };
+        // There are so many sessions of Claude Code that one cut between compactions is enough.
+        let cuts_each = if *domain == "Claude Code" { 1 } else { 2 };
+        let cutting = Cutting { prefix, cuts: cuts_each, ..Cutting::default() };
         let session = transcript.id.clone();
         let cases = cases(transcript, &generic, cutting, estimator);
         cuts.extend(cases.into_iter().map(|case| Cut { domain, session: session.clone(), case }));
@@ -55,7 +70,17 @@ fn main() {
     methods.retain(|method| wanted.is_empty() || wanted.iter().any(|name| method.name == name));
     let report = measure(&cuts, &methods);
     eprintln!("measured, {:.1?}", started.elapsed());
-    println!("{}", serde_json::to_string(&report).expect("a report is JSON"));
+    let mut histories = Vec::new();
+    for (file, domain) in PROBES {
+        histories.extend(lines(file).iter().map(|line| Probed {
+            domain,
+            turns: transcript(line, domain, estimator).messages,
+            probes: serde_json::from_str::<Questions>(line).expect("a record with questions").probes,
+        }));
+    }
+    let probes = answered(&histories, &methods, estimator);
+    eprintln!("asked, {:.1?}", started.elapsed());
+    println!("{}", json!({ "recall": report, "probes": probes }));
 }
 
 fn transcript(line: &str, source: &str, estimator: Estimator) -> Transcript {

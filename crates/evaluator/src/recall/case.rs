@@ -146,7 +146,7 @@ impl Case {
                 asked = Some((message, archive.search(&intent, PASSAGES)));
             }
             let hits = asked.as_ref().map_or(&[][..], |(_, hits)| hits);
-            need.rank = hits.iter().position(|hit| archive.has(*hit, &need.name));
+            need.rank = hits.iter().position(|hit| archive.passage(*hit).contains(&need.name));
             self.by_name.insert(hash(&need.name), self.needs.len());
             self.needs.push(need);
         }
@@ -289,7 +289,7 @@ fn without(text: &str, masked: &HashSet<u64>) -> String {
 }
 
 /// Turns as the engine's messages: prose, calls, results.
-fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
+pub(super) fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
     let of = |turn| {
         let Turn { role, text, calls, results, .. }: &Turn = turn;
         let mut parts = Vec::new();

@@ -25,6 +25,7 @@ mod cut;
 mod lexrank;
 mod oracle;
 mod page;
+mod probe;
 mod report;
 mod search;
 mod text;
@@ -37,6 +38,7 @@ pub use baseline::{head_and_tail, lead, lexrank, masked, tail, tfidf};
 pub use case::{Case, Need, Scores};
 pub use cut::{Cutting, cases};
 pub use oracle::{Oracle, Tier};
+pub use probe::{Answered, Probe, Probed, answered};
 pub use report::{BUDGETS, Cut, Method, Report, Row, measure, methods};
 pub use text::{Stub, Text, Voice, texts};
 

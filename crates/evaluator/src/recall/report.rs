@@ -40,10 +40,19 @@ fn bag_and_tail(messages: &[Message<'_>], budget: usize, estimator: Estimator) -
     format!("{}\n{}", bag(messages, half, estimator), tail(messages, budget - half - 1, estimator))
 }
 
-/// What every method is measured with, product first.
+/// The newest lines word for word in half of the budget, the keep-layer of everything in the rest: how a preset joins them.
+fn tail_and_layer(messages: &[Message<'_>], budget: usize, estimator: Estimator) -> String {
+    let tail = tail(messages, budget / 2, estimator);
+    let left = budget.saturating_sub(estimator.text(&tail) + 1);
+    format!("{}\n{tail}", summary::keep::text(messages, left, estimator))
+}
+
+/// All methods, the product's first.
 pub fn methods() -> Vec<Method> {
     let method = |name, run| Method { name, is_ours: false, run };
     vec![
+        Method { name: "keep-layer", is_ours: true, run: summary::keep::text },
+        Method { name: "tail + keep-layer", is_ours: true, run: tail_and_layer },
         Method { name: "extractive", is_ours: true, run: summary::extractive },
         method("tail", tail),
         method("head + tail", head_and_tail),

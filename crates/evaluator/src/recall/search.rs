@@ -62,9 +62,9 @@ impl<'t> Archive<'t> {
         ranked.into_iter().take(limit).map(|(document, _)| document).collect()
     }
 
-    /// Whether a passage has this name.
-    pub(super) fn has(&self, passage: usize, name: &str) -> bool {
-        self.passages.get(passage).is_some_and(|text| text.contains(name))
+    /// A passage's text.
+    pub(super) fn passage(&self, passage: usize) -> &'t str {
+        self.passages[passage]
     }
 }
 
