@@ -57,7 +57,8 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
     if is_sound {
         let mut state = held.state_mut();
         let all = state.context.items();
-        let known = state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
+        let known =
+            state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
         let kept = known.map_or(0, |sent| sent.items);
         let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
         state.unsent.clear();
