@@ -1,17 +1,20 @@
 //! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read
 //! (`storage.md` T1 and T3).
 
+mod change;
+
+pub(super) use change::ViewNote;
+pub(crate) use change::{Change, Summarised};
+
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Origin, Place, Size};
 use super::ids;
-use super::jobs::Closing;
-use super::offloads::NewBlob;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
-use super::session_log::{LogEntry, SessionLog};
+use super::session_log::SessionLog;
 use super::snapshots::{Mark, SnapshotNote};
 use super::sound::{HandedOut, Unsent};
-use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
+use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
@@ -19,7 +22,6 @@ use crate::redact::Secrets;
 use crate::step::{Io, Whose};
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -108,78 +110,6 @@ pub(crate) struct Settled {
     pub(crate) plausible: Vec<Format>,
     /// The context measured in it, where the session was read in another one so far.
     pub(crate) context: Option<Context>,
-}
-
-/// A change of the context on its way into the store.
-pub(crate) struct Change {
-    /// What changes.
-    pub(crate) splices: Vec<Splice>,
-    /// Offloads that go with it.
-    pub(crate) blobs: Vec<NewBlob>,
-    /// What led to it.
-    pub(crate) cause: Cause,
-    /// The job that led to it, to be closed.
-    pub(crate) job: Option<Closing>,
-    /// It is a summary of the history.
-    pub(crate) summary: Option<Summarised>,
-    /// It pins a message: its index, and the tokens that this takes.
-    pub(crate) pin: Option<(usize, usize)>,
-    /// All messages that stand in the context no more, where it changes that.
-    pub(crate) left: Option<Vec<Left>>,
-    /// The snapshot that it goes back to.
-    pub(crate) restores: Option<SnapshotNote>,
-}
-
-/// A summary of the history that a change of the context is.
-pub(crate) struct Summarised {
-    /// Its text, which may say something about the goal.
-    pub(crate) text: String,
-    /// What it saved.
-    pub(crate) entry: LogEntry,
-}
-
-impl Change {
-    /// A change of the context and nothing else.
-    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
-        let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
-        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None }
-    }
-
-    /// Changes `context`.
-    pub(super) fn apply(&self, context: &mut Context) {
-        context.apply(&self.splices);
-        if let Some(left) = &self.left {
-            context.set_left(left.clone());
-        }
-    }
-
-    /// What it leaves in the session's row.
-    pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
-        if let Some((index, tokens)) = self.pin {
-            row.pin(index, tokens);
-        }
-        if let Some(snapshot) = &self.restores {
-            row.goal.clone_from(&snapshot.goal);
-            row.compressions = snapshot.compressions;
-        }
-        let Some(summary) = &self.summary else { return };
-        row.compressions += 1;
-        row.log.push(summary.entry);
-        if let Some(goal) = &mut row.goal {
-            goal.update(&markers(&summary.text), Source::Summary, now);
-        }
-    }
-}
-
-/// The body of a log row of kind `view`.
-#[derive(Serialize)]
-pub(super) struct ViewNote<'a> {
-    pub(super) view: u64,
-    pub(super) rung: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) snapshot: Option<&'a str>,
-    /// Of the view's row: so the log's chain holds the views too.
-    pub(super) sha256: &'a str,
 }
 
 impl State {

@@ -4,6 +4,7 @@ mod answers;
 mod budget;
 mod extract;
 mod golden;
+mod parts;
 mod transcript;
 
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
