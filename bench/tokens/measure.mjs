@@ -11,7 +11,7 @@ const TEXTS = 3_300;
 const PASSES = 11;
 const APPENDS = 20_000;
 const SHORT = 32;
-const SHORT_PASSES = 40;
+const SHORT_PASSES = 400;
 const LONG = 1_000_000;
 
 const counters = {

@@ -774,7 +774,7 @@ export const s5 = [
   {
     id: "S5.15",
     what: "fixed tokens do not count",
-    file: `${core}/session/state.rs`,
+    file: `${core}/session/usage.rs`,
     from: "context.totals().tokens.saturating_add(self.fixed_tokens)",
     to: "context.totals().tokens",
     tests: ["session_rules"],
