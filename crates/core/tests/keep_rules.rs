@@ -126,15 +126,18 @@ fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_com
         let mut compactions = 0;
         for round in 0..4 {
             // An abort is the caller's wish, and changes nothing.
-            let result = compact(&mut desk).or_else(|| compact(&mut desk)).or_else(|| compact(&mut desk));
-            compactions +=
-                usize::from(result.is_some_and(|result| result.success && result.summary.is_some()));
-            let text = text_of(&desk);
-            assert_eq!(lost(&text), Vec::<&str>::new(), "{temper:?}, round {round}:\n{text}");
+            let result = (0..6).find_map(|_| compact(&mut desk));
+            let summarised = result.is_some_and(|result| result.success && result.summary.is_some());
+            compactions += usize::from(summarised);
+            if compactions > 0 {
+                let text = text_of(&desk);
+                assert_eq!(lost(&text), Vec::<&str>::new(), "{temper:?}, round {round}:\n{text}");
+            }
             desk.append(&(20 * (round + 1)..20 * (round + 1) + 6).flat_map(filler).collect::<Vec<_>>());
         }
-        let least = if temper == Some(Temper::AfterAbort) { 1 } else { 4 };
-        assert!(compactions >= least, "{temper:?}: {compactions}");
+        // Who aborts the call that asks once more wants no summary at all.
+        let least = if temper == Some(Temper::AfterAbort) { 0..=4 } else { 4..=4 };
+        assert!(least.contains(&compactions), "{temper:?}: {compactions}");
         desk.stored();
     }
 }
@@ -188,8 +191,9 @@ fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_
 fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_takes_its_place() {
     let invented =
         "## State\nChanged src/ghost/alpha.rs, src/ghost/beta.rs, src/ghost/gamma.rs and the helpers in \
-                    src/ghost/delta.rs, see https://ghost.example/issue/1 for what is left to do."
-            .to_owned();
+                    src/ghost/delta.rs, see https://ghost.example/issue/1 for what is left to do. "
+            .to_owned()
+            + &"It was all done as the user had asked for it. ".repeat(14);
     for (what, told) in [
         ("## State\nThe user asked for it.".to_owned(), "left out almost everything"),
         (invented, "names what the conversation does not"),
@@ -201,7 +205,7 @@ fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_ta
             format!("{}<tool_call>{{}}</tool_call>", "The exporter is built. ".repeat(40)),
             "went on with the conversation",
         ),
-        ("## State\n\n## Next\n-".to_owned(), "headings"),
+        ("## State\n\n## Decisions\n-\n\n## Next\n-".to_owned(), "headings"),
     ] {
         let reasons = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&reasons);

@@ -10,7 +10,7 @@ use crate::order;
 use crate::session::{Held, Item, Origin, Place, raw};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collector, Must, Shares};
-use crate::summary::{objection, word_for_word};
+use crate::summary::{is_earlier, objection, word_for_word};
 use crate::wire;
 
 /// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
@@ -153,7 +153,10 @@ pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
 fn is_said(message: &Message<'_>) -> bool {
     message.role == Role::User
         && !message.parts.is_empty()
-        && message.parts.iter().all(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()))
+        && message
+            .parts
+            .iter()
+            .all(|part| matches!(part, Part::Text(text) if !text.trim().is_empty() && !is_earlier(text)))
 }
 
 fn stands_for_nothing(item: &Item) -> bool {

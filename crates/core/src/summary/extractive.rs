@@ -35,7 +35,7 @@ const LEAST: usize = MARKER_TOKENS + 8;
 const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 
 /// What marks the message of an earlier summary (`S1.8`, `S3.4`, `S4.2`).
-pub(super) const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
+const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
 
 /// Bits of text that mean something to this library where they stand: wire markers of every preset.
 const MARKERS: [&str; 12] = [
@@ -52,6 +52,11 @@ const MARKERS: [&str; 12] = [
     "Output too large. Saved to:",
     "ACTIVE GOAL:",
 ];
+
+/// A message of the user that is an earlier summary.
+pub(crate) fn is_earlier(text: &str) -> bool {
+    EARLIER.iter().any(|mark| text.starts_with(mark))
+}
 
 /// A summary of `messages` in at most `target_tokens` tokens, written without a model. Empty when nothing fits.
 pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Estimator) -> String {
@@ -72,9 +77,7 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
     }
     match asked.first() {
         // A second compaction: what the first one kept stays what it was, in its sections.
-        Some((index, text)) if EARLIER.iter().any(|mark| text.starts_with(mark)) => {
-            page.carry(*index, text, part(40))
-        }
+        Some((index, text)) if is_earlier(text) => page.carry(*index, text, part(40)),
         Some((index, goal)) => {
             page.add(OVERVIEW, *index, "Goal: ", goal, part(20));
         }

@@ -30,6 +30,7 @@ pub(crate) use again::again;
 pub use check::{Rejection, check};
 pub use constraint::constraints;
 pub use extractive::extractive;
+pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
 pub(crate) use parts::{Run, once_more};

@@ -1,7 +1,7 @@
 //! What is held of a conversation while its messages go by.
 
 use super::super::constraint::constraints;
-use super::super::extractive::EARLIER;
+use super::super::extractive::is_earlier;
 use super::super::facts::{FactKind, arguments_of, is_error_line};
 use super::super::render::without_base64;
 use super::super::scan;
@@ -9,7 +9,7 @@ use super::super::text::{head, sentences, tail};
 use super::cover::Lines;
 use super::entities;
 use super::files::{self, Action, Files};
-use super::headings::{CONSTRAINTS, Spoken, TASKS};
+use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
 use super::open::{self, Open};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
@@ -92,14 +92,15 @@ impl Collector {
             return;
         }
         let is_user = message.role == Role::User;
-        if is_user {
+        let is_earlier_part = |part: &Part<'_>| matches!(part, Part::Text(text) if is_earlier(text));
+        if is_user && !message.parts.iter().any(is_earlier_part) {
             for sentence in constraints(message) {
                 self.constrain(position, sentence);
             }
         }
         for part in &message.parts {
             match part {
-                Part::Text(text) if is_user && EARLIER.iter().any(|mark| text.starts_with(mark)) => {
+                Part::Text(text) if is_user && is_earlier(text) => {
                     self.earlier(at, position, text);
                 }
                 Part::Text(text) => {
@@ -210,8 +211,23 @@ impl Collector {
 
     /// The message of an earlier summary, where an app hands over what a compaction made: its sections live on.
     fn earlier(&mut self, at: usize, position: usize, text: &str) {
-        let mut section = None;
+        let (mut section, mut quote): (_, Option<String>) = (None, None);
         for line in text.lines() {
+            // Messages of the user that it kept word for word. What it tells of others is indented or behind a bullet.
+            if let Some(quoted) = &mut quote {
+                if line == "</message>" {
+                    self.repeated(at, position, quoted.trim_end());
+                    quote = None;
+                } else {
+                    quoted.push_str(line);
+                    quoted.push('\n');
+                }
+                continue;
+            }
+            if line.starts_with("<message index=\"") && line.ends_with(" role=\"user\">") {
+                quote = Some(String::new());
+                continue;
+            }
             if let Some(heading) = line.strip_prefix("## ") {
                 section = Spoken::section(heading.trim());
                 continue;
@@ -219,22 +235,23 @@ impl Collector {
             match (section, line.strip_prefix("- ")) {
                 (Some(CONSTRAINTS), Some(sentence)) => self.constrain(position, sentence),
                 (Some(TASKS), Some(task)) => self.open.prose(&format!("[ ] {task}")),
-                (Some(_), Some(file)) if files::carried(file).is_some() => {
+                (Some(FILES), Some(file)) => {
                     files::carried(file).into_iter().for_each(|action| self.files.note(action));
                 }
                 _ => {}
             }
             self.lines.add(at, line, 1.5);
         }
-        // Messages that it kept word for word.
-        for quote in text.split("role=\"user\">\n").skip(1) {
-            let said = quote.split("\n</message>").next().unwrap_or("");
-            let message = Message { role: Role::User, parts: vec![Part::Text(Cow::Borrowed(said))] };
-            for sentence in constraints(&message) {
-                self.constrain(position, sentence);
-            }
-            self.say(at, position, said);
+    }
+
+    /// Takes in what a user said before an earlier summary.
+    fn repeated(&mut self, at: usize, position: usize, said: &str) {
+        let message = Message { role: Role::User, parts: vec![Part::Text(Cow::Borrowed(said))] };
+        for sentence in constraints(&message) {
+            self.constrain(position, sentence);
         }
+        self.prose(at, said, 3.0);
+        self.say(at, position, said);
     }
 
     /// What must not be lost, the most important first; constraints the newest first.
