@@ -129,6 +129,8 @@ pub struct Settings {
     pub format: Option<Format>,
     /// The estimator.
     pub estimator: Estimator,
+    /// The conversation's model, as the app names it.
+    pub model: Option<String>,
     /// The app's `tokenCounter` counts instead.
     pub app_counts: bool,
     /// The app's `pinned` is asked about every message.
@@ -256,6 +258,7 @@ impl Settings {
             app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
+            model: options.text("model")?.map(str::to_string),
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
             pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),

@@ -258,10 +258,14 @@ async fn write(
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
+    let bytes = bodies.iter().map(|body| body.len()).sum();
+    io.breathe(bytes).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
+    io.breathe(bytes).await?;
     messages_without_secrets(held, &mut messages);
+    io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, order) {
         let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
@@ -288,7 +292,8 @@ async fn write(
     let mut target = target.min(replaced / 2);
     let mut files = files;
     if order.rung == Rung::Rollover {
-        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        let fixed = held.state().corrected(held.state().fixed_tokens);
+        let room = settings.hard_limit.saturating_sub(fixed);
         target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
         files = String::new();
     }
@@ -542,7 +547,7 @@ impl Update {
         let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = before.saturating_sub(freed);
+        let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
