@@ -114,5 +114,5 @@ function plot({ cuts, rows, ours }) {
 }
 
 const round = (value) => Math.round(value * 1000) / 1000;
-const interval = ([low, high]) => `${signed(low)} … ${signed(high)}`;
+const interval = (bounds) => (bounds ? `${signed(bounds[0])} … ${signed(bounds[1])}` : "one transcript");
 const signed = (value) => (value < 0 ? "" : "+") + round(value).toFixed(3);

@@ -46,7 +46,8 @@ pub struct Scores {
     pub referenced: f64,
     /// Named, referenced, or found by a search.
     pub recoverable: f64,
-    /// Entities that stand in the context and not in the prefix, of all that stand in the context.
+    /// Entities that stand in the context and not in the prefix, of all that stand in the context. Numbers are none of
+    /// them: a context may count what it left out, and name ranges of lines.
     pub invented: f64,
     /// Tokens of the context.
     pub tokens: usize,
@@ -203,6 +204,8 @@ impl Case {
         let lexed = Lexed::of(context);
         let (mentioned, placed) = self.held(&lexed);
         let here: HashSet<u64> = lexed.names.iter().map(|(name, _, _)| *name).collect();
+        let named = lexed.names.iter().filter(|(_, kind, _)| *kind != Kind::Number);
+        let named: HashSet<u64> = named.map(|(name, _, _)| *name).collect();
         let is_kept = |stub: &Stub| match stub {
             Stub::Path(path) => here.contains(path),
             Stub::Argument(start) => context.contains(start.as_str()),
@@ -230,7 +233,7 @@ impl Case {
             verbatim: (!self.copied.is_empty()).then(|| share(spans_here.len(), self.copied.len())),
             referenced: share(referenced, self.needs.len()),
             recoverable: share(recoverable, self.needs.len()),
-            invented: share(here.difference(&self.names).count(), here.len()),
+            invented: share(named.difference(&self.names).count(), named.len()),
             tokens: self.estimator.text(context),
         }
     }

@@ -98,8 +98,9 @@ pub struct Row {
     pub of_oracle: [f64; 3],
     /// Entities that are not in the prefix.
     pub invented: f64,
-    /// T1 to T3: bounds of the difference to the sliding window, 95 %, from bootstrapped transcripts.
-    pub difference: [[f64; 2]; 3],
+    /// T1 to T3: bounds of the difference to the sliding window, 95 %, from bootstrapped transcripts; none where there is
+    /// but one.
+    pub difference: [Option<[f64; 2]>; 3],
 }
 
 /// What the evaluator found.
@@ -224,15 +225,15 @@ fn of_cut(case: &Case, methods: &[Method]) -> Vec<Vec<Scores>> {
 }
 
 /// 95 % of the means over transcripts that are drawn with replacement.
-fn bounds(here: &[usize], cuts: &[Cut], of: &dyn Fn(usize) -> Option<f64>) -> [f64; 2] {
+fn bounds(here: &[usize], cuts: &[Cut], of: &dyn Fn(usize) -> Option<f64>) -> Option<[f64; 2]> {
     let mut sessions: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (at, value) in here.iter().filter_map(|at| Some((*at, of(*at)?))) {
         let (sum, count) = sessions.entry(&cuts[at].session).or_default();
         *sum += value;
         *count += 1.0;
     }
-    if sessions.is_empty() {
-        return [0.0; 2];
+    if sessions.len() < 2 {
+        return None;
     }
     let sessions: Vec<(f64, f64)> = sessions.into_values().collect();
     let mut rng = fastrand::Rng::with_seed(1);
@@ -248,7 +249,7 @@ fn bounds(here: &[usize], cuts: &[Cut], of: &dyn Fn(usize) -> Option<f64>) -> [f
         })
         .collect();
     means.sort_by(f64::total_cmp);
-    [means[ROUNDS / 40], means[ROUNDS - 1 - ROUNDS / 40]]
+    Some([means[ROUNDS / 40], means[ROUNDS - 1 - ROUNDS / 40]])
 }
 
 /// Results in the order of the items.
