@@ -4,8 +4,8 @@
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::session::batch::keys;
-use crate::session::record::Kind;
-use crate::session::stored::row_at;
+use crate::session::record::{Kind, SessionRow};
+use crate::session::stored::{latest, row_at};
 use crate::session::{Offload, Origin, State, ids, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
@@ -35,6 +35,12 @@ impl Archive {
             window: state.settings.window,
             secret: state.row.secret.clone(),
         }
+    }
+
+    /// With what other handles on the session appended.
+    pub(crate) async fn latest(self, io: &Io, known: SessionRow) -> Result<Self> {
+        let row = latest(io, &self.sid, known).await?;
+        Ok(Archive { rows: row.next_seq, format: row.format.unwrap_or(self.format), ..self })
     }
 
     /// The reference of the message at log position `seq`.

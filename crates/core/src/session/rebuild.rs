@@ -9,7 +9,7 @@ use super::record::{self, Kind, LogRow, SessionRow};
 use super::recovery::{batch, read_one, written};
 use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
-use super::stored::{PAGE, position, readable_page};
+use super::stored::{PAGE, page, position, readable_page};
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Result};
@@ -187,15 +187,7 @@ impl Tail {
         let prefix = keys::all("views", sid);
         let mut after = Some(keys::view(sid, tail.generation));
         loop {
-            let scan = Scan {
-                prefix: prefix.clone(),
-                after,
-                limit: 1_000,
-                max_bytes: PAGE,
-                reverse: false,
-                keys_only: true,
-            };
-            let views = io.scan(scan).await?;
+            let views = page(io, prefix.clone(), after, true).await?;
             let Some((last, _)) = views.last() else { return Ok(tail) };
             after = Some(last.clone());
             tail.strays.extend(views.into_iter().map(|(key, _)| key));

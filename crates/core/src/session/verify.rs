@@ -6,10 +6,10 @@ use super::check::{Findings, LogCheck, ViewCheck, resolves};
 use super::context::Offload;
 use super::operations::Session;
 use super::record::{self, SessionRow};
-use super::stored::{PAGE, deleted, name_row};
+use super::stored::{self, deleted, name_row};
 use super::{offloads, seal};
 use crate::error::{Code, Error, Result};
-use crate::step::{Effect, Io, Machine, Progress, Scan, Stage};
+use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;
 use serde::Serialize;
 
@@ -103,16 +103,8 @@ impl Verifier {
     /// The rows of a table behind `after`, as far as a page holds them, with their positions.
     async fn page(&mut self, table: &str, after: Option<Key>) -> Result<Vec<(u64, Key, Vec<u8>)>> {
         let prefix = keys::all(table, &self.sid);
-        let scan = Scan {
-            prefix: prefix.clone(),
-            after,
-            limit: 1_000,
-            max_bytes: PAGE,
-            reverse: false,
-            keys_only: false,
-        };
         let mut rows = Vec::new();
-        for (key, bytes) in self.io.scan(scan).await? {
+        for (key, bytes) in stored::page(&self.io, prefix.clone(), after, false).await? {
             match key.0.strip_prefix(prefix.0.as_slice()) {
                 Some([KeyPart::Number(number)]) => rows.push((*number, key, bytes)),
                 _ => self.found.add("I7", format!("the store returned {key} for the rows of {prefix}")),
