@@ -238,7 +238,9 @@ export interface Session<M = Message> extends AsyncDisposable {
   exportTrajectory(): Trajectory;
   /** The fate of every message of the session. */
   explain(): LedgerEntry[];
-  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. */
+  /** The text of an offload, or of what `search` found: characters `offset .. offset + limit`. A half of a surrogate pair
+   *  that stands alone is none of Unicode's characters: it counts as one, and is U+FFFD here, as a provider would have it;
+   *  `history` has the message as it was. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
   /** The passages of the whole conversation that match best, best first: also of what was offloaded or summarised. `limit`
    *  is 10 by default. */
