@@ -29,7 +29,7 @@ export async function run({ kills, engines, seed, together, seeds }, progress) {
   await Promise.all(Array.from({ length: Number(together) }, lane));
   const killed = [...checks.values()].flat();
   if (seeds === "0") return killed;
-  const { simulation } = await buildTests();
+  const { simulation } = await buildTests(["simulation"]);
   progress("simulation");
   const env = { CC_PROGRESS: "1", CC_SIM_SEEDS: seeds };
   return [...killed, ...(await countsOf(simulation, ["--nocapture", "--test-threads=1"], env))];

@@ -65,7 +65,7 @@ const WRONGS = [
     told.acked = others.map(({ call }) => ({ call, since: 0 }));
   }],
   ["a compaction that was acknowledged is gone", "lost", ({ found }) => found.marks.pop()],
-  ["a compaction that was aborted took place", "torn", ({ found, told }) => told.marks.set(found.marks[0], "kept")],
+  ["a compaction that was aborted took place", "torn", ({ found, told }) => told.marks.set(found.marks[0], "aborted")],
   ["a checkpoint is gone", "lost", ({ found }) => found.checkpoints.splice(0)],
   ["a reference does not resolve", "dangling", ({ found: { texts } }) => delete texts[Object.keys(texts)[0]]],
   ["a reference is another text", "dangling", ({ found: { texts } }) => (texts[Object.keys(texts)[0]] += "x")],

@@ -14,7 +14,8 @@ export class Told {
   acked = [];
   /** Codes of the calls that were refused, by their names. */
   refused = new Map();
-  /** Summaries that were asked for, by their marks; what is known of each: `asked`, `compacted` or `kept`. */
+  /** Summaries that were asked for, by their marks; what is known of each: `asked`, `compacted`, `aborted` before there was
+   *  an answer, or `kept`: what a later call may use, as the answer is kept until it is committed. */
   marks = new Map();
   checkpoints = [];
   aborted = 0;
@@ -59,7 +60,7 @@ export class Told {
       }),
       "/kept": noting((told, { mark, code }) => {
         if (code === "aborted") told.aborted++;
-        if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, "kept");
+        if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, code === "aborted" ? code : "kept");
       }),
       "/loss": noting((told, { kind, reason }) => told.losses.push({ kind, reason, acked: told.acked.length })),
       "/reset": ({ dataLoss }) => void (told().reset = dataLoss),
@@ -159,11 +160,11 @@ function nameIn({ role, content }) {
   return role === "user" ? content.match(/\[([^\]]+)\]/)?.[1] : undefined;
 }
 
-/** What was acknowledged took place, what was refused did not, and nobody made up another. */
+/** What was acknowledged took place, what was aborted did not, and nobody made up another. */
 function checkCompactions({ marks, checkpoints }, told, { lost, torn }) {
   for (const [mark, state] of told.marks) {
     if (state === "compacted" && !marks.includes(mark)) lost.push(`compaction ${mark} was acknowledged and is not there`);
-    if (state === "kept" && marks.includes(mark)) torn.push(`compaction ${mark} did not take place and is there`);
+    if (state === "aborted" && marks.includes(mark)) torn.push(`compaction ${mark} was aborted and is there`);
   }
   for (const mark of marks) if (!told.marks.has(mark)) torn.push(`nobody was asked for ${mark}`);
   for (const id of told.checkpoints) {

@@ -5,6 +5,8 @@ import { durableObjectStore } from "context-compactor/cloudflare";
 import { read, write } from "./writer.mjs";
 
 export class Written {
+  #ended = false;
+
   constructor(ctx, env) {
     Object.assign(this, { ctx, env });
   }
@@ -20,9 +22,12 @@ export class Written {
       case "read":
         return Response.json(await read({ ...options, library, store }));
       case "write":
-        await write({ ...options, library, store, tell }).catch((error) => tell("/broken", String(error?.stack ?? error)));
+        await write({ ...options, library, store, tell }).catch((error) => {
+          if (!this.#ended) return tell("/broken", String(error?.stack ?? error));
+        });
         return Response.json(null);
       default:
+        this.#ended = true;
         this.ctx.abort("ended by the test");
         return new Promise(() => {});
     }

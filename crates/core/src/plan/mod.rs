@@ -15,6 +15,7 @@ mod keeping;
 mod ladder;
 mod numbers;
 mod options;
+mod parts;
 mod presets;
 mod reader;
 mod redaction;

@@ -2,7 +2,7 @@
 //! simulators.
 
 use super::batch::{Key, KeyPart, keys};
-use super::check::{Findings, LogCheck, View, ViewCheck, resolves};
+use super::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
 use super::context::{Context, Origin};
 use super::operations::Session;
 use super::record::{self, Kind, NameRow, Unread};
@@ -139,6 +139,16 @@ impl Auditor {
 
         let format = row.format.unwrap_or(Format::OpenaiChat);
         let text_of = |index: usize| messages.get(index).map(|(_, body)| body.as_str());
+        let terms = keys::all_terms(&sid);
+        for (key, page) in rows.iter().filter(|(key, _)| key.0.starts_with(&terms.0)) {
+            if read.iter().any(|(known, _)| known == *key) {
+                continue;
+            }
+            let message = |index: usize| messages.get(index).map(|(seq, body)| (*seq, body.as_str()));
+            is_derived(format, page, message, &mut found);
+            read.push(((*key).clone(), page.to_vec()));
+        }
+        found.check()?;
         for generation in check.views + 1..=row.generation {
             let key = keys::view(&sid, generation);
             match rows.get(&key) {

@@ -1,6 +1,7 @@
 //! Summaries: what a summariser is asked, what the built-in one writes, and which answers are acceptable.
 //!
 //! * [`build`] renders a history between fences that its content cannot forge, inside a token budget (`S1.7`).
+//! * A history that one request cannot hold is shown in parts, and their summaries are made one (`parts`).
 //! * [`facts`] lists what a good summary repeats literally.
 //! * [`extractive`] writes a summary without a model.
 //! * [`check`] accepts an answer or says why not (`S5.16`).
@@ -15,6 +16,7 @@ mod extractive;
 mod facts;
 mod focus;
 pub mod keep;
+mod parts;
 mod prompt;
 mod quote;
 mod render;
@@ -31,8 +33,9 @@ pub use extractive::extractive;
 pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
+pub(crate) use parts::{Run, once_more};
 pub(crate) use prompt::fill;
-pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
 pub(crate) use scan::names;
 pub(crate) use verify::{objection, word_for_word};
 

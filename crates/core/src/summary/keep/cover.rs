@@ -150,7 +150,7 @@ impl Lines {
                 take(*id, &mut weights);
             }
         });
-        let tokens: Vec<usize> = self.lines.iter().map(|line| estimator.text(&line.text) + 3).collect();
+        let tokens: Vec<usize> = self.lines.iter().map(|line| estimator.text(&line.text) + 2).collect();
         let value = |at: usize, weights: &[f64]| match (self.lines.get(at), tokens.get(at)) {
             (Some(line), Some(tokens)) => line.value(weights, *tokens),
             _ => 0,
@@ -195,9 +195,9 @@ impl Line {
         let says = if self.words >= 4 {
             1.0
         } else if self.words >= 2 {
-            0.7
+            0.9
         } else {
-            0.25
+            0.6
         };
         // The constant keeps fragments of a few words from winning over lines that say something.
         (weight * says * 1e6 / (tokens as f64 + 8.0)) as u64
