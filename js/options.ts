@@ -10,6 +10,8 @@ const VALUES = [
   "format",
   "model",
   "summaryModel",
+  "summaryContextWindow",
+  "longHistory",
   "contextWindow",
   "maxOutputTokens",
   "trigger",

@@ -43,6 +43,7 @@ import type {
   SnapshotInfo,
   Store,
   ToolDefinition,
+  Usage,
   Validation,
   Verified,
 } from "./types.js";
@@ -215,7 +216,7 @@ class LiveSession<M extends Message> implements Session<M> {
         throw invalidOption("trigger", 'must be "auto" or "overflow"');
       }
       const prompt = systemPromptOf(this.#options);
-      const fixed = [prompt ?? "", (this.#tools = asSent(tools))];
+      const fixed = [prompt ?? "", (this.#tools = asSent("tools", tools))];
       let thrown = new Map<number, unknown>();
       const { usage, edits, result, goal, ...sent } = await this.#drive<Sent & {
         usage: ContextUsage;
@@ -291,6 +292,17 @@ class LiveSession<M extends Message> implements Session<M> {
   getContextUsage(): ContextUsage {
     this.#countFixed();
     return run(() => this.#handle.usage()) as ContextUsage;
+  }
+
+  recordUsage(usage: Usage | object, options: { model?: string } = {}): void {
+    this.#turns.checkOpen();
+    checkOptions(options, ["model"]);
+    const { model } = options;
+    if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
+    const json = asSent("usage", usage);
+    if (run(() => this.#handle.recordUsage(json, model))) return;
+    const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
+    quietly(() => this.#options.logger?.("warn", message));
   }
 
   get goal(): Goal | undefined {
@@ -466,7 +478,13 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   close(): Promise<void> {
-    return this.#ended(async () => {});
+    return this.#ended(async () => {
+      try {
+        await this.#drive<void>((handle) => handle.keepUsage());
+      } catch {
+        // What was learned only helps: without it the session closes all the same.
+      }
+    });
   }
 
   delete(): Promise<void> {

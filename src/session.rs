@@ -206,6 +206,18 @@ impl Session {
         Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
     }
 
+    /// Takes over what the provider counted for the last prompt, JSON text; false when that cannot be it.
+    #[wasm_bindgen(js_name = recordUsage)]
+    pub fn record_usage(&self, usage: &str, model: Option<String>) -> Thrown<bool> {
+        self.core.record_usage(usage, model).map_err(thrown)
+    }
+
+    /// Nothing: stores what was recorded.
+    #[wasm_bindgen(js_name = keepUsage)]
+    pub fn keep_usage(&self) -> Operation {
+        Operation::new(self.core.keep_usage(), |()| Ok(JsValue::NULL))
+    }
+
     /// How full the context is.
     pub fn usage(&self) -> Thrown<JsValue> {
         to_js(&self.core.usage().map_err(thrown)?)

@@ -66,6 +66,14 @@ export interface CompactOptions {
   model?: string;
   /** The summariser's model, when it is another one. */
   summaryModel?: string;
+  /** The summariser's window in tokens, when it is another one than `contextWindow`: no prompt for a summary of the
+   *  history, with room for its answer, is longer. A summary then takes at most an eighth of it. At least 1,000. */
+  summaryContextWindow?: number;
+  /** What becomes of a history that is longer than the summariser's window. `parts`, the default: it is split where
+   *  exchanges end, into as few parts as fit; each is summarised by a call with purpose `chunk`, up to `concurrency` at
+   *  once, and a call with purpose `merge` makes one summary of them. Every answer is stored as it comes, so that no part
+   *  is paid for twice. `clip`: one call, with the longest texts shortened and messages in the middle left out. */
+  longHistory?: "parts" | "clip";
   /** Tokens; default that of `model`, and 200,000 without one. */
   contextWindow?: number;
   /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384; else the most

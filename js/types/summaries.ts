@@ -18,7 +18,7 @@ export interface SummaryRequest {
   targetTokens: number;
   /** Things that a good summary names. */
   facts: Fact[];
-  /** Some text was clipped so that the request fits `maxInputTokens`. */
+  /** Some text was clipped so that the request fits `maxInputTokens`, or the summariser's window. */
   truncated: boolean;
   /** `summaryModel`, else `model`, as given in the options. */
   model?: string;
@@ -28,8 +28,8 @@ export interface SummarizeContext {
   signal: AbortSignal;
   /** From 1. */
   attempt: number;
-  /** What the summary is for: the history up to a boundary, a tool result or a part of one, several of either joined, or
-   *  an old checkpoint. */
+  /** What the summary is for: the history up to a boundary, a tool result, a part of either, the summaries of such parts
+   *  or several checkpoints to become one, or an old checkpoint. */
   purpose: "history" | "result" | "chunk" | "merge" | "age";
 }
 

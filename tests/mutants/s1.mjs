@@ -414,7 +414,7 @@ export const s1 = [
   {
     id: "S1.9",
     what: "a retired reference is not read",
-    file: `${core}/session/operations.rs`,
+    file: `${core}/session/operations/looks.rs`,
     from: `io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));`,
     to: `return Err(Error::new(Code::NotFound, format!("{reference} is retired: {checkpoint}")));`,
     tests: ["compact_rules"],
@@ -422,7 +422,7 @@ export const s1 = [
   {
     id: "S1.9",
     what: "the checkpoint is not named",
-    file: `${core}/session/operations.rs`,
+    file: `${core}/session/operations/looks.rs`,
     from: "{reference} is retired: checkpoint {checkpoint} stands for it",
     to: "{reference} is retired",
     tests: ["compact_rules"],
@@ -478,9 +478,9 @@ export const s1 = [
   {
     id: "S1.11",
     what: "the context changes before the commit",
-    file: `${core}/session/stored.rs`,
-    from: "            match self.commit(io, batch, Some(&change)).await {\n                Ok(()) => {\n                    let mut state = self.state_mut();\n                    state.wrote(io, row);\n                    state.context = after;",
-    to: "            self.state_mut().context = after.clone();\n            match self.commit(io, batch, Some(&change)).await {\n                Ok(()) => {\n                    let mut state = self.state_mut();\n                    state.wrote(io, row);\n                    state.context = after;",
+    file: `${core}/session/stored/change.rs`,
+    from: "        match self.commit(io, batch, Some(change)).await {",
+    to: "        self.state_mut().context = after.clone();\n        match self.commit(io, batch, Some(change)).await {",
     tests: ["compact_faults"],
   },
   {

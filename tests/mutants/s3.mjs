@@ -302,9 +302,9 @@ export const s3 = [
   {
     id: "S3.7",
     what: "instructions are ignored",
-    file: `${core}/plan/summarise.rs`,
-    from: "let instructions = [settings.instructions.as_deref(), instructions];",
-    to: "let instructions = [settings.instructions.as_deref(), instructions.filter(|_| false)];",
+    file: `${core}/plan/parts.rs`,
+    from: "[settings.instructions.as_deref(), more]",
+    to: "[settings.instructions.as_deref(), more.filter(|_| false)]",
     tests: ["layered_rules"],
   },
   {
@@ -358,7 +358,7 @@ export const s3 = [
   {
     id: "S3.9",
     what: "a line that is missing is not found",
-    file: `${core}/session/transcript/import.rs`,
+    file: `${core}/session/transcript/import/own.rs`,
     from: "if (row.seq, row.n, &row.prev, &row.chain) != (seen.rows, seen.messages, &seen.head, &chain) {",
     to: "if (row.n, &row.chain) != (seen.messages, &chain) && row.seq > 99_999 {",
     tests: ["transcript_rules"],

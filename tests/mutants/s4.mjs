@@ -142,9 +142,9 @@ export const s4 = [
   {
     id: "S4.3",
     what: "summaries need not keep what is proposed",
-    file: `${core}/plan/summarise.rs`,
-    from: "keep: &keep,",
-    to: "keep: &[],",
+    file: `${core}/plan/parts.rs`,
+    from: "            keep,\n            ..PromptOptions::default()",
+    to: "            keep: keep.get(..0).unwrap_or_default(),\n            ..PromptOptions::default()",
     tests: ["pin_rules"],
   },
   {

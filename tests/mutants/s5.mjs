@@ -694,7 +694,7 @@ export const s5 = [
   {
     id: "S5.13",
     what: "a summary's markers are ignored",
-    file: `${core}/session/state.rs`,
+    file: `${core}/session/state/change.rs`,
     from: "goal.update(&markers(&summary.text), Source::Summary, now);",
     to: "let _ = (goal, now);",
     tests: ["checkpoint_rules"],
@@ -702,9 +702,9 @@ export const s5 = [
   {
     id: "S5.13",
     what: "the goal does not guide the summary",
-    file: `${core}/plan/summarise.rs`,
-    from: "goal: goal.as_ref(),",
-    to: "goal: goal.as_ref().filter(|goal| goal.id.is_empty()),",
+    file: `${core}/plan/parts.rs`,
+    from: "goal: self.goal.as_ref(),",
+    to: "goal: self.goal.as_ref().filter(|goal| goal.id.is_empty()),",
     tests: ["checkpoint_rules"],
   },
   {
@@ -774,9 +774,9 @@ export const s5 = [
   {
     id: "S5.15",
     what: "fixed tokens do not count",
-    file: `${core}/session/state.rs`,
-    from: "self.context.totals().tokens.saturating_add(self.fixed_tokens)",
-    to: "self.context.totals().tokens",
+    file: `${core}/session/usage.rs`,
+    from: "context.totals().tokens.saturating_add(self.fixed_tokens)",
+    to: "context.totals().tokens",
     tests: ["session_rules"],
   },
   {

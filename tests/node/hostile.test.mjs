@@ -3,27 +3,25 @@
  * and the largest results.
  */
 
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import * as library from "context-compactor";
 import { hostileCases } from "../support/hostile.mjs";
+import { stores } from "../support/stores.mjs";
 
 const whole = process.env.CC_HOSTILE === "1";
+const options = whole ? { most: 100_000, large: true } : { most: 2_000 };
 
-/** How each store is opened again: by name, with what was written into it. */
-const STORES = {
-  memory: () => {
-    const stores = new Map();
-    return (name) => {
-      if (!stores.has(name)) stores.set(name, library.memoryStore());
-      return { ...stores.get(name), close: undefined };
-    };
-  },
-};
-
-for (const [store, opener] of Object.entries(STORES)) {
+for (const [store, make] of Object.entries(stores)) {
   describe(`hostile text and sizes: ${store}`, () => {
-    for (const { name, run } of hostileCases(library, opener(), whole ? { most: 100_000, large: true } : {})) {
-      test(name, run);
-    }
+    /** Places by name, each with what was written into it. */
+    const places = new Map();
+    const open = async (name) => {
+      if (!places.has(name)) places.set(name, await make());
+      return places.get(name).open();
+    };
+    after(async () => {
+      for (const place of places.values()) await place.remove();
+    });
+    for (const { name, run } of hostileCases(library, open, options)) test(`${name} in ${store}`, run);
   });
 }

@@ -65,12 +65,13 @@ const WRONGS = [
     told.acked = others.map(({ call }) => ({ call, since: 0 }));
   }],
   ["a compaction that was acknowledged is gone", "lost", ({ found }) => found.marks.pop()],
-  ["a compaction that was aborted took place", "torn", ({ found, told }) => told.marks.set(found.marks[0], "kept")],
+  ["a compaction that was aborted took place", "torn", ({ found, told }) => told.marks.set(found.marks[0], "aborted")],
   ["a checkpoint is gone", "lost", ({ found }) => found.checkpoints.splice(0)],
   ["a reference does not resolve", "dangling", ({ found: { texts } }) => delete texts[Object.keys(texts)[0]]],
   ["a reference is another text", "dangling", ({ found: { texts } }) => (texts[Object.keys(texts)[0]] += "x")],
   ["a message has no fate", "torn", ({ found }) => found.ledger.pop()],
   ["the context is of two states", "torn", ({ found }) => found.messages.shift()],
+  ["a loss is told where there is none", "torn", ({ found }) => found.losses.push({ kind: "records", reason: "gone" })],
   ["verify() reports something", "torn", ({ found }) => (found.verified = { ok: false, problems: ["I1"] })],
 ];
 

@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { join } from "node:path";
 import { memoryStore, openSession } from "context-compactor";
+import { fileStore } from "context-compactor/node";
+import { folder } from "../support/file-store.mjs";
 
 const say = (content) => ({ role: "user", content });
 
@@ -26,6 +29,27 @@ test("sync knows a message by its place in the log, not by its place among the t
   assert.deepEqual(messages.map(({ content }) => content), ["from the first", "hello", "hello"]);
   assert.equal(messages[1], mine);
 });
+
+for (const name of ["memoryStore", "fileStore"]) {
+  test(`what another handle appended is in the transcript at once: ${name}`, async (context) => {
+    const directory = name === "fileStore" ? join(await folder(context), "store") : "";
+    const shared = memoryStore();
+    const store = () => (name === "fileStore" ? fileStore(directory) : shared);
+    const open = () => openSession({ id: "shared", store: store(), fallback: "extractive" });
+    const [first, second] = [await open(), await open()];
+    await first.append(say("the raven flies at midnight"), say("and the owl"));
+    const all = [];
+    for await (const { content } of second.history()) all.push(content);
+    assert.deepEqual(all, ["the raven flies at midnight", "and the owl"]);
+    const archive = async (session) => new Response(session.exportJsonl()).text();
+    assert.equal(await archive(second), await archive(first));
+    assert.match(await new Response(second.exportMarkdown()).text(), /midnight/);
+    const [hit] = await second.search("raven");
+    assert.match(await second.read(hit.ref), /flies at midnight/);
+    await second.append(say("mine"));
+    assert.equal((await second.prepare()).messages.length, 3);
+  });
+}
 
 test("an append gets through although another writes all the time", async () => {
   const store = memoryStore();

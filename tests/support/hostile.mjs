@@ -95,8 +95,14 @@ const HISTORIES = {
 };
 
 /** Sizes of one tool result, in characters. Those above `LARGEST` take their time, and are asked for with `large`. */
-const SIZES = [(1 << 20) + 1, 3_000_000, 16_000_000, 64_000_000];
+const SIZES = [(1 << 20) + 1, 3_000_000, 16_000_000];
 const LARGEST = 2 << 20;
+
+/** A result of 64 MB in UTF-8. Halves of surrogate pairs are not in it: with them, the codec would take more than a message may. */
+function largest() {
+  const all = `${TEXTS.filter((text) => !/\p{Surrogate}/u.test(text)).join("|")}\n`;
+  return all.repeat(Math.ceil(64_000_000 / new TextEncoder().encode(all).length));
+}
 
 /** Offloads every result that is not among the last messages, and summarises nothing. */
 const EAGER = { contextWindow: 1_000_000_000, offload: { offloadThreshold: 1, scanRatio: 1, compactTriggerThreshold: 1 } };
@@ -195,9 +201,12 @@ export function hostileCases(library, open, { most = 10_000, large = false } = {
     name,
     run: () => roundTrip(library, open, name, make({ most }), { references: name !== "many messages" }),
   }));
-  const sizes = SIZES.filter((chars) => large || chars <= LARGEST).map((chars) => {
-    const name = `one result of ${chars} characters`;
-    const result = () => long(1_000).repeat(Math.ceil(chars / long(1_000).length)).slice(0, chars);
+  const results = SIZES.filter((chars) => large || chars <= LARGEST).map((chars) => {
+    const make = () => long(1_000).repeat(Math.ceil(chars / long(1_000).length)).slice(0, chars);
+    return [`one result of ${chars} characters`, make];
+  });
+  if (large) results.push(["one result of 64 MB", largest]);
+  const sizes = results.map(([name, result]) => {
     const talk = () => Array.from({ length: 8 }, (_, nth) => ({ role: nth % 2 ? "assistant" : "user", content: `${nth}` }));
     return {
       name,

@@ -14,7 +14,8 @@ export class Told {
   acked = [];
   /** Codes of the calls that were refused, by their names. */
   refused = new Map();
-  /** Summaries that were asked for, by their marks; what is known of each: `asked`, `compacted` or `kept`. */
+  /** Summaries that were asked for, by their marks; what is known of each: `asked`, `compacted`, `aborted` before there was
+   *  an answer, or `kept`: what a later call may use, as the answer is kept until it is committed. */
   marks = new Map();
   checkpoints = [];
   aborted = 0;
@@ -26,6 +27,8 @@ export class Told {
   broken = undefined;
   /** What the browser says it lost when it began the database anew, when it did. */
   reset = undefined;
+  /** What sessions said that the platform took, and how many calls were acknowledged by then. */
+  losses = [];
 
   /** Handlers of what is posted, for `serve`. `told()` is the one of the session that is written to now. */
   static posts(told) {
@@ -57,8 +60,9 @@ export class Told {
       }),
       "/kept": noting((told, { mark, code }) => {
         if (code === "aborted") told.aborted++;
-        if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, "kept");
+        if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, code === "aborted" ? code : "kept");
       }),
+      "/loss": noting((told, { kind, reason }) => told.losses.push({ kind, reason, acked: told.acked.length })),
       "/reset": ({ dataLoss }) => void (told().reset = dataLoss),
       "/broken": (error) => void (told().broken = error),
     };
@@ -83,7 +87,7 @@ export class Told {
     const sum = (numbers) => [...numbers].reduce((sum, number) => sum + number, 0);
     return {
       calls: this.acked.length,
-      messages: sum(this.acked.map(({ call }) => messagesOf(call).length)),
+      "acknowledged messages": sum(this.acked.map(({ call }) => messagesOf(call).length)),
       compactions: [...this.marks.values()].filter((state) => state === "compacted").length,
       aborted: this.aborted,
       races: sum(this.conflicts.values()),
@@ -101,6 +105,9 @@ export function check(found, told, { leaves = false } = {}) {
   const { unknown } = checkLog(found, told, problems);
   checkCompactions(found, told, problems);
   checkContext(found, leaves, problems);
+  // Nothing may go without a word, and no word without a loss. What was mended is none.
+  const said = [...told.losses, ...found.losses].filter(({ kind }) => kind !== "repaired");
+  if (problems.lost.length === 0 && said.length > 0) problems.torn.push(`nothing is lost, and it said: ${said[0].reason}`);
   if (found.verified && !found.verified.ok) problems.torn.push(...found.verified.problems.map(String));
   return { problems, unknown, references: Object.keys(found.texts).length };
 }
@@ -153,11 +160,11 @@ function nameIn({ role, content }) {
   return role === "user" ? content.match(/\[([^\]]+)\]/)?.[1] : undefined;
 }
 
-/** What was acknowledged took place, what was refused did not, and nobody made up another. */
+/** What was acknowledged took place, what was aborted did not, and nobody made up another. */
 function checkCompactions({ marks, checkpoints }, told, { lost, torn }) {
   for (const [mark, state] of told.marks) {
     if (state === "compacted" && !marks.includes(mark)) lost.push(`compaction ${mark} was acknowledged and is not there`);
-    if (state === "kept" && marks.includes(mark)) torn.push(`compaction ${mark} did not take place and is there`);
+    if (state === "aborted" && marks.includes(mark)) torn.push(`compaction ${mark} was aborted and is there`);
   }
   for (const mark of marks) if (!told.marks.has(mark)) torn.push(`nobody was asked for ${mark}`);
   for (const id of told.checkpoints) {

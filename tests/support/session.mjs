@@ -82,6 +82,8 @@ export async function serve(routes) {
   const server = createServer((request, response) => {
     answer(routes, request, response).catch((error) => response.writeHead(500).end(String(error)));
   });
+  // A connection that is closed when it was idle for a while may be one that is used again at that moment.
+  server.keepAliveTimeout = 0;
   await new Promise((resolve) => server.listen(0, "localhost", resolve));
   return {
     origin: `http://localhost:${server.address().port}`,

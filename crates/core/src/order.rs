@@ -6,9 +6,14 @@ pub(crate) fn by_key<T>(items: Vec<T>, key: impl Fn(&T) -> u64) -> Vec<T> {
     if order.is_sorted() {
         return items;
     }
-    order.sort_unstable();
+    pairs(&mut order);
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.into_iter().filter_map(|(_, at)| items.get_mut(at).and_then(Option::take)).collect()
+}
+
+/// Sorts pairs in ascending order.
+pub(crate) fn pairs(pairs: &mut [(u64, usize)]) {
+    pairs.sort_unstable();
 }
 
 #[cfg(test)]

@@ -129,6 +129,46 @@ fn ranks_rare_terms_before_common_ones_short_texts_before_long_ones_and_new_ones
 }
 
 #[test]
+fn words_that_say_nothing_are_not_looked_for_unless_there_are_no_others() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&[
+        user("let me see what it is that we should now do about all of this"),
+        assistant("The retries of the queue."),
+        user("To be or not to be."),
+    ]);
+    assert_eq!(desk.seqs("let me now see the retries"), [1, 0]);
+    assert_eq!(desk.seqs("let me look at what retries are"), [1]);
+    assert_eq!(desk.seqs("to be or not to be")[0], 2);
+}
+
+#[test]
+fn what_a_result_was_asked_for_with_counts_for_it() {
+    for format in FORMATS {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&[user("go")]);
+        for (nth, why) in ["the retries of the queue", "the colour of the page"].iter().enumerate() {
+            desk.append(&[assistant(&format!("Now {why}."))]);
+            let mut exchange = exchange(format, &format!("call_{nth}"), &format!("timeout = {nth}"));
+            if let Some(call) = exchange.first_mut() {
+                let mut asked: serde_json::Value = serde_json::from_str(call).unwrap();
+                match format {
+                    Format::Anthropic => {
+                        let text = json!({ "type": "text", "text": format!("Let me look at {why}.") });
+                        asked["content"].as_array_mut().unwrap().insert(0, text);
+                    }
+                    _ => asked["content"] = json!(format!("Let me look at {why}.")),
+                }
+                *call = body(&asked);
+            }
+            desk.append(&exchange);
+        }
+        let hits = desk.search("timeout of the queue", 10);
+        let at = |text: &str| hits.iter().position(|hit| hit.snippet == text).unwrap();
+        assert!(at("timeout = 0") < at("timeout = 1"), "{format:?} {hits:#?}");
+    }
+}
+
+#[test]
 fn a_search_does_not_find_searches_and_their_answers() {
     for format in FORMATS {
         let mut desk = Desk::new(json!({}));
@@ -244,6 +284,8 @@ fn the_log_is_read_by_pages() {
     desk.host.meanwhile = Box::new(move |effect| match effect {
         Effect::Scan(scan) => seen.borrow_mut().push((scan.limit, scan.max_bytes)),
         Effect::Read(keys) => assert_eq!(keys.len(), 1),
+        // What the first search read it writes for the next.
+        Effect::Commit(batch) => assert!(has(batch, "blobs/") && !has(batch, "log/")),
         other => panic!("{other:?}"),
     });
     let found = desk.search("needle7 needle3", 10);

@@ -737,3 +737,45 @@ fn s3_9_assistants_and_turns_of_other_formats_are_restored_too() {
         assert_eq!(again.session.tools(None).unwrap().format, format);
     }
 }
+
+#[test]
+fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(1, 10));
+    let mut other = Desk::over(Rc::clone(&desk.memory), "other", json!({}));
+    let first = other.host.run(other.session.history(None)).unwrap();
+    assert_eq!(first.messages.len(), 2);
+    desk.append(&[user("the raven flies at midnight"), assistant("noted")]);
+    assert_eq!(history(&mut other), history(&mut desk));
+    assert_eq!(archive(&mut other.host, &other.session), archive(&mut desk.host, &desk.session));
+    let markdown = other.host.run(other.session.markdown(None)).unwrap().text;
+    assert!(markdown.contains("**Messages:** 4") && markdown.contains("raven"));
+    let hits = other.host.run(other.session.search("raven".into(), 5)).unwrap();
+    assert_eq!((hits.len(), hits[0].seq), (1, 2));
+    assert!(other.read(&hits[0].reference).contains("midnight"));
+    desk.append(&talk(8, 100));
+    assert!(desk.compact().success);
+    let records = other.host.run(other.session.checkpoint_records()).unwrap();
+    assert_eq!(records.len(), 1);
+    assert_eq!(archive(&mut other.host, &other.session), archive(&mut desk.host, &desk.session));
+    // What was looked at changes nothing: the handle goes on as it was, and takes over the rest when it writes.
+    assert_eq!(other.session.explain().unwrap().len(), 2);
+    other.append(&talk(1, 10));
+    assert_eq!(other.session.explain().unwrap().len(), 22);
+    // A page is of the moment of the first one.
+    let cursor = context_compactor_core::session::transcript::Cursor { seq: 0, rows: 2 };
+    let page = other.host.run(other.session.history(Some(cursor))).unwrap();
+    assert_eq!((page.messages.len(), page.next), (2, None));
+}
+
+#[test]
+fn s5_3_a_row_of_the_session_that_cannot_be_read_leaves_what_is_known() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(2, 10));
+    let rows = desk.memory.rows();
+    let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
+    for damage in [Some(b"not JSON".to_vec()), None] {
+        desk.memory.damage(key, damage);
+        assert_eq!(history(&mut desk).len(), 4);
+    }
+}

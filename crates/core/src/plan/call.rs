@@ -17,6 +17,16 @@ pub(super) struct Cost {
     pub(super) usage: Option<Usage>,
 }
 
+impl Cost {
+    /// Adds what other calls cost.
+    pub(super) fn add(&mut self, other: Cost) {
+        self.calls += other.calls;
+        if let Some(usage) = other.usage {
+            *self.usage.get_or_insert_default() += usage;
+        }
+    }
+}
+
 /// An attempt that failed.
 pub(super) struct Attempt {
     pub(super) error: Error,

@@ -6,7 +6,7 @@ use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
 use crate::session::{Cover, Held, Item, Made, Origin, Place, carried, ids, logged, measure};
-use crate::step::{Io, Whose};
+use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
 use std::rc::Rc;
@@ -132,8 +132,16 @@ impl Frame<'_> {
         let places = [("id", self.checkpoint.as_ref()), ("time", time.as_str())];
         let header = summary::fill(held.settings().preset.summary_marker, &places);
         let mut text = format!("{header}{}", self.text);
+        let Quoted { text: quoted, missing } = Quoted::of(io, held, &self.quotes).await?;
+        let mut quotes = self.quotes;
+        for (place, error) in missing {
+            let reference = ids::message_reference(&held.state().row.secret, place.seq);
+            tell(io, format!("message {} cannot be quoted behind the summary: {error}", place.index));
+            text += &format!("\n\n[Content unavailable: {reference}]");
+            quotes.retain(|quote| *quote != place);
+        }
         let prose = text.len();
-        text += &quoted(io, held, &self.quotes).await?;
+        text += &quoted;
         text += self.files;
         let mut item =
             message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
@@ -148,7 +156,7 @@ impl Frame<'_> {
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
             covers: self.covers,
-            quotes: self.quotes,
+            quotes,
             prose,
             made: Some(Rc::new(made)),
         };
@@ -188,8 +196,13 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     let value: Rc<str> = Rc::clone(&item.body);
     let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
     let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
-    let files = tail.strip_prefix(&quoted(io, held, quotes).await?).unwrap_or_default();
-    let body = format!("{head}{}{files}", quoted(io, held, &kept).await?);
+    let before = Quoted::of(io, held, quotes).await?;
+    let files = tail.strip_prefix(&before.text).unwrap_or_default();
+    let mut now = Quoted::of(io, held, &kept).await?;
+    if let Some((_, error)) = now.missing.pop() {
+        return Err(error);
+    }
+    let body = format!("{head}{}{files}", now.text);
     let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
     let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
@@ -209,18 +222,49 @@ async fn acknowledgement(io: &Io, held: &Held, id: &str) -> Result<Item> {
 }
 
 /// Messages word for word, as the app handed them over.
-async fn quoted(io: &Io, held: &Held, places: &[Place]) -> Result<String> {
-    let mut bodies = Vec::with_capacity(places.len());
-    for place in places {
-        bodies.push((place.index, logged(io, held, *place).await?));
+struct Quoted {
+    text: String,
+    /// Those that can be read nowhere any more.
+    missing: Vec<(Place, Error)>,
+}
+
+impl Quoted {
+    /// From the log; what is damaged there, from the summary of the context that quotes it already.
+    async fn of(io: &Io, held: &Held, places: &[Place]) -> Result<Quoted> {
+        let (mut quotes, mut missing) = (Vec::with_capacity(places.len()), Vec::new());
+        for place in places {
+            match logged(io, held, *place).await {
+                Ok(body) => {
+                    let value = wire::parse(place.index, &body)?;
+                    quotes
+                        .push(summary::quote(place.index, &held.format().wire().read(place.index, &value)?));
+                }
+                Err(error) if error.code == Code::StoreCorrupt => match standing(held, place)? {
+                    Some(quote) => quotes.push(quote),
+                    None => missing.push((*place, error)),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Quoted { text: summary::quotes(&quotes), missing })
     }
-    let mut values = Vec::with_capacity(bodies.len());
-    for (index, body) in &bodies {
-        values.push((*index, wire::parse(*index, body)?));
-    }
-    let format = held.format();
-    let messages = values.iter().map(|(index, value)| Ok((*index, format.wire().read(*index, value)?)));
-    Ok(summary::quotes(&messages.collect::<Result<Vec<_>>>()?))
+}
+
+/// A message as a summary of the context quotes it.
+fn standing(held: &Held, place: &Place) -> Result<Option<String>> {
+    let context = held.context();
+    let Some(item) = context.items().iter().find(|item| item.origin.quotes().contains(place)) else {
+        return Ok(None);
+    };
+    let value = wire::parse(0, &item.body)?;
+    let text = held.format().wire().read(0, &value)?.text();
+    let Origin::Summary { prose, .. } = &item.origin else { return Ok(None) };
+    Ok(text.get(*prose..).and_then(|quotes| summary::find_quote(quotes, place.index)))
+}
+
+fn tell(io: &Io, message: String) {
+    io.log(Level::Warn, message.clone());
+    io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message }));
 }
 
 async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {

@@ -13,7 +13,7 @@ use super::summarise::{self, Order};
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::reduce::{admit, clear, offload, process, replace};
-use crate::session::Held;
+use crate::session::{Held, State};
 use crate::step::Io;
 
 /// How often a rung that another tab overtook is tried again.
@@ -154,7 +154,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
             Rung::Rollover if climb.rehearse => {
                 let freed: usize = done.rungs.iter().map(|plan| plan.tokens_freed).sum();
-                let after = held.tokens().saturating_sub(freed);
+                let after = held.tokens_without(freed);
                 done.rungs.extend(emergency::rehearse(&held.state(), climb.trigger, after)?);
             }
             Rung::Rollover => {
@@ -267,6 +267,14 @@ struct Floor {
     total: usize,
 }
 
+impl Floor {
+    fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
+        let total = state.corrected(fixed.saturating_add(mandatory));
+        // What the provider counts beside is as little to be compacted as the system prompt.
+        Floor { fixed: total.saturating_sub(mandatory), mandatory: mandatory.min(total), total }
+    }
+}
+
 impl std::fmt::Display for Floor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Floor { fixed, mandatory, total } = self;
@@ -284,7 +292,7 @@ async fn floor(io: &Io, held: &Held) -> Result<Floor> {
     if !settings.rungs.contains(&Rung::Summarise) {
         // Nothing is ever removed: what is left is what compressing every result leaves.
         let mandatory = compress::least_tokens(&held.state())?;
-        return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
+        return Ok(Floor::of(&held.state(), fixed, mandatory));
     }
     let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
     let proposal = cut::propose(&held.state(), aim)?;
@@ -292,7 +300,7 @@ async fn floor(io: &Io, held: &Held) -> Result<Floor> {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
     };
-    Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
+    Ok(Floor::of(&held.state(), fixed, mandatory))
 }
 
 async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Result<Error> {

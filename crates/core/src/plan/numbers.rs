@@ -1,7 +1,7 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
 use super::presets::{
-    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
+    CheckpointNumbers, KeepNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
     ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
@@ -125,6 +125,13 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
     let layered = options.child("layered")?;
     Ok(Numbers {
         preserve_count: count("preserveCount")?.unwrap_or(base.preserve_count),
+        keep_tokens: scaled(base.keep_tokens, 0),
+        keep: base.keep.map(|keep| KeepNumbers {
+            must_tokens: scaled(keep.must_tokens, 100),
+            least_tokens: scaled(keep.least_tokens, 100),
+            most_tokens: scaled(keep.most_tokens, 200),
+            ..keep
+        }),
         target_tokens: count("targetTokens")?.unwrap_or_else(|| scaled(base.target_tokens, 200)),
         min_savings: layered
             .integer("minSavings", 0, MAX_TOKENS)?

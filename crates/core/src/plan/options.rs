@@ -25,12 +25,17 @@ const MOST_OUTPUT: usize = 20_000;
 const DEFAULT_CONCURRENCY: usize = 4;
 /// How long one attempt at a summary may take by default.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// A summary takes at most one part in so many of a summariser's window that the app names.
+const SUMMARY_PART: usize = 8;
 /// The smallest window that can be worked in.
 const MIN_WINDOW: usize = 1_000;
 
 /// Values of `prefixMismatchBehavior`.
 const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
     [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
+
+/// Values of `longHistory`: whether it is summarised in parts.
+const LONG_HISTORY: [(&str, bool); 2] = [("parts", true), ("clip", false)];
 
 /// Values of `pinProposals`.
 const PIN_PROPOSALS: [(&str, PinProposals); 3] =
@@ -129,6 +134,8 @@ pub struct Settings {
     pub format: Option<Format>,
     /// The estimator.
     pub estimator: Estimator,
+    /// The conversation's model, as the app names it.
+    pub model: Option<String>,
     /// The app's `tokenCounter` counts instead.
     pub app_counts: bool,
     /// The app's `pinned` is asked about every message.
@@ -155,6 +162,10 @@ pub struct Settings {
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).
     pub concurrency: usize,
+    /// A history that is longer than the summariser's window is summarised in parts; else its texts are shortened.
+    pub by_parts: bool,
+    /// The summariser's window, when that is another one.
+    pub summary_window: Option<usize>,
     /// What becomes of signed reasoning behind an edit.
     pub prefix_mismatch: PrefixMismatch,
     /// Of one attempt, in ms.
@@ -182,7 +193,11 @@ impl Settings {
         let of_tokens = self.preset.checkpoints.then(|| levels.of(tokens));
         match self.level.or(of_tokens) {
             Some(level) => (Some(level), levels.target(level, self.window).high),
-            None => (None, self.numbers.target_tokens),
+            None => {
+                // No longer than a small summariser can write and read again.
+                let most = self.summary_window.map_or(usize::MAX, |window| window / SUMMARY_PART);
+                (None, self.numbers.target_tokens.min(most))
+            }
         }
     }
 
@@ -256,6 +271,7 @@ impl Settings {
             app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
+            model: options.text("model")?.map(str::to_string),
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
             pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
@@ -269,9 +285,11 @@ impl Settings {
             },
             summariser,
             fallback,
-            keep: keep(&options, numbers.preserve_count)?,
+            keep: keep(&options, kept_by(&options, &numbers)?)?,
             app_shortens: options.flag("hasSummarizeResult")?,
             concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
+            by_parts: options.choice("longHistory", &LONG_HISTORY)?.unwrap_or(true),
+            summary_window: options.integer("summaryContextWindow", MIN_WINDOW, MAX_TOKENS)?,
             prefix_mismatch: options
                 .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
                 .unwrap_or(PrefixMismatch::Error),
@@ -397,7 +415,17 @@ fn summariser(options: &Reader<'_>) -> Result<Summariser> {
     }))
 }
 
-fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
+/// What the preset keeps: tokens, unless the app says how many messages.
+fn kept_by(options: &Reader<'_>, numbers: &Numbers) -> Result<Keep> {
+    let is_counted = options.child("offload")?.integer("preserveCount", 1, MAX_TOKENS)?.is_some();
+    Ok(match numbers.keep_tokens {
+        0 => Keep::Messages(numbers.preserve_count),
+        _ if is_counted => Keep::Messages(numbers.preserve_count),
+        tokens => Keep::Tokens(tokens),
+    })
+}
+
+fn keep(options: &Reader<'_>, default: Keep) -> Result<Keep> {
     let keep = options.child("keep")?;
     let given = (
         keep.integer("messages", 1, MAX_TOKENS)?,
@@ -405,7 +433,7 @@ fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
         keep.number("fraction", 0.0, 1.0)?,
     );
     match given {
-        (None, None, None) => Ok(Keep::Messages(messages)),
+        (None, None, None) => Ok(default),
         (Some(messages), None, None) => Ok(Keep::Messages(messages)),
         (None, Some(tokens), None) => Ok(Keep::Tokens(tokens)),
         (None, None, Some(fraction)) => Ok(Keep::Fraction(fraction)),
@@ -415,7 +443,7 @@ fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
 
 /// What `splitMessages` is told to keep; the default is the preset's.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
-    keep(&Reader::new(options)?, OFFLOAD.numbers.preserve_count)
+    keep(&Reader::new(options)?, Keep::Messages(OFFLOAD.numbers.preserve_count))
 }
 
 /// Options of the functions that need no session.

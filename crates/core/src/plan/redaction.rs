@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::message::Message;
 use crate::session::Held;
 use crate::step::Io;
+use crate::summary::SummaryRequest;
 
 /// A text without secrets, as a summariser may see it.
 pub(super) async fn redact(io: &Io, held: &Held, text: String) -> Result<String> {
@@ -19,6 +20,23 @@ pub(super) fn without_secrets(held: &Held, text: String) -> String {
         return text;
     }
     held.state_mut().row.secrets.redact(&text).into_owned()
+}
+
+/// A request as a summariser may see it.
+pub(super) async fn redact_request(
+    io: &Io,
+    held: &Held,
+    mut request: SummaryRequest,
+) -> Result<SummaryRequest> {
+    // Guidance of the user, a goal that a model's markers wrote.
+    request.system = without_secrets(held, request.system);
+    for message in &mut request.messages {
+        message.content = redact(io, held, std::mem::take(&mut message.content)).await?;
+    }
+    for fact in &mut request.facts {
+        fact.text = redact(io, held, std::mem::take(&mut fact.text)).await?;
+    }
+    Ok(request)
 }
 
 /// Messages without secrets that have a known shape. The app's `redact` sees what is made of them.

@@ -4,10 +4,12 @@ use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
 use super::frame::{author_of, candidate, text_of, tokens_of};
+use super::keeping::{Kept, budget};
 use super::ladder::Climb;
-use super::options::{Settings, Summariser};
+use super::options::{Keep, Settings, Summariser};
+use super::parts::{self, Long, Wanted, without_content};
 use super::presets::{Fallback, Rung};
-use super::redaction::{messages_without_secrets, redact, without_secrets};
+use super::redaction::{messages_without_secrets, redact, redact_request, without_secrets};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
@@ -46,8 +48,13 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
 /// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
 fn gain(state: &State) -> usize {
     let items = state.context.items();
-    let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
-    let kept: usize = kept.map(|item| item.size.tokens).sum();
+    let kept = match state.settings.keep {
+        Keep::Tokens(tokens) => tokens,
+        _ => {
+            let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
+            kept.map(|item| item.size.tokens).sum()
+        }
+    };
     state.context.totals().tokens.saturating_sub(kept)
 }
 
@@ -56,24 +63,30 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
-    let calls = usize::from(settings.summariser != Summariser::Extractive);
+    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
+    let calls = match settings.summariser {
+        Summariser::Extractive => None,
+        _ => Some(parts::foretell(held, proposal)?),
+    };
     Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
-        llm_calls: calls,
-        input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings, target)),
-        output_tokens: calls * max_tokens(target),
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
+        llm_calls: calls.map_or(0, |calls| calls.count),
+        input_tokens: calls.map_or(0, |calls| calls.input),
+        output_tokens: calls.map_or(0, |calls| calls.output),
     })
 }
 
 /// `ceil(target × 1.2)` (`S1.7`).
-fn max_tokens(target: usize) -> usize {
+pub(super) fn max_tokens(target: usize) -> usize {
     (target * 6).div_ceil(5)
 }
 
+/// Tokens that the prompt of a summary call may take.
 pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
-    settings.window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
+    let window = settings.summary_window.unwrap_or(settings.window);
+    window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
 }
 
 /// What is asked for.
@@ -153,8 +166,14 @@ pub(crate) async fn run(
                 state.row.attempted_at.replace(steps)
             };
             let mut spent = Cost::default();
-            let written = match begin(io, held, order).await {
-                Ok(Some(job)) => write(io, held, &proposal, order, (started, &job), &mut spent).await,
+            let written = match begin(io, held, &proposal, order).await {
+                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
+                    Ok(kept) => {
+                        let kept = kept.as_ref();
+                        write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await
+                    }
+                    Err(error) => Err(error),
+                },
                 Ok(None) => {
                     held.state_mut().row.attempted_at = attempted_at;
                     result.reason = Some(elsewhere().message);
@@ -222,13 +241,16 @@ fn warn(io: &Io, held: &Held) {
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
 /// there is room to wait for what they lead to.
-async fn begin(io: &Io, held: &Held, order: Order<'_>) -> Result<Option<Job>> {
+async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
     let settings = held.settings();
     if !by_model(&settings, order) {
         return Ok(Some(Job::default()));
     }
     let insist = order.trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
-    Job::begin(io, held, settings.timeout_ms, insist).await
+    // As long as the calls for the parts of a long history may take, about.
+    let rounds = proposal.replaced_tokens / input_limit(&settings, proposal.target_tokens).max(1);
+    let rounds = 1 + rounds.div_ceil(settings.concurrency) as u64;
+    Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await
 }
 
 /// Gets a summary that passes its checks and makes the message that holds it. The session is free for appends while
@@ -236,7 +258,7 @@ async fn begin(io: &Io, held: &Held, order: Order<'_>) -> Result<Option<Job>> {
 async fn write(
     io: &Io,
     held: &mut Held,
-    proposal: &Proposal,
+    (proposal, kept): (&Proposal, Option<&Kept>),
     order: Order<'_>,
     (started, job): (u64, &Job),
     spent: &mut Cost,
@@ -255,7 +277,7 @@ async fn write(
     io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, order) {
-        let inputs = Inputs { messages: &messages, proposal, files: &files, started, job };
+        let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
@@ -275,14 +297,20 @@ async fn write(
     } else {
         proposal.replaced_tokens
     };
-    let mut target = proposal.target_tokens.min(replaced / 2);
+    let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
+    let mut target = target.min(replaced / 2);
     let mut files = files;
     if order.rung == Rung::Rollover {
-        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        let fixed = held.state().corrected(held.state().fixed_tokens);
+        let room = settings.hard_limit.saturating_sub(fixed);
         target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
         files = String::new();
     }
-    let text = summary::extractive(&messages, target, settings.estimator);
+    let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
+    let text = match text.is_empty() {
+        true => summary::extractive(&messages, target, settings.estimator),
+        false => text,
+    };
     let text = redact(io, held, text).await?;
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
@@ -299,13 +327,8 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     let sid = held.state().sid.clone();
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
-        if let Origin::Summary { checkpoint, prose, .. } = &item.origin
-            && *prose > 0
-        {
-            // The new summary quotes those messages itself, and puts files back.
-            let text = text_of(held, item, false)?;
-            let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
-            bodies.push(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value))));
+        if let Some(body) = without_quotes(held, item)? {
+            bodies.push(body);
             continue;
         }
         let mut texts = Vec::new();
@@ -327,10 +350,22 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
     Ok(bodies)
 }
 
+/// An earlier summary without what stands behind its text: the new one quotes those messages itself, and puts files back.
+pub(super) fn without_quotes(held: &Held, item: &Item) -> Result<Option<Rc<str>>> {
+    let Origin::Summary { checkpoint, prose, .. } = &item.origin else { return Ok(None) };
+    if *prose == 0 {
+        return Ok(None);
+    }
+    let text = text_of(held, item, false)?;
+    let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
+    Ok(Some(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value)))))
+}
+
 /// What a summary is made from.
 struct Inputs<'a> {
     messages: &'a [Message<'a>],
     proposal: &'a Proposal,
+    kept: Option<&'a Kept>,
     files: &'a str,
     started: u64,
     job: &'a Job,
@@ -351,80 +386,68 @@ async fn ask(
 ) -> Result<(String, Vec<Item>)> {
     let Inputs { messages, proposal, job, .. } = *inputs;
     let settings = held.settings();
-    let goal = held.state().row.goal.clone();
     let (numbers, tokens) = (settings.numbers, held.tokens());
     let mut limit = input_limit(&settings, proposal.target_tokens);
     let mut rejected: Option<String> = None;
     let mut question = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    let instructions = [settings.instructions.as_deref(), instructions];
-    let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
-    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
-    let places = proposal.compress.iter().map(|item| item.origin.place());
-    let indices: Vec<Option<usize>> = places.map(|place| Some(place?.index)).collect();
-    let open = proposal.unanswered.iter();
-    let constraints = open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone())));
-    // A summary is asked for what it is shown.
-    let constraints: Vec<(usize, String)> =
-        constraints.map(|(index, text)| (index, without_secrets(held, text))).collect();
-    let keep: Vec<(usize, &str)> = constraints.iter().map(|(index, text)| (*index, text.as_str())).collect();
+    // A summary that says too little of what must be kept, while it is asked for once more.
+    let mut first: Option<(String, Vec<Item>)> = None;
+    let constraints = inputs.kept.map(Kept::constraints);
+    let wanted = Wanted::of(held, proposal, constraints, instructions);
+    let keep = wanted.keep();
+    let mut told = None;
     for attempt in 1..=numbers.retry_count {
+        let options = PromptOptions {
+            rejected: rejected.as_deref(),
+            ..wanted.options(&settings, proposal, &keep, limit)
+        };
+        let long = Long { messages, options, job };
+        let attempts = (attempt as usize - 1, numbers.retry_count as usize);
+        let (mut request, purpose, steps) = long.next(io, held, &mut told, attempts, spent).await?;
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
-            done: attempt as usize - 1,
-            total: numbers.retry_count as usize,
+            done: steps.0,
+            total: steps.1,
             tokens_before: tokens,
             tokens_now: tokens,
         }));
-        let mut request = settings.preset.prompt.build(
-            messages,
-            &PromptOptions {
-                target_tokens: proposal.target_tokens,
-                focus: settings.focus(proposal.level),
-                goal: goal.as_ref(),
-                max_input_tokens: Some(limit),
-                instructions: instructions.as_deref(),
-                previous_summary: None,
-                rejected: rejected.as_deref(),
-                indices: Some(&indices),
-                keep: &keep,
-                estimator: settings.estimator,
-            },
-        )?;
         request.model = settings.summary_model.clone();
-        // Guidance of the user, a goal that a model's markers wrote.
-        request.system = without_secrets(held, request.system);
-        for message in &mut request.messages {
-            message.content = redact(io, held, std::mem::take(&mut message.content)).await?;
-        }
-        for fact in &mut request.facts {
-            fact.text = redact(io, held, std::mem::take(&mut fact.text)).await?;
-        }
-        let request = Rc::new(request);
+        let request = Rc::new(redact_request(io, held, request).await?);
+        let against = match purpose {
+            Purpose::Parts => Rc::new(without_content(&request)),
+            _ => Rc::clone(&request),
+        };
         let question = match &question {
             Some(question) => question,
             // What the first attempt asks: why another one was needed is no part of it.
-            None => question.insert(question_of(&settings, &request, Purpose::History)?),
+            None => question.insert(question_of(&settings, &request, purpose)?),
         };
         if let Some(text) = job.take(io, question)
-            && let Ok(written) = accept(io, held, inputs, &request, &text).await?
+            && let Ok(written) = accept(io, held, inputs, &against, &text).await?
         {
             return Ok(written);
         }
         spent.calls += 1;
         held.release();
-        let answer = call(io, &settings, &request, attempt, Purpose::History).await;
+        let answer = call(io, &settings, &request, attempt, purpose).await;
         held.acquire()?;
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
         match answer {
             Ok((text, usage)) => {
-                if let Some(usage) = usage {
-                    *spent.usage.get_or_insert_default() += usage;
-                }
-                let reason = match accept(io, held, inputs, &request, &text).await? {
+                spent.add(Cost { calls: 0, usage });
+                let reason = match accept(io, held, inputs, &against, &text).await? {
                     Ok(written) => {
-                        job.keep(io, question, &text).await;
-                        return Ok(written);
+                        let asked_again = first.is_some() || attempt == numbers.retry_count;
+                        let missing =
+                            inputs.kept.filter(|_| !asked_again).and_then(|kept| kept.missing(&written.0));
+                        let Some(missing) = missing else {
+                            job.keep(io, question, &text).await;
+                            return Ok(written);
+                        };
+                        first = Some(written);
+                        wait = 0;
+                        missing
                     }
                     Err(reason) => reason,
                 };
@@ -454,7 +477,7 @@ async fn ask(
             slept.map_err(|failure| failure.into_error(Code::Aborted))?;
         }
     }
-    Err(last)
+    first.ok_or(last)
 }
 
 /// The summary that an answer is, with what takes the place of the messages; or why it is none.
@@ -465,7 +488,7 @@ async fn accept(
     request: &SummaryRequest,
     answer: &str,
 ) -> Result<Result<(String, Vec<Item>), String>> {
-    let Inputs { proposal, files, started, .. } = *inputs;
+    let Inputs { proposal, kept, files, started, .. } = *inputs;
     let settings = held.settings();
     // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
     let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
@@ -474,7 +497,15 @@ async fn accept(
         Err(rejection) => return Ok(Err(rejection.reason)),
     };
     tell(io, held, Stage::Checkpoint, 1, 0);
-    match candidate(io, held, proposal, &text, files, started).await {
+    let mut behind = String::new();
+    if let Some(kept) = kept {
+        if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
+            return Ok(Err(reason));
+        }
+        behind = kept.behind(io, held, &text).await?;
+    }
+    behind.push_str(files);
+    match candidate(io, held, proposal, &text, &behind, started).await {
         Ok(items) => Ok(Ok((text, items))),
         Err(error) if error.code == Code::SummaryRejected => Ok(Err(error.message)),
         Err(error) => Err(error),
@@ -505,7 +536,7 @@ impl Update {
         let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = before.saturating_sub(freed);
+        let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {

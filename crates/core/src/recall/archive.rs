@@ -4,8 +4,8 @@
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
 use crate::session::batch::keys;
-use crate::session::record::Kind;
-use crate::session::stored::row_at;
+use crate::session::record::{Kind, SessionRow};
+use crate::session::stored::{latest, row_at};
 use crate::session::{Offload, Origin, State, ids, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
@@ -21,6 +21,12 @@ pub(crate) struct Archive {
     pub(super) format: Format,
     /// Log rows so far.
     pub(super) rows: u64,
+    /// Messages of the app so far.
+    pub(super) messages: usize,
+    /// Commits of the session's row so far.
+    pub(super) ver: u64,
+    /// The most that the store takes in one batch.
+    pub(super) max_batch_ops: usize,
     /// Tokens of the context window.
     pub(super) window: usize,
     secret: String,
@@ -32,9 +38,18 @@ impl Archive {
             sid: state.sid.clone(),
             format: state.format(),
             rows: state.row.next_seq,
+            messages: state.row.messages,
+            ver: state.row.ver,
+            max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             secret: state.row.secret.clone(),
         }
+    }
+
+    /// With what other handles on the session appended.
+    pub(crate) async fn latest(self, io: &Io, known: SessionRow) -> Result<Self> {
+        let row = latest(io, &self.sid, known).await?;
+        Ok(Archive { rows: row.next_seq, format: row.format.unwrap_or(self.format), ..self })
     }
 
     /// The reference of the message at log position `seq`.

@@ -2,6 +2,7 @@
 //!
 //! * [`archive`] reads the text behind a reference.
 //! * [`search`] ranks the whole transcript for a query; [`terms`] says what counts as a term.
+//! * [`pages`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
 //! What the tools answer is in the context for the model to use now, so it is never offloaded again: evict, read, evict
@@ -9,18 +10,25 @@
 
 mod archive;
 mod call;
+mod index;
+mod pages;
+mod rank;
 mod search;
+mod snippet;
 mod terms;
 
 pub(crate) use archive::{Archive, Whereabouts};
 pub(crate) use call::answer;
+pub(crate) use pages::{Page, Unpaged, encode as page_of};
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
 use crate::message::{Message, Part};
 use crate::wire::{Format, Tool};
 use serde_json_borrow::Value;
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Reads the text behind a reference.
 const READ: Tool = Tool {
@@ -57,10 +65,16 @@ fn is_tool(name: &str) -> bool {
 /// Tells the answers of the recall tools among the results of a history, message by message in its order. Which tool a
 /// result is from is known from the call that it answers: the nearest earlier unanswered one with its id. Who gives
 /// another tool this name keeps that one's results in the context, and harms nobody else.
-#[derive(Debug, Default)]
-pub(crate) struct Answers {
+#[derive(Debug)]
+pub(crate) struct Answers<Id = String> {
     /// By id the calls that nothing has answered so far: are they calls of a recall tool?
-    open: HashMap<String, Vec<bool>>,
+    open: HashMap<Id, Vec<bool>>,
+}
+
+impl<Id> Default for Answers<Id> {
+    fn default() -> Self {
+        Answers { open: HashMap::new() }
+    }
 }
 
 impl Answers {
@@ -69,20 +83,26 @@ impl Answers {
         let mut answers = Vec::new();
         for part in &message.parts {
             match part {
-                Part::ToolCall(call) => match self.open.get_mut(&*call.id) {
-                    Some(calls) => calls.push(is_tool(&call.name)),
-                    None => {
-                        self.open.insert(call.id.to_string(), vec![is_tool(&call.name)]);
-                    }
-                },
-                Part::ToolResult(result) => answers.push(self.take(&result.call_id)),
+                Part::ToolCall(call) => self.call(call.id.to_string(), is_tool(&call.name)),
+                Part::ToolResult(result) => answers.push(self.take(&*result.call_id)),
                 _ => {}
             }
         }
         answers
     }
+}
 
-    fn take(&mut self, id: &str) -> bool {
+impl<Id: Eq + Hash> Answers<Id> {
+    /// A call.
+    fn call(&mut self, id: Id, is_recall: bool) {
+        self.open.entry(id).or_default().push(is_recall);
+    }
+
+    /// The result of the call with this id: does a recall tool say it?
+    fn take<Q: Eq + Hash + ?Sized>(&mut self, id: &Q) -> bool
+    where
+        Id: Borrow<Q>,
+    {
         let Some(calls) = self.open.get_mut(id) else { return false };
         let last = calls.pop();
         if calls.is_empty() {

@@ -40,8 +40,13 @@ pub(super) fn terms(text: &str, found: &mut Found<'_>) {
     let mut folded = String::new();
     let mut emit = |range: Range<usize>, kind: Kind| {
         folded.clear();
-        let characters = text.get(range.clone()).unwrap_or_default().chars();
-        folded.extend(characters.filter(|c| !is_mark(*c)).flat_map(char::to_lowercase));
+        let term = text.get(range.clone()).unwrap_or_default();
+        if term.is_ascii() {
+            folded.push_str(term);
+            folded.make_ascii_lowercase();
+        } else {
+            folded.extend(term.chars().filter(|c| !is_mark(*c)).flat_map(char::to_lowercase));
+        }
         if !folded.is_empty() {
             found(&folded, range, kind);
         }

@@ -4,7 +4,7 @@ use super::context::{Context, Item, Place};
 use super::held::Held;
 use super::pins::PinProposal;
 use super::staging::rows_of;
-use super::state::{Measured, Settled, measure, size_of};
+use super::state::{BESIDE, Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
 use crate::error::{Code, Error, Result};
 use crate::message::limits;
@@ -47,8 +47,7 @@ pub(crate) async fn append(
     let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
     let mut races = given.races;
     let mut written = 0;
-    // Log rows, and the rows of the session beside them.
-    let most = held.state().max_batch_ops.saturating_sub(4).max(1);
+    let most = held.state().max_batch_ops.saturating_sub(BESIDE).max(1);
     held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
     while written < bodies.len() {
         let batch_id = io.new_id().await?;

@@ -110,6 +110,16 @@ pub mod keys {
         Key(with(with(key("blobs", sid), KeyPart::Text(blob.into())), KeyPart::Number(part)))
     }
 
+    /// The terms of messages from the one with index `first` on: beside the offloads, behind them in order.
+    pub fn terms(sid: &str, first: usize) -> Key {
+        blob(sid, "terms", first as u64)
+    }
+
+    /// All of those.
+    pub fn all_terms(sid: &str) -> Key {
+        parts(sid, "terms")
+    }
+
     /// Everything of one offload.
     pub fn parts(sid: &str, blob: &str) -> Key {
         Key(with(key("blobs", sid), KeyPart::Text(blob.into())))

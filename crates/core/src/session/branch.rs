@@ -3,14 +3,11 @@
 
 use super::context::{Item, Left, Place, Splice, Why, join_left};
 use super::held::Held;
-use super::ledger;
 use super::operations::Session;
 use super::record::{Cause, Kind};
 use super::snapshots::SnapshotNote;
 use super::state::{Change, State};
-use super::stored::{
-    RACES, conflict, log_items, log_page, place_of, retryable, row_at, view_items, view_row,
-};
+use super::stored::{RACES, conflict, log_items, log_page, place_of, row_at, view_items, view_row};
 use crate::error::{Code, Error, Result};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
@@ -81,7 +78,7 @@ impl Past {
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
         let cause = Cause {
             snapshot: self.snapshot.as_ref().map(|note| note.snapshot.clone()),
-            ..Cause::of(state, rung, tokens.saturating_add(state.fixed_tokens))
+            ..Cause::of(state, rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
         };
         let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
         Change { left: Some(join_left(left)), restores: self.snapshot, ..Change::new(vec![splice], cause) }
@@ -95,26 +92,15 @@ impl Held {
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
             let change = find().await?.change(&self.state());
-            let mut after = self.context().clone();
-            change.apply(&mut after);
-            ledger::conserve(&after, self.state().row.messages)?;
-            let now = io.now().await?;
-            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match self.commit(io, batch, Some(&change)).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.wrote(io, row);
-                    state.context = after;
-                    state.unsent.clear();
-                    return Ok(());
-                }
-                Err(error) if retryable(&error) && race < RACES => {
-                    if self.caught_up(io, race, error, &row).await? {
-                        self.state_mut().unsent.clear();
-                        return Ok(());
-                    }
-                }
-                Err(error) => return Err(error),
+            let after = self.changed(&change)?;
+            let written = match self.try_change(io, &change, after, &commit_id).await? {
+                Ok(()) => true,
+                Err((error, _)) if race == RACES => return Err(error),
+                Err((error, row)) => self.caught_up(io, race, error, &row).await?,
+            };
+            if written {
+                self.state_mut().unsent.clear();
+                return Ok(());
             }
         }
         Err(conflict())

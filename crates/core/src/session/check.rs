@@ -11,12 +11,14 @@
 //! | I6 | no record stands twice in the log |
 //! | I7 | what is under the session's name and keys is the session's |
 //! | I8 | every message has one fate in every context, those of snapshots too |
+//! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::context::{Left, Offload, Origin};
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
 use super::{NewBlob, conserve_origins, ids};
 use crate::error::{Code, Error, Result};
+use crate::recall;
 use crate::wire::{self, Format};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -320,6 +322,23 @@ fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
             .flat_map(|cover| cover.offloads.iter().map(|(index, offload)| (*index, offload)))
             .collect(),
         Origin::Message(_) | Origin::Acknowledgement => Vec::new(),
+    }
+}
+
+/// Checks that a page of terms is what its messages make (I9), of which `message` tells position and text.
+pub(super) fn is_derived<'m>(
+    format: Format,
+    stored: &[u8],
+    message: impl Fn(usize) -> Option<(u64, &'m str)>,
+    found: &mut Findings,
+) {
+    let Some(page) = recall::Page::read(stored, format) else { return };
+    let messages: Option<Vec<_>> = (page.first..page.first + page.messages).map(message).collect();
+    // What cannot be read is told of elsewhere.
+    let Some(messages) = messages else { return };
+    let made = recall::page_of(format, page.first, messages.into_iter());
+    if made.is_ok_and(|made| made != stored) {
+        found.add("I9", format!("the terms of messages from {} on are not those of the log", page.first));
     }
 }
 

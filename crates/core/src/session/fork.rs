@@ -104,6 +104,8 @@ impl Copy {
         child.row.goal.clone_from(&row.goal);
         child.row.compressions = row.compressions;
         child.row.secrets.clone_from(&row.secrets);
+        child.calibrations.clone_from(&parent.calibrations);
+        child.reported_model.clone_from(&parent.reported_model);
         child.row.steps = row.steps;
         child.row.attempted_at = row.attempted_at;
         child.plausible.clone_from(&parent.plausible);
@@ -167,7 +169,9 @@ impl Copy {
             context: None,
         };
         let batch_id = io.new_id().await?;
-        let (batch, row, items) = self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
+        let (batch, row, items, unpaged) =
+            self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
+        self.child.unpaged = unpaged;
         for (from, item) in from.iter().zip(&items) {
             self.moved.extend(item.origin.place().map(|place| (from.seq, place)));
         }

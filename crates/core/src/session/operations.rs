@@ -1,26 +1,26 @@
 //! The operations of a session, each a [`Machine`] for the host to drive. Hosts queue them: one at a time, except that
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
+mod looks;
+
+pub use looks::ToolSet;
+
 use super::append::{Given, append};
-use super::checkpoints::CheckpointRecord;
 use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
-use super::ledger::LedgerEntry;
 use super::sound::Sending;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
-use super::usage::{ContextUsage, usage};
-use super::{Held, PinProposal, fork, offloads, pins, sound};
-use crate::checkpoint::{Goal, Reliability, Source, Validation, markers, validate};
+use super::usage::ContextUsage;
+use super::{Held, fork, pins, sound};
+use crate::checkpoint::{Goal, Source, markers};
 use crate::error::{Code, Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Edit, Plan, ReactStats, Settings, Trajectory, Trigger};
-use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
 use crate::reduce::reasoning;
-use crate::step::{Io, Level, Machine, Whose};
+use crate::step::{Io, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
-use serde_json_borrow::Value;
 use std::rc::Rc;
 
 /// A session of the public API. Cloning gives another handle on the same session.
@@ -128,15 +128,6 @@ pub struct Compacted {
     pub items: Vec<OutItem>,
     /// What was done.
     pub result: CompactionResult,
-}
-
-/// The tools with which a model recalls.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ToolSet {
-    /// The format that they are defined in.
-    pub format: Format,
-    /// Their definitions, as the format's provider is sent them.
-    pub definitions: [Value<'static>; 2],
 }
 
 impl Session {
@@ -315,20 +306,6 @@ impl Session {
         })
     }
 
-    /// Characters `offset .. offset + limit` of the text behind a reference, an offload's or one that a search found,
-    /// moved inwards to whole grapheme clusters at the end.
-    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
-        let slot = self.slot.clone();
-        Machine::new(move |io| async move {
-            let archive = slot.look(Archive::of)?;
-            let text = archive.text(&io, &reference).await?;
-            if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
-                io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
-            }
-            Ok(offloads::range(&text, offset, limit))
-        })
-    }
-
     /// Sets what the session is for; `json` is a [`Goal`]. Durable when it ends.
     ///
     /// Errors: [`Code::InvalidOption`].
@@ -359,16 +336,6 @@ impl Session {
         })
     }
 
-    /// What the session is for.
-    pub fn goal(&self) -> Result<Option<Goal>> {
-        self.slot.look(|state| state.row.goal.clone())
-    }
-
-    /// How far the context can be trusted (`S5.11`).
-    pub fn reliability(&self) -> Result<Reliability> {
-        self.slot.look(State::reliability)
-    }
-
     /// Pins the app's message `index` (`S4.3`): word for word for ever, also when it was summarised already. Durable when
     /// it ends.
     ///
@@ -378,60 +345,6 @@ impl Session {
         Machine::new(move |io| async move {
             let held = slot.take()?;
             pins::pin(&io, &held, index).await
-        })
-    }
-
-    /// The pins that are proposed and not answered, in the order of their messages.
-    pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
-        self.slot.look(|state| state.unanswered(state.context.items()))?
-    }
-
-    /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
-    pub fn session_log(&self) -> Result<String> {
-        self.slot.look(|state| state.row.log.text())
-    }
-
-    /// Whether the context fits as it is (`S5.1`, `S5.12`).
-    pub fn validate(&self) -> Result<Validation> {
-        self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))
-    }
-
-    /// The checkpoints of the context, oldest first (`S5.3`).
-    pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
-        let records = |state: &State| {
-            let origins = state.context.items().iter().map(|item| &item.origin);
-            origins.filter_map(CheckpointRecord::of).collect()
-        };
-        self.slot.look(records)
-    }
-
-    /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
-    ///
-    /// Errors: [`Code::InvalidOption`] when the query has no term.
-    pub fn search(&self, query: String, limit: usize) -> Machine<Vec<Hit>> {
-        let slot = self.slot.clone();
-        Machine::new(move |io| async move {
-            let query = Query::new(&query)?;
-            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
-            recall::search(&io, &archive, &whereabouts, &query, limit, false).await
-        })
-    }
-
-    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
-    pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
-        let format = format.map_or_else(|| self.slot.look(State::format), Ok)?;
-        Ok(ToolSet { format, definitions: recall::definitions(format) })
-    }
-
-    /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
-    /// of the answer.
-    ///
-    /// Errors: [`Code::InvalidMessage`] when it is no tool call of that format; those of the store.
-    pub fn answer(&self, call: String, format: Format) -> Machine<String> {
-        let slot = self.slot.clone();
-        Machine::new(move |io| async move {
-            let (archive, whereabouts) = slot.look(|state| (Archive::of(state), Whereabouts::of(state)))?;
-            recall::answer(&io, &archive, &whereabouts, format, &call).await
         })
     }
 
@@ -452,43 +365,12 @@ impl Session {
         self.slot.close();
     }
 
-    /// How full the context is.
-    pub fn usage(&self) -> Result<ContextUsage> {
-        self.slot.look(usage)
-    }
-
     /// Looks at the state for [`super::audit`].
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
         self.slot.look(look)
     }
-
-    /// How full the context is, in characters (`S2.9`).
-    pub fn stats(&self) -> Result<ReactStats> {
-        self.slot.look(plan::stats)?
-    }
-
-    /// The context as a trajectory of thoughts, actions and results (`S2.9`).
-    pub fn trajectory(&self) -> Result<Trajectory> {
-        self.slot.look(plan::trajectory)?
-    }
-
-    /// The fate of every message, with what the last `prepare` did not send.
-    pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
-        self.slot.look(sound::ledger)
-    }
-
-    /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
-    pub fn body(&self, seq: u64) -> Result<Option<Rc<str>>> {
-        self.slot.look(|state| {
-            let mut items = state.context.items().iter();
-            items
-                .find(|item| matches!(item.origin, Origin::Message(place) if place.seq == seq))
-                .map(|item| Rc::clone(&item.body))
-        })
-    }
 }
 
-/// The name of a session that the app does not name.
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
     let started = io.now().await?;
@@ -553,7 +435,7 @@ async fn count_fixed(
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
-            settings.estimator.text(text)
+            if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
         };
         counted.tokens += tokens;
         counted.prompt += if what == PROMPT { tokens } else { 0 };

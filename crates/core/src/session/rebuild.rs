@@ -9,7 +9,7 @@ use super::record::{self, Kind, LogRow, SessionRow};
 use super::recovery::{batch, read_one, written};
 use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
-use super::stored::{PAGE, position, readable_page};
+use super::stored::{PAGE, page, position, readable_page};
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Result};
@@ -149,7 +149,7 @@ struct Tail {
     updated_at: u64,
     /// Rows behind the last that can be read.
     unreadable: u64,
-    /// Keys of those, and of views that the log does not tell of.
+    /// Keys of those, of views that the log does not tell of, and of what is derived from the log.
     strays: Vec<Key>,
 }
 
@@ -184,21 +184,19 @@ impl Tail {
         let first = plausible.first().copied();
         tail.format = tail.format.or(certain.last().copied());
         tail.tokens = tokens(io, state, tail.format.or(first).unwrap_or(Format::OpenaiChat)).await?;
-        let prefix = keys::all("views", sid);
-        let mut after = Some(keys::view(sid, tail.generation));
+        tail.stray(io, keys::all("views", sid), Some(keys::view(sid, tail.generation))).await?;
+        // They may be of messages that are gone.
+        tail.stray(io, keys::all_terms(sid), None).await?;
+        Ok(tail)
+    }
+
+    /// Everything under `prefix` behind `after` is to be removed.
+    async fn stray(&mut self, io: &Io, prefix: Key, mut after: Option<Key>) -> Result<()> {
         loop {
-            let scan = Scan {
-                prefix: prefix.clone(),
-                after,
-                limit: 1_000,
-                max_bytes: PAGE,
-                reverse: false,
-                keys_only: true,
-            };
-            let views = io.scan(scan).await?;
-            let Some((last, _)) = views.last() else { return Ok(tail) };
+            let rows = page(io, prefix.clone(), after, true).await?;
+            let Some((last, _)) = rows.last() else { return Ok(()) };
             after = Some(last.clone());
-            tail.strays.extend(views.into_iter().map(|(key, _)| key));
+            self.strays.extend(rows.into_iter().map(|(key, _)| key));
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Unsent {
 
 /// A context that was handed out as it was.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct HandedOut {
     /// Which `prepare` did.
     nth: u64,
     /// How many items it had.
@@ -57,15 +57,18 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
     if is_sound {
         let mut state = held.state_mut();
         let all = state.context.items();
-        let known = state.sent.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
+        let known =
+            state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
         let kept = known.map_or(0, |sent| sent.items);
         let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
         state.unsent.clear();
-        state.sent = Some(Sent { nth, items: count });
+        state.handed_out = Some(HandedOut { nth, items: count });
         state.context.settle();
+        let estimated = state.estimated(&state.context);
+        state.note_sent(estimated);
         return Ok(Sending { nth, kept, items, usage: usage(&state) });
     }
-    held.state_mut().sent = None;
+    held.state_mut().handed_out = None;
     let items = held.context().items().to_vec();
     let whole = out(&items);
     let (repaired, changes) = {
@@ -102,6 +105,11 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
             "{tokens} tokens do not fit {limit} (the context window less the answer) once what the provider would refuse is mended; keep fewer messages or use a larger window"
         );
         return Err(Error::new(Code::ContextOverflow, what));
+    }
+    {
+        let mut state = held.state_mut();
+        let estimated = state.estimated(&sent);
+        state.note_sent(estimated);
     }
     Ok(Sending { nth, kept: 0, items: outs, usage })
 }

@@ -1,27 +1,35 @@
 //! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read
 //! (`storage.md` T1 and T3).
 
+mod change;
+
+pub(super) use change::ViewNote;
+pub(crate) use change::{Change, Summarised};
+
 use super::batch::{Batch, Durability, Key, keys};
-use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
+use super::context::{Context, Item, Origin, Place, Size};
 use super::ids;
-use super::jobs::Closing;
-use super::offloads::NewBlob;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
-use super::session_log::{LogEntry, SessionLog};
+use super::session_log::SessionLog;
 use super::snapshots::{Mark, SnapshotNote};
-use super::sound::{Sent, Unsent};
-use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
+use super::sound::{HandedOut, Unsent};
+use super::staging::rows_of;
+use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
+use crate::recall::Unpaged;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
+use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
+pub(super) const BESIDE: usize = 4;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -45,6 +53,12 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// What reports of prompts taught; the row has it since the last commit.
+    pub(crate) calibrations: Calibrations,
+    /// The model that was reported last, where that is not the options'.
+    pub(crate) reported_model: Option<String>,
+    /// The prompt of the last `prepare`, until it is reported.
+    pub(crate) sent: Option<Sent>,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -58,13 +72,15 @@ pub(crate) struct State {
     /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
     pub(super) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
-    pub(super) sent: Option<Sent>,
+    pub(super) handed_out: Option<HandedOut>,
     /// `prepare`s so far.
     pub(super) prepared: u64,
     /// The view that the app was handed last.
     pub(crate) handed: u64,
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
+    /// Messages whose terms are in no page.
+    pub(crate) unpaged: Unpaged,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -103,78 +119,6 @@ pub(crate) struct Settled {
     pub(crate) context: Option<Context>,
 }
 
-/// A change of the context on its way into the store.
-pub(crate) struct Change {
-    /// What changes.
-    pub(crate) splices: Vec<Splice>,
-    /// Offloads that go with it.
-    pub(crate) blobs: Vec<NewBlob>,
-    /// What led to it.
-    pub(crate) cause: Cause,
-    /// The job that led to it, to be closed.
-    pub(crate) job: Option<Closing>,
-    /// It is a summary of the history.
-    pub(crate) summary: Option<Summarised>,
-    /// It pins a message: its index, and the tokens that this takes.
-    pub(crate) pin: Option<(usize, usize)>,
-    /// All messages that stand in the context no more, where it changes that.
-    pub(crate) left: Option<Vec<Left>>,
-    /// The snapshot that it goes back to.
-    pub(crate) restores: Option<SnapshotNote>,
-}
-
-/// A summary of the history that a change of the context is.
-pub(crate) struct Summarised {
-    /// Its text, which may say something about the goal.
-    pub(crate) text: String,
-    /// What it saved.
-    pub(crate) entry: LogEntry,
-}
-
-impl Change {
-    /// A change of the context and nothing else.
-    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
-        let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
-        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None }
-    }
-
-    /// Changes `context`.
-    pub(super) fn apply(&self, context: &mut Context) {
-        context.apply(&self.splices);
-        if let Some(left) = &self.left {
-            context.set_left(left.clone());
-        }
-    }
-
-    /// What it leaves in the session's row.
-    pub(super) fn note(&self, row: &mut SessionRow, now: u64) {
-        if let Some((index, tokens)) = self.pin {
-            row.pin(index, tokens);
-        }
-        if let Some(snapshot) = &self.restores {
-            row.goal.clone_from(&snapshot.goal);
-            row.compressions = snapshot.compressions;
-        }
-        let Some(summary) = &self.summary else { return };
-        row.compressions += 1;
-        row.log.push(summary.entry);
-        if let Some(goal) = &mut row.goal {
-            goal.update(&markers(&summary.text), Source::Summary, now);
-        }
-    }
-}
-
-/// The body of a log row of kind `view`.
-#[derive(Serialize)]
-pub(super) struct ViewNote<'a> {
-    pub(super) view: u64,
-    pub(super) rung: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) snapshot: Option<&'a str>,
-    /// Of the view's row: so the log's chain holds the views too.
-    pub(super) sha256: &'a str,
-}
-
 impl State {
     /// A session that is nowhere but in memory.
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
@@ -204,6 +148,7 @@ impl State {
             snapshots: Vec::new(),
             parent: None,
             secrets,
+            calibrations: Calibrations::default(),
             losses: Vec::new(),
             created_at: now,
             updated_at: now,
@@ -219,16 +164,20 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            calibrations: Calibrations::default(),
+            reported_model: None,
+            sent: None,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
             told_losses: 0,
             unsent: Vec::new(),
             past: None,
-            sent: None,
+            handed_out: None,
             prepared: 0,
             handed: 0,
             unseen_from: None,
+            unpaged: Unpaged::default(),
         }
     }
 
@@ -258,7 +207,7 @@ impl State {
 
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
-        self.context.totals().tokens.saturating_add(self.fixed_tokens)
+        self.tokens_with(&self.context)
     }
 
     /// Tokens of the system prompt, wherever it stands.
@@ -302,7 +251,8 @@ impl State {
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let calibrations = self.calibrations.clone();
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
@@ -318,14 +268,14 @@ impl State {
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
     }
 
-    /// The batch that appends messages (T1), with the row and the items after it.
+    /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
     pub(crate) fn append_batch(
         &self,
         settled: &Settled,
         bodies: &[Measured],
         batch_id: &str,
         now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>)> {
+    ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
         let mut row = self.next_row(now);
         if settled.sure {
             row.format = Some(settled.format);
@@ -350,8 +300,16 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
+        let mut unpaged = Unpaged::default();
+        if self.durable {
+            let taken = bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + BESIDE;
+            let room = self.max_batch_ops.saturating_sub(taken);
+            let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
+            puts.extend(pages);
+            unpaged = left;
+        }
         let batch = self.batch(&row, puts)?;
-        Ok((batch, row, items))
+        Ok((batch, row, items, unpaged))
     }
 
     /// Serialises a log row and moves `row` behind it.

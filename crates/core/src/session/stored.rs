@@ -1,15 +1,16 @@
 //! Writing a session, and what reading it is made of. Whoever comes second to a commit reads what the other wrote and tries again.
 
+mod change;
+
 use super::batch::{Batch, Key, KeyPart, keys};
 use super::context::{Left, Origin, Place};
 use super::held::Held;
-use super::ledger;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
-use super::state::{Change, Measured, Settled, record_id};
-use crate::checkpoint::Goal;
+use super::state::{Measured, Settled, record_id};
 use crate::error::{Code, Error, Result};
+use crate::recall::Unpaged;
 use crate::step::{Io, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -52,6 +53,9 @@ impl Held {
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
+        if moved {
+            copy.unpaged = Unpaged::default();
+        }
         if moved || row.format.is_some_and(|format| format != copy.format()) {
             // At this very row: at a later one the context may be another, and `moved` would not say so.
             copy.load_at(io, row).await?;
@@ -82,13 +86,14 @@ impl Held {
         race: usize,
     ) -> Result<Attempt> {
         let now = io.now().await?;
-        let (batch, row, items) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let (batch, row, items, unpaged) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
         match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
                 let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.wrote(io, row);
+                state.unpaged = unpaged;
                 // The call may have more batches to write, in the same format.
                 state.plausible.clone_from(&settled.plausible);
                 if let Some(context) = settled.context.take() {
@@ -132,93 +137,6 @@ impl Held {
             }
         }
         Ok(None)
-    }
-
-    /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
-    /// here or elsewhere, stay behind it.
-    ///
-    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
-    pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
-        let commit_id = io.new_id().await?;
-        for race in 0..=RACES {
-            let mut after = self.context().clone();
-            change.apply(&mut after);
-            ledger::conserve(&after, self.state().row.messages)?;
-            if !self.state().durable {
-                let mut state = self.state_mut();
-                let before = std::mem::replace(&mut state.context, after);
-                for item in before.items() {
-                    if let Origin::Message(place) = item.origin {
-                        state.unlogged.insert(place.index, Rc::clone(&item.body));
-                    }
-                }
-                state.row.generation += 1;
-                let now = state.row.updated_at;
-                change.note(&mut state.row, now);
-                return Ok(());
-            }
-            let now = io.now().await?;
-            let (batch, row) = self.state().change_batch(&change, &commit_id, now)?;
-            match self.commit(io, batch, Some(&change)).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.wrote(io, row);
-                    state.context = after;
-                    return Ok(());
-                }
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    let ours = match self.refresh(io).await {
-                        Ok(false) => continue,
-                        Ok(true) => self.is_row(io, &row).await,
-                        Err(error) => Err(error),
-                    };
-                    let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
-                    return if ours { Ok(()) } else { Err(conflict()) };
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(conflict())
-    }
-
-    /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.
-    pub(crate) async fn update_goal(
-        &self,
-        io: &Io,
-        update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
-    ) -> Result<Option<Goal>> {
-        let update = |row: &mut SessionRow, now| {
-            row.goal = Some(update(row.goal.take(), now)?);
-            Ok(())
-        };
-        self.update_row(io, update).await?;
-        Ok(self.state().row.goal.clone())
-    }
-
-    /// Changes the session's row alone to what `update` makes of the one that is stored; durable when it ends.
-    pub(crate) async fn update_row(
-        &self,
-        io: &Io,
-        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
-    ) -> Result<()> {
-        for race in 0..=RACES {
-            let now = io.now().await?;
-            let (batch, row) = self.state().row_batch(now, &update)?;
-            match io.commit(batch).await {
-                Ok(()) => {
-                    self.state_mut().wrote(io, row);
-                    return Ok(());
-                }
-                // One that was written after all is taken over again, which changes nothing.
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    self.refresh(io).await.map_err(|second| first_unless_conflict(error, second))?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(conflict())
     }
 
     /// Is the last log row that `row` knows in the log?
@@ -312,6 +230,18 @@ pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>
     }
 }
 
+/// The session's row as it is by now, for who only looks: another handle may have written since `known` was read. Where
+/// the store has none that can be read, what is known goes on.
+///
+/// Errors: those of the store.
+pub(crate) async fn latest(io: &Io, sid: &str, known: SessionRow) -> Result<SessionRow> {
+    match session_row(io, sid).await {
+        Ok(Some(row)) if row.ver > known.ver => Ok(row),
+        Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Err(error),
+        _ => Ok(known),
+    }
+}
+
 /// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
 /// change after the other.
 pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
@@ -394,17 +324,20 @@ pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
 
 /// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
 pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
-    let scan = Scan {
-        prefix: keys::all("log", sid),
-        after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
-        limit: 1_000,
-        max_bytes: PAGE,
-        reverse: false,
-        keys_only: false,
-    };
-    let rows = io.scan(scan).await?.into_iter();
+    let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
+    let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
     let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
     Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// What there is under `prefix` behind `after`, as far as one page holds it.
+pub(super) async fn page(
+    io: &Io,
+    prefix: Key,
+    after: Option<Key>,
+    keys_only: bool,
+) -> Result<Vec<(Key, Vec<u8>)>> {
+    io.scan(Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only }).await
 }
 
 /// The number that ends a key of the log or of the views.

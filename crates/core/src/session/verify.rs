@@ -2,14 +2,15 @@
 //! may go on meanwhile: what they write is not part of it.
 
 use super::batch::{Key, KeyPart, keys};
-use super::check::{Findings, LogCheck, ViewCheck, resolves};
+use super::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
 use super::context::Offload;
 use super::operations::Session;
 use super::record::{self, SessionRow};
-use super::stored::{PAGE, deleted, name_row};
+use super::stored::{self, deleted, name_row};
 use super::{offloads, seal};
 use crate::error::{Code, Error, Result};
-use crate::step::{Effect, Io, Machine, Progress, Scan, Stage};
+use crate::recall;
+use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;
 use serde::Serialize;
 
@@ -24,7 +25,8 @@ pub struct Verified {
 
 impl Session {
     /// Reads all that is stored of the session and checks what must always hold: hashes of records, chains, references,
-    /// views, snapshots, the fate of every message. Reads pages of at most 4 MiB and lets others run between them.
+    /// views, snapshots, the fate of every message, what is derived of them. Reads pages of at most 4 MiB and lets others
+    /// run between them.
     ///
     /// Errors: those of the store, [`Code::Closed`] when the session is deleted meanwhile. A problem of what is stored is
     /// none.
@@ -66,6 +68,7 @@ impl Verifier {
         let log = self.log().await?;
         self.views(&log).await?;
         self.snapshots(&log).await?;
+        self.terms(&log).await?;
         if !self.found.is_empty() && self.read(keys::session(&self.sid)).await?.is_none() {
             let name = name_row(&self.io, &self.row.id).await.ok().flatten();
             if name.is_none_or(|name| name.deleted || name.sid != self.sid) {
@@ -100,19 +103,10 @@ impl Verifier {
         Ok(())
     }
 
-    /// The rows of a table behind `after`, as far as a page holds them, with their positions.
-    async fn page(&mut self, table: &str, after: Option<Key>) -> Result<Vec<(u64, Key, Vec<u8>)>> {
-        let prefix = keys::all(table, &self.sid);
-        let scan = Scan {
-            prefix: prefix.clone(),
-            after,
-            limit: 1_000,
-            max_bytes: PAGE,
-            reverse: false,
-            keys_only: false,
-        };
+    /// The rows under `prefix` behind `after`, as far as a page holds them, with their positions.
+    async fn page(&mut self, prefix: Key, after: Option<Key>) -> Result<Vec<(u64, Key, Vec<u8>)>> {
         let mut rows = Vec::new();
-        for (key, bytes) in self.io.scan(scan).await? {
+        for (key, bytes) in stored::page(&self.io, prefix.clone(), after, false).await? {
             match key.0.strip_prefix(prefix.0.as_slice()) {
                 Some([KeyPart::Number(number)]) => rows.push((*number, key, bytes)),
                 _ => self.found.add("I7", format!("the store returned {key} for the rows of {prefix}")),
@@ -144,7 +138,7 @@ impl Verifier {
     async fn log(&mut self) -> Result<LogCheck> {
         let (mut log, mut after) = (LogCheck::default(), None);
         loop {
-            let rows = self.page("log", after).await?;
+            let rows = self.page(keys::all("log", &self.sid), after).await?;
             let Some((_, last, _)) = rows.last() else { break };
             after = Some(last.clone());
             for (seq, _, bytes) in &rows {
@@ -171,7 +165,7 @@ impl Verifier {
     async fn views(&mut self, log: &LogCheck) -> Result<()> {
         let (mut check, mut after) = (ViewCheck::default(), None);
         loop {
-            let rows = self.page("views", after).await?;
+            let rows = self.page(keys::all("views", &self.sid), after).await?;
             let Some((_, last, _)) = rows.last() else { break };
             after = Some(last.clone());
             let count = rows.len();
@@ -212,6 +206,35 @@ impl Verifier {
         let format = self.row.format.unwrap_or(Format::OpenaiChat);
         resolves(format, &offload, stored, body, &mut self.found);
         Ok(())
+    }
+
+    /// The pages of terms: I9.
+    async fn terms(&mut self, log: &LogCheck) -> Result<()> {
+        let format = self.row.format.unwrap_or(Format::OpenaiChat);
+        let mut after = None;
+        loop {
+            let pages = self.page(keys::all_terms(&self.sid), after).await?;
+            let Some((_, last, _)) = pages.last() else { return Ok(()) };
+            after = Some(last.clone());
+            for (_, _, stored) in &pages {
+                let Some(page) = recall::Page::read(stored, format) else { continue };
+                let seqs: Vec<u64> =
+                    (page.first..page.first + page.messages).map_while(|index| log.place(index)).collect();
+                let mut rows = Vec::with_capacity(seqs.len());
+                for seqs in seqs.chunks(256) {
+                    rows.extend(
+                        self.io.read(seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect()).await?,
+                    );
+                }
+                let rows: Vec<_> = rows.iter().map(|row| record::read_row(row.as_deref()?).ok()).collect();
+                let message = |index: usize| {
+                    let (row, _) = rows.get(index - page.first)?.as_ref()?;
+                    Some((row.seq, row.body.get()))
+                };
+                is_derived(format, stored, message, &mut self.found);
+            }
+            self.rest(0).await?;
+        }
     }
 
     async fn snapshots(&mut self, log: &LogCheck) -> Result<()> {

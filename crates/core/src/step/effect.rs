@@ -126,6 +126,12 @@ pub struct Scan {
 pub enum Purpose {
     /// The history up to a boundary.
     History,
+    /// A part of a history that is longer than one request can be.
+    #[serde(rename = "chunk")]
+    Part,
+    /// The summaries of such parts, to become one.
+    #[serde(rename = "merge")]
+    Parts,
     /// A tool result (`S2.4`).
     Result,
     /// A part of a tool result (`S2.1`).

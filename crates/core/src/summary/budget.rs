@@ -5,9 +5,8 @@
 //! result is measured as a whole, because an estimate of a text is not the sum of those of its parts.
 
 use super::prompt::{PREVIOUS, PromptOptions, REQUEST, fill};
-use super::render::{Block, CLOSE, Class, Piece, blocks, clip, escape, without_base64};
+use super::render::{Block, CLOSE, Class, Piece, clip, escape, without_base64};
 use crate::error::{Error, Result};
-use crate::message::Message;
 use crate::tokens::Estimator;
 use std::borrow::Cow;
 
@@ -21,7 +20,7 @@ const LEAST_ROOM: usize = 200;
 const NEWEST: usize = 4;
 
 /// What the role frames of the two messages cost.
-const FRAMES: usize = 8;
+pub(super) const FRAMES: usize = 8;
 
 /// The user message of a request.
 pub(super) struct Fitted {
@@ -31,9 +30,9 @@ pub(super) struct Fitted {
     pub(super) truncated: bool,
 }
 
-/// The user message for `messages` that fits beside `system` into `options.max_input_tokens`.
+/// The user message for `blocks` that fits beside `system` into `options.max_input_tokens`.
 pub(super) fn fit(
-    messages: &[Message<'_>],
+    blocks: Vec<Block<'_>>,
     system: &str,
     ending: &str,
     options: &PromptOptions<'_>,
@@ -41,7 +40,7 @@ pub(super) fn fit(
     let estimator = options.estimator;
     let previous = options.previous_summary.map(str::trim).filter(|text| !text.is_empty());
     let draft = Draft {
-        blocks: blocks(messages, options),
+        blocks,
         previous: previous.map(|text| Piece {
             before: String::new(),
             text: without_base64(text),
@@ -215,22 +214,13 @@ impl Draft<'_> {
                 }
                 continue;
             }
-            out.push_str(&block.open);
-            for piece in &block.pieces {
-                out.push_str(&piece.before);
-                out.push_str(&self.text(piece, cut.cap(self.tier(index, piece.class))));
-                out.push('\n');
-                out.push_str(&piece.after);
-            }
-            out.push_str(CLOSE);
+            write(&mut out, block, |piece| self.text(piece, cut.cap(self.tier(index, piece.class))));
         }
         let previous = self.previous.as_ref().map_or(String::new(), |piece| {
             let text = format!("{}\n", self.text(piece, cut.cap(Some(2))));
             fill(PREVIOUS, &[("previousSummary", &text)])
         });
-        let count = self.blocks.len().to_string();
-        let values = [("previousSummary", previous.as_str()), ("count", &count), ("conversation", &out)];
-        fill(REQUEST.trim_end(), &values) + self.ending
+        content(&out, self.blocks.len(), &previous) + self.ending
     }
 
     fn text<'p>(&self, piece: &'p Piece<'_>, cap: usize) -> Cow<'p, str> {
@@ -243,6 +233,32 @@ impl Draft<'_> {
             _ => whole,
         }
     }
+}
+
+/// Writes a block, its texts as `text` has them.
+fn write<'p>(out: &mut String, block: &'p Block<'_>, text: impl Fn(&'p Piece<'_>) -> Cow<'p, str>) {
+    out.push_str(&block.open);
+    for piece in &block.pieces {
+        out.push_str(&piece.before);
+        out.push_str(&text(piece));
+        out.push('\n');
+        out.push_str(&piece.after);
+    }
+    out.push_str(CLOSE);
+}
+
+/// A block as it stands in a request that has room for all of it.
+pub(super) fn whole(block: &Block<'_>) -> String {
+    let mut out = String::new();
+    write(&mut out, block, |piece| escape(&piece.text));
+    out
+}
+
+/// A user message, without what follows the order to summarise it.
+pub(super) fn content(conversation: &str, count: usize, previous: &str) -> String {
+    let count = count.to_string();
+    let values = [("previousSummary", previous), ("count", &count), ("conversation", conversation)];
+    fill(REQUEST.trim_end(), &values)
 }
 
 /// The highest cap, not below [`FLOOR`], that takes `excess` away from `sizes`. Sorts them.
@@ -269,7 +285,7 @@ fn water_level(sizes: &mut [usize], excess: usize) -> usize {
 }
 
 /// How many of the first costs fit into `room` together.
-fn fitting<'c>(costs: impl Iterator<Item = &'c usize>, mut room: usize) -> usize {
+pub(super) fn fitting<'c>(costs: impl Iterator<Item = &'c usize>, mut room: usize) -> usize {
     costs
         .take_while(|&&cost| match room.checked_sub(cost) {
             Some(left) => {

@@ -53,6 +53,11 @@ const MARKERS: [&str; 12] = [
     "ACTIVE GOAL:",
 ];
 
+/// A message of the user that is an earlier summary.
+pub(crate) fn is_earlier(text: &str) -> bool {
+    EARLIER.iter().any(|mark| text.starts_with(mark))
+}
+
 /// A summary of `messages` in at most `target_tokens` tokens, written without a model. Empty when nothing fits.
 pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Estimator) -> String {
     let mut page = Page { items: Vec::new(), headings: 0, left: target_tokens, estimator };
@@ -72,9 +77,7 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
     }
     match asked.first() {
         // A second compaction: what the first one kept stays what it was, in its sections.
-        Some((index, text)) if EARLIER.iter().any(|mark| text.starts_with(mark)) => {
-            page.carry(*index, text, part(40))
-        }
+        Some((index, text)) if is_earlier(text) => page.carry(*index, text, part(40)),
         Some((index, goal)) => {
             page.add(OVERVIEW, *index, "Goal: ", goal, part(20));
         }
@@ -342,7 +345,7 @@ impl Line<'_> {
 }
 
 /// A line without the number that tools for reading files print before it: `  42→`, `42<tab>`.
-fn without_number(line: &str) -> &str {
+pub(super) fn without_number(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     match rest.strip_prefix(['→', '\t']) {
         Some(text) if rest.len() < line.len() => text.trim(),
@@ -373,7 +376,7 @@ fn paths(arguments: &Value) -> Vec<(String, bool)> {
 
 /// Text for inside a bullet: later lines indented, so that nothing in it starts a line of the page; markers of this
 /// library escaped, so that nothing in it is taken for one.
-fn quote(text: &str) -> Cow<'_, str> {
+pub(super) fn quote(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     if text.contains(['\n', '\r']) {
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();

@@ -1,6 +1,7 @@
 //! Summaries: what a summariser is asked, what the built-in one writes, and which answers are acceptable.
 //!
 //! * [`build`] renders a history between fences that its content cannot forge, inside a token budget (`S1.7`).
+//! * A history that one request cannot hold is shown in parts, and their summaries are made one (`parts`).
 //! * [`facts`] lists what a good summary repeats literally.
 //! * [`extractive`] writes a summary without a model.
 //! * [`check`] accepts an answer or says why not (`S5.16`).
@@ -14,6 +15,8 @@ mod constraint;
 mod extractive;
 mod facts;
 mod focus;
+pub mod keep;
+mod parts;
 mod prompt;
 mod quote;
 mod render;
@@ -21,20 +24,24 @@ pub(crate) mod result;
 mod scan;
 mod sentence;
 pub(crate) mod text;
+mod verify;
 
 pub(crate) use again::again;
 pub use check::{Rejection, check};
 pub use constraint::constraints;
 pub use extractive::extractive;
+pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
+pub(crate) use parts::{Run, once_more};
 pub(crate) use prompt::fill;
-pub(crate) use quote::{quoted_file, quotes};
+pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
 pub(crate) use scan::names;
+pub(crate) use verify::{objection, word_for_word};
 
 pub use prompt::{
-    CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS,
-    SummaryRequest,
+    BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions,
+    SECTIONS, SummaryRequest,
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::budget;
 use super::facts::{Fact, facts};
 use super::focus::{self, Focus};
 use super::quote::quoted_text;
-use super::render::escape;
+use super::render::{Block, blocks, escape};
 use super::text::head;
 use crate::checkpoint::Goal;
 use crate::error::Result;
@@ -43,6 +43,13 @@ pub const SECTIONS: [&str; 8] = [
 pub static OFFLOAD: Prompt =
     Prompt { name: "offload", form: include_str!("prompts/offload.md"), sections: &SECTIONS };
 
+/// The prompt of preset `balanced`: what a list of facts beside it cannot tell.
+pub static BALANCED: Prompt = Prompt {
+    name: "balanced",
+    form: include_str!("prompts/balanced.md"),
+    sections: &["Goal", "State", "Decisions", "What failed", "Next"],
+};
+
 /// The prompt of preset `layered` (`S3.4`).
 pub static LAYERED: Prompt = Prompt {
     name: "layered",
@@ -71,7 +78,7 @@ const KEEP: &str = include_str!("prompts/keep.md");
 const REJECTED: &str = include_str!("prompts/rejected.md");
 
 /// Constraints that the summary must keep take up to one part in so many of the request.
-const KEPT_PART: usize = 20;
+pub(super) const KEPT_PART: usize = 20;
 
 /// What a summary request is built for.
 #[derive(Debug, Clone, Copy)]
@@ -164,24 +171,23 @@ impl Prompt {
     /// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message
     /// says the minimum.
     pub fn build(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
+        self.request(blocks(messages, options), messages, "", options)
+    }
+
+    /// The request for a summary of `blocks`, which stand for `messages`; `more` is said behind the rules.
+    pub(super) fn request(
+        &self,
+        blocks: Vec<Block<'_>>,
+        messages: &[Message<'_>],
+        more: &str,
+        options: &PromptOptions<'_>,
+    ) -> Result<SummaryRequest> {
         let target = options.target_tokens;
-        let form = ("form", self.form.trim_end());
-        let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target.to_string())]);
-        if let Some(what) = options.focus {
-            system.push_str(&focus::focus(what));
-        }
-        if let Some(goal) = options.goal {
-            system.push_str(&focus::goal(goal));
-        }
-        if let Some(instructions) = present(options.instructions) {
-            system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
-        }
+        let system = self.system(more, options);
         // After the conversation, so that a retry keeps the prefix that the provider has cached.
         let mut ending = kept(options);
-        ending += &present(options.rejected).map_or(String::new(), |reason| {
-            fill(REJECTED, &[("reason", &escape(head(reason, 500)))]).trim_end().to_string()
-        });
-        let fitted = budget::fit(messages, &system, &ending, options)?;
+        ending += &present(options.rejected).map_or(String::new(), rejected);
+        let fitted = budget::fit(blocks, &system, &ending, options)?;
         let mut facts = facts(messages);
         for fact in &mut facts {
             fact.index = fact.index.and_then(|position| options.index(position));
@@ -201,6 +207,29 @@ impl Prompt {
             model: None,
         })
     }
+
+    /// The system prompt.
+    pub(super) fn system(&self, more: &str, options: &PromptOptions<'_>) -> String {
+        let form = ("form", self.form.trim_end());
+        let target = options.target_tokens.to_string();
+        let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target)]);
+        system.push_str(more.trim_end());
+        if let Some(what) = options.focus {
+            system.push_str(&focus::focus(what));
+        }
+        if let Some(goal) = options.goal {
+            system.push_str(&focus::goal(goal));
+        }
+        if let Some(instructions) = present(options.instructions) {
+            system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
+        }
+        system
+    }
+}
+
+/// Why the attempt before was not accepted, for the end of a request.
+pub(super) fn rejected(reason: &str) -> String {
+    fill(REJECTED, &[("reason", &escape(head(reason, 500)))]).trim_end().to_string()
 }
 
 /// What the summary must keep, as much of it as a twentieth of the request holds: the newest.

@@ -8,19 +8,30 @@ use std::fmt::Write as _;
 /// What stands between a summary and the messages that are quoted behind it.
 const HEADING: &str = "\n\nThese messages are kept word for word:\n";
 
-/// The quotes of messages with their indices; nothing for none.
-pub(crate) fn quotes(messages: &[(usize, Message<'_>)]) -> String {
-    let mut out = String::new();
-    for (index, message) in messages {
-        out.push_str(if out.is_empty() { HEADING } else { "\n" });
-        quote(&mut out, *index, message);
-    }
-    out
+/// Messages as [`quote`] has them, behind a summary; nothing for none.
+pub(crate) fn quotes(messages: &[String]) -> String {
+    if messages.is_empty() { String::new() } else { format!("{HEADING}{}", messages.join("\n")) }
 }
 
-fn quote(out: &mut String, index: usize, message: &Message<'_>) {
+/// How the quote of message `index` begins.
+fn opening(index: usize) -> String {
+    format!("<message index=\"{index}\" role=\"")
+}
+
+/// The quote of message `index` in what stands behind a summary. Content cannot forge a fence, so that it is the one.
+pub(crate) fn find_quote(quotes: &str, index: usize) -> Option<String> {
+    let opening = opening(index);
+    let at = quotes.lines().position(|line| line.starts_with(&opening))?;
+    let rest = quotes.split_inclusive('\n').skip(at).collect::<String>();
+    let (body, _) = rest.split_once("\n</message>")?;
+    Some(format!("{body}\n</message>"))
+}
+
+/// A message word for word.
+pub(crate) fn quote(index: usize, message: &Message<'_>) -> String {
+    let mut out = opening(index);
     // Writing to a string has no way to fail.
-    let _ = writeln!(out, "<message index=\"{index}\" role=\"{}\">", message.role.as_str());
+    let _ = writeln!(out, "{}\">", message.role.as_str());
     for part in &message.parts {
         let _ = match part {
             Part::Text(text) => writeln!(out, "{}", escape(text)),
@@ -41,6 +52,7 @@ fn quote(out: &mut String, index: usize, message: &Message<'_>) {
         };
     }
     out.push_str("</message>");
+    out
 }
 
 /// A text that the user said, fenced.

@@ -13,6 +13,7 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod past;
+mod picture;
 pub mod provider;
 mod react;
 mod read;

@@ -17,7 +17,7 @@ use super::checkpoints::{self, CheckpointRecord};
 use super::operations::Session;
 use super::record::{self, LogRow, SessionRow};
 use super::state::State;
-use super::stored::{log_page, row_at};
+use super::stored::{latest, log_page, row_at};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine};
 use crate::wire::Format;
@@ -104,6 +104,19 @@ impl Source {
         Source { sid: state.sid.clone(), format: state.format(), row: state.row.clone() }
     }
 
+    /// With what other handles on the session wrote. Only a first page begins so: the rest is of the same moment.
+    async fn latest(self, io: &Io) -> Result<Self> {
+        let Source { sid, format, row } = self;
+        let row = latest(io, &sid, row).await?;
+        Ok(Source { sid, format: row.format.unwrap_or(format), row })
+    }
+
+    /// What the page at `cursor` is made of.
+    async fn at(session: &Session, io: &Io, cursor: Option<Cursor>) -> Result<Self> {
+        let source = session.look(Source::of)?;
+        if cursor.is_some() { Ok(source) } else { source.latest(io).await }
+    }
+
     fn begin(&self, cursor: Option<Cursor>) -> Cursor {
         cursor.unwrap_or(Cursor { seq: 0, rows: self.row.next_seq })
     }
@@ -137,7 +150,7 @@ impl Session {
     pub fn history(&self, cursor: Option<Cursor>) -> Machine<HistoryPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = session.look(Source::of)?;
+            let source = Source::at(&session, &io, cursor).await?;
             let mut messages = Vec::new();
             let next = source.page(&io, source.begin(cursor), |row| {
                 if row.kind == record::Kind::Message {
@@ -155,7 +168,7 @@ impl Session {
     pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = session.look(Source::of)?;
+            let source = Source::at(&session, &io, cursor).await?;
             let mut text = String::new();
             if cursor.is_none() {
                 markdown::head(&mut text, &source.row);
@@ -174,7 +187,7 @@ impl Session {
     pub fn checkpoint_records(&self) -> Machine<Vec<CheckpointRecord>> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = session.look(Source::of)?;
+            let source = Source::at(&session, &io, None).await?;
             checkpoints::records(&io, &source.sid, source.row.generation).await
         })
     }
@@ -184,6 +197,7 @@ impl Session {
         let session = self.clone();
         Machine::new(move |io| async move {
             let source = session.look(Source::of)?;
+            let source = if at == Export::Begin { source.latest(&io).await? } else { source };
             export::page(&io, &source, at).await
         })
     }

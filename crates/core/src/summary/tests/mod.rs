@@ -4,6 +4,7 @@ mod answers;
 mod budget;
 mod extract;
 mod golden;
+mod parts;
 mod transcript;
 
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
@@ -40,7 +41,7 @@ pub(super) fn result(id: &str, text: &str, is_error: bool) -> Message<'static> {
 
 /// A short history with everything in it that a renderer can get wrong.
 pub(super) fn sample() -> Vec<Message<'static>> {
-    let image = Media { kind: MediaKind::Image, bytes: 120_000 };
+    let image = Media { kind: MediaKind::Image, bytes: 120_000, pixels: None };
     vec![
         text(
             Role::User,

@@ -1,0 +1,145 @@
+//! What can be looked up of a session: nothing here changes it.
+
+use super::Session;
+use crate::checkpoint::{Goal, Reliability, Validation, validate};
+use crate::error::Result;
+use crate::plan::{self, ReactStats, Trajectory};
+use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::session::checkpoints::CheckpointRecord;
+use crate::session::context::Origin;
+use crate::session::held::Slot;
+use crate::session::ledger::LedgerEntry;
+use crate::session::state::State;
+use crate::session::usage::{ContextUsage, usage};
+use crate::session::{PinProposal, offloads, sound};
+use crate::step::{Io, Level, Machine};
+use crate::wire::Format;
+use serde::Serialize;
+use serde_json_borrow::Value;
+use std::rc::Rc;
+
+/// The tools with which a model recalls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSet {
+    /// The format that they are defined in.
+    pub format: Format,
+    /// Their definitions, as the format's provider is sent them.
+    pub definitions: [Value<'static>; 2],
+}
+
+impl Session {
+    /// Characters `offset .. offset + limit` of the text behind a reference, an offload's or one that a search found,
+    /// moved inwards to whole grapheme clusters at the end.
+    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let archive = slot.look(Archive::of)?;
+            let text = archive.text(&io, &reference).await?;
+            if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
+                io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
+            }
+            Ok(offloads::range(&text, offset, limit))
+        })
+    }
+
+    /// What the session is for.
+    pub fn goal(&self) -> Result<Option<Goal>> {
+        self.slot.look(|state| state.row.goal.clone())
+    }
+
+    /// How far the context can be trusted (`S5.11`).
+    pub fn reliability(&self) -> Result<Reliability> {
+        self.slot.look(State::reliability)
+    }
+
+    /// The pins that are proposed and not answered, in the order of their messages.
+    pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
+        self.slot.look(|state| state.unanswered(state.context.items()))?
+    }
+
+    /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
+    pub fn session_log(&self) -> Result<String> {
+        self.slot.look(|state| state.row.log.text())
+    }
+
+    /// Whether the context fits as it is (`S5.1`, `S5.12`).
+    pub fn validate(&self) -> Result<Validation> {
+        self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))
+    }
+
+    /// The checkpoints of the context, oldest first (`S5.3`).
+    pub fn checkpoints(&self) -> Result<Vec<CheckpointRecord>> {
+        let records = |state: &State| {
+            let origins = state.context.items().iter().map(|item| &item.origin);
+            origins.filter_map(CheckpointRecord::of).collect()
+        };
+        self.slot.look(records)
+    }
+
+    /// The passages of the whole transcript, of offloads too, that match a query best (BM25), best first.
+    ///
+    /// Errors: [`Code::InvalidOption`] when the query has no term.
+    pub fn search(&self, query: String, limit: usize) -> Machine<Vec<Hit>> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let query = Query::new(&query)?;
+            let (archive, whereabouts) = archive_of(&io, &slot).await?;
+            recall::search(&io, &archive, &whereabouts, &query, limit, false).await
+        })
+    }
+
+    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
+    pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
+        let format = format.map_or_else(|| self.slot.look(State::format), Ok)?;
+        Ok(ToolSet { format, definitions: recall::definitions(format) })
+    }
+
+    /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
+    /// of the answer.
+    ///
+    /// Errors: [`Code::InvalidMessage`] when it is no tool call of that format; those of the store.
+    pub fn answer(&self, call: String, format: Format) -> Machine<String> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let (archive, whereabouts) = archive_of(&io, &slot).await?;
+            recall::answer(&io, &archive, &whereabouts, format, &call).await
+        })
+    }
+
+    /// How full the context is.
+    pub fn usage(&self) -> Result<ContextUsage> {
+        self.slot.look(usage)
+    }
+
+    /// How full the context is, in characters (`S2.9`).
+    pub fn stats(&self) -> Result<ReactStats> {
+        self.slot.look(plan::stats)?
+    }
+
+    /// The context as a trajectory of thoughts, actions and results (`S2.9`).
+    pub fn trajectory(&self) -> Result<Trajectory> {
+        self.slot.look(plan::trajectory)?
+    }
+
+    /// The fate of every message, with what the last `prepare` did not send.
+    pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
+        self.slot.look(sound::ledger)
+    }
+
+    /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
+    pub fn body(&self, seq: u64) -> Result<Option<Rc<str>>> {
+        self.slot.look(|state| {
+            let mut items = state.context.items().iter();
+            items
+                .find(|item| matches!(item.origin, Origin::Message(place) if place.seq == seq))
+                .map(|item| Rc::clone(&item.body))
+        })
+    }
+}
+
+/// What reading and searching need, as the store has it by now.
+async fn archive_of(io: &Io, slot: &Slot) -> Result<(Archive, Whereabouts)> {
+    let look = |state: &State| (Archive::of(state), Whereabouts::of(state), state.row.clone());
+    let (archive, whereabouts, row) = slot.look(look)?;
+    Ok((archive.latest(io, row).await?, whereabouts))
+}

@@ -1,0 +1,82 @@
+//! A change of the context, with all that goes with it.
+
+use crate::checkpoint::{Source, markers};
+use crate::session::context::{Context, Left, Splice};
+use crate::session::jobs::Closing;
+use crate::session::offloads::NewBlob;
+use crate::session::record::{Cause, SessionRow};
+use crate::session::session_log::LogEntry;
+use crate::session::snapshots::SnapshotNote;
+use serde::Serialize;
+
+/// A change of the context on its way into the store.
+pub(crate) struct Change {
+    /// What changes.
+    pub(crate) splices: Vec<Splice>,
+    /// Offloads that go with it.
+    pub(crate) blobs: Vec<NewBlob>,
+    /// What led to it.
+    pub(crate) cause: Cause,
+    /// The job that led to it, to be closed.
+    pub(crate) job: Option<Closing>,
+    /// It is a summary of the history.
+    pub(crate) summary: Option<Summarised>,
+    /// It pins a message: its index, and the tokens that this takes.
+    pub(crate) pin: Option<(usize, usize)>,
+    /// All messages that stand in the context no more, where it changes that.
+    pub(crate) left: Option<Vec<Left>>,
+    /// The snapshot that it goes back to.
+    pub(crate) restores: Option<SnapshotNote>,
+}
+
+/// A summary of the history that a change of the context is.
+pub(crate) struct Summarised {
+    /// Its text, which may say something about the goal.
+    pub(crate) text: String,
+    /// What it saved.
+    pub(crate) entry: LogEntry,
+}
+
+impl Change {
+    /// A change of the context and nothing else.
+    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
+        let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
+        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None }
+    }
+
+    /// Changes `context`.
+    pub(in crate::session) fn apply(&self, context: &mut Context) {
+        context.apply(&self.splices);
+        if let Some(left) = &self.left {
+            context.set_left(left.clone());
+        }
+    }
+
+    /// What it leaves in the session's row.
+    pub(in crate::session) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some((index, tokens)) = self.pin {
+            row.pin(index, tokens);
+        }
+        if let Some(snapshot) = &self.restores {
+            row.goal.clone_from(&snapshot.goal);
+            row.compressions = snapshot.compressions;
+        }
+        let Some(summary) = &self.summary else { return };
+        row.compressions += 1;
+        row.log.push(summary.entry);
+        if let Some(goal) = &mut row.goal {
+            goal.update(&markers(&summary.text), Source::Summary, now);
+        }
+    }
+}
+
+/// The body of a log row of kind `view`.
+#[derive(Serialize)]
+pub(in crate::session) struct ViewNote<'a> {
+    pub(in crate::session) view: u64,
+    pub(in crate::session) rung: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::session) snapshot: Option<&'a str>,
+    /// Of the view's row: so the log's chain holds the views too.
+    pub(in crate::session) sha256: &'a str,
+}

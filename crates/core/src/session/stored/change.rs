@@ -1,0 +1,124 @@
+//! Changing a session in the store: its context, or its row alone.
+
+use super::{RACES, conflict, first_unless_conflict, pause, retryable};
+use crate::checkpoint::Goal;
+use crate::error::{Error, Result};
+use crate::session::context::{Context, Origin};
+use crate::session::held::Held;
+use crate::session::ledger;
+use crate::session::record::SessionRow;
+use crate::session::state::Change;
+use crate::step::Io;
+use std::rc::Rc;
+
+impl Held {
+    /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
+    /// here or elsewhere, stay behind it.
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
+    pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+        let commit_id = io.new_id().await?;
+        for race in 0..=RACES {
+            let after = self.changed(&change)?;
+            if !self.state().durable {
+                let mut state = self.state_mut();
+                let before = std::mem::replace(&mut state.context, after);
+                for item in before.items() {
+                    if let Origin::Message(place) = item.origin {
+                        state.unlogged.insert(place.index, Rc::clone(&item.body));
+                    }
+                }
+                state.row.generation += 1;
+                let now = state.row.updated_at;
+                change.note(&mut state.row, now);
+                return Ok(());
+            }
+            let Err((error, row)) = self.try_change(io, &change, after, &commit_id).await? else {
+                return Ok(());
+            };
+            if race == RACES {
+                return Err(error);
+            }
+            pause(io, race).await?;
+            let ours = match self.refresh(io).await {
+                Ok(false) => continue,
+                Ok(true) => self.is_row(io, &row).await,
+                Err(error) => Err(error),
+            };
+            let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
+            return if ours { Ok(()) } else { Err(conflict()) };
+        }
+        Err(conflict())
+    }
+
+    /// Commits a change that makes `after` the context. What lost a race comes back, with the row that it was to write.
+    pub(in crate::session) async fn try_change(
+        &self,
+        io: &Io,
+        change: &Change,
+        after: Context,
+        commit_id: &str,
+    ) -> Result<Result<(), (Error, SessionRow)>> {
+        let now = io.now().await?;
+        let (batch, row) = self.state().change_batch(change, commit_id, now)?;
+        match self.commit(io, batch, Some(change)).await {
+            Ok(()) => {
+                let mut state = self.state_mut();
+                state.wrote(io, row);
+                state.context = after;
+                Ok(Ok(()))
+            }
+            Err(error) if retryable(&error) => Ok(Err((error, row))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The context as `change` makes it.
+    ///
+    /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
+    pub(in crate::session) fn changed(&self, change: &Change) -> Result<Context> {
+        let mut after = self.context().clone();
+        change.apply(&mut after);
+        ledger::conserve(&after, self.state().row.messages)?;
+        Ok(after)
+    }
+
+    /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_goal(
+        &self,
+        io: &Io,
+        update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
+    ) -> Result<Option<Goal>> {
+        let update = |row: &mut SessionRow, now| {
+            row.goal = Some(update(row.goal.take(), now)?);
+            Ok(())
+        };
+        self.update_row(io, update).await?;
+        Ok(self.state().row.goal.clone())
+    }
+
+    /// Changes the session's row alone to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_row(
+        &self,
+        io: &Io,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<()> {
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let (batch, row) = self.state().row_batch(now, &update)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().wrote(io, row);
+                    return Ok(());
+                }
+                // One that was written after all is taken over again, which changes nothing.
+                Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
+                    self.refresh(io).await.map_err(|second| first_unless_conflict(error, second))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+}

@@ -1,0 +1,156 @@
+//! A conversation that is longer than one request can be: which messages go into which request, what is asked about each
+//! part, and what makes one summary of those of the parts.
+
+use super::budget::{FRAMES, content, fitting, whole};
+use super::prompt::{KEPT_PART, Prompt, PromptOptions, SummaryRequest, rejected};
+use super::render::{Block, Class, Piece, blocks};
+use crate::error::Result;
+use crate::message::{Exchanges, Message};
+use std::borrow::Cow;
+use std::ops::Range;
+
+const PART: &str = include_str!("prompts/part.md");
+const PARTS: &str = include_str!("prompts/parts.md");
+
+/// Tokens that are kept free for what the next attempt is told; of a small request a tenth.
+const REJECTED_TOKENS: usize = 256;
+/// What stands around the summary of a part, in tokens.
+const AROUND: usize = 24;
+
+/// A part of a conversation: messages `of`, which take `tokens` in a request that has room for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The messages.
+    pub(crate) of: Range<usize>,
+    /// All tokens of the request for it, when nothing of it is shortened.
+    pub(crate) tokens: usize,
+}
+
+impl Prompt {
+    /// `messages` in as few runs as fit a request each. They end where exchanges end; one that is too long is parted
+    /// between its messages, and only a message that is too long by itself is not shown whole.
+    pub(crate) fn split(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Run> {
+        let limit = options.max_input_tokens.unwrap_or(usize::MAX);
+        let estimator = options.estimator;
+        let taken = estimator.text(&self.system(PART, options)) + FRAMES;
+        let room = (limit - reserve(limit)).saturating_sub(taken);
+        let texts: Vec<String> = blocks(messages, options).iter().map(whole).collect();
+        let sizes: Vec<usize> = texts.iter().map(|text| estimator.text(text)).collect();
+        let exchanges = Exchanges::of(messages);
+        let ends: Vec<usize> = (1..=messages.len()).filter(|end| exchanges.is_boundary(*end)).collect();
+        let measure = |of: Range<usize>| {
+            let shown = texts.get(of.clone()).unwrap_or_default().concat();
+            estimator.text(&content(&shown, of.len(), ""))
+        };
+        let mut runs = Vec::new();
+        let mut start = 0;
+        while start < messages.len() {
+            let left = room.saturating_sub(measure(start..start + 1));
+            let guess = start + 1 + fitting(sizes.iter().skip(start + 1), left);
+            let fits = |end: usize| measure(start..end) <= room;
+            let ends = ends.get(ends.partition_point(|end| *end <= start)..).unwrap_or_default();
+            let end = longest(ends, guess, fits).unwrap_or_else(|| {
+                // The exchange is too long, or the rest of one.
+                let inside: Vec<usize> =
+                    (start + 1..ends.first().copied().unwrap_or(messages.len())).collect();
+                let end = longest(&inside, guess, fits).unwrap_or(start);
+                // What is too long by itself stands with what led to it.
+                if measure(end..end + 1) > room { end + 1 } else { end }
+            });
+            runs.push(Run { of: start..end, tokens: (measure(start..end) + taken).min(limit) });
+            start = end;
+        }
+        runs
+    }
+
+    /// The request for a summary of a part of a conversation.
+    ///
+    /// Errors: as [`Prompt::build`].
+    pub(crate) fn part(
+        &self,
+        messages: &[Message<'_>],
+        options: &PromptOptions<'_>,
+    ) -> Result<SummaryRequest> {
+        let free = options.max_input_tokens.map(|limit| limit - reserve(limit));
+        self.request(
+            blocks(messages, options),
+            messages,
+            PART,
+            &PromptOptions { max_input_tokens: free, ..*options },
+        )
+    }
+
+    /// The request for one summary of `messages` in the place of the summaries of their parts.
+    ///
+    /// Errors: as [`Prompt::build`].
+    pub(crate) fn merge(
+        &self,
+        texts: &[&str],
+        messages: &[Message<'_>],
+        options: &PromptOptions<'_>,
+    ) -> Result<SummaryRequest> {
+        let block = |text: &&'_ str| Block {
+            open: "<message>\n".into(),
+            pieces: vec![Piece {
+                before: "<previous_summary>\n".into(),
+                text: Cow::Owned((*text).to_string()),
+                after: "</previous_summary>\n".into(),
+                class: Class::User,
+            }],
+        };
+        self.request(texts.iter().map(block).collect(), messages, PARTS, options)
+    }
+
+    /// Which summaries of parts, of these sizes, are made one by the same request. One group is all of them.
+    pub(crate) fn groups(&self, sizes: &[usize], options: &PromptOptions<'_>) -> Vec<Range<usize>> {
+        let limit = options.max_input_tokens.unwrap_or(usize::MAX);
+        let estimator = options.estimator;
+        let taken =
+            estimator.text(&self.system(PARTS, options)) + estimator.text(&content("", 0, "")) + FRAMES;
+        let room = limit.saturating_sub(taken + limit / KEPT_PART + reserve(limit));
+        let costs: Vec<usize> = sizes.iter().map(|size| size + AROUND).collect();
+        let mut groups = Vec::new();
+        let mut start = 0;
+        while start < costs.len() {
+            // Two at least, or it would never end: what is too long is shortened then.
+            let count = fitting(costs.iter().skip(start), room).max(2);
+            let end = (start + count).min(costs.len());
+            groups.push(start..end);
+            start = end;
+        }
+        groups
+    }
+}
+
+/// The same request, with what was wrong with the answer to it.
+pub(crate) fn once_more(request: &SummaryRequest, reason: &str) -> SummaryRequest {
+    let mut request = request.clone();
+    if let Some(message) = request.messages.last_mut() {
+        message.content += &rejected(reason);
+    }
+    request
+}
+
+fn reserve(limit: usize) -> usize {
+    REJECTED_TOKENS.min(limit / 10)
+}
+
+/// The last of `ends`, ascending, that fits; looked for from near `guess` on, because looking takes time.
+fn longest(ends: &[usize], guess: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
+    let fits_at = |at: usize| ends.get(at).is_some_and(|end| fits(*end));
+    // Those before `low` fit, and from `high` on none does.
+    let (mut low, mut high) = (0, ends.len());
+    let mut at = ends.partition_point(|end| *end < guess).min(high.saturating_sub(1));
+    let mut step = 1;
+    while low < high {
+        if fits_at(at) {
+            low = at + 1;
+            at = if high == ends.len() { (at + step).min(high - 1) } else { (low + high) / 2 };
+        } else {
+            high = at;
+            at = if low == 0 { at.saturating_sub(step) } else { (low + high) / 2 };
+        }
+        step *= 2;
+    }
+    low.checked_sub(1).and_then(|at| ends.get(at)).copied()
+}

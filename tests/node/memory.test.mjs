@@ -1,0 +1,15 @@
+/** The engine's memory for a large result stays below what docs/limits.md says of it. It only grows: its end is its highest. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { measure } from "../../bench/memory/measure.mjs";
+
+const BYTES = 16_000_000;
+
+test("a result of 16 MB takes four times its size to append, and less than six times to offload", async (t) => {
+  const { isOffloaded, appended, prepared } = await measure("memory", BYTES);
+  t.diagnostic(`${appended} bytes appended, ${prepared} offloaded`);
+  assert.ok(isOffloaded);
+  assert.ok(appended <= 4 * BYTES, `${appended} bytes`);
+  assert.ok(prepared < 6 * BYTES, `${prepared} bytes`);
+});
