@@ -6,6 +6,7 @@ use super::context::{Context, Item, Left, Origin, Place, Size, Splice};
 use super::ids;
 use super::jobs::Closing;
 use super::offloads::NewBlob;
+use super::price::Paid;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
 use super::session_log::{LogEntry, SessionLog};
@@ -45,6 +46,8 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// The prices say that a compaction pays.
+    pub(crate) pays: bool,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -189,6 +192,7 @@ impl State {
             steps: 0,
             attempted_at: None,
             pending_step: false,
+            paid: Paid::default(),
             pins: Vec::new(),
             pinned_tokens: 0,
             tokens: 0,
@@ -213,6 +217,7 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            pays: false,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
@@ -276,7 +281,7 @@ impl State {
 
     /// True when the session acts.
     pub(crate) fn is_due(&self) -> bool {
-        self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
     }
 
     /// The checkpoint that retired an offload (`S1.9`).
