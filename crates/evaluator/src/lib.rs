@@ -2,4 +2,5 @@
 //!
 //! Nothing here decides anything for a session; it is a module of its own and never in the engine's.
 
+pub mod replay;
 pub mod transcript;
