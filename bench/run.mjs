@@ -2,8 +2,10 @@
  * Runs the benches: every file `*.bench.mjs` of this folder, or those named on the command line.
  *
  * A bench exports `title` and `run()`, which returns rows: flat objects whose first key names the case and whose
- * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`. Rows are printed as a table
- * and written to out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed.
+ * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`; and, where figures need them,
+ * `notes`, sentences on what they mean, and `plot(rows)`, an SVG. Rows are printed as a table and written to
+ * out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed, and the plot to
+ * reports/NAME.svg.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -30,12 +32,14 @@ const reports = new URL("reports/", here);
 for (const folder of values.report ? [out, reports] : [out]) mkdirSync(folder, { recursive: true });
 const host = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
 for (const name of wanted) {
-  const { title, run } = await import(new URL(name + ending, here));
+  const { title, notes, run, plot } = await import(new URL(name + ending, here));
   console.log(`\n${title}`);
   const rows = await run();
   console.log(table(rows));
-  writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, host, rows }, null, 2)}\n`);
+  for (const note of notes ?? []) console.log(note);
+  writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, notes, host, rows }, null, 2)}\n`);
   if (values.report) {
-    writeFileSync(new URL(`${name}.json`, reports), `${JSON.stringify({ title, node: host.node, rows }, null, 2)}\n`);
+    writeFileSync(new URL(`${name}.json`, reports), `${JSON.stringify({ title, notes, node: host.node, rows }, null, 2)}\n`);
+    if (plot) writeFileSync(new URL(`${name}.svg`, reports), plot(rows));
   }
 }

@@ -32,12 +32,12 @@ export function systemPromptOf({ systemPrompt }: SessionOptions): string | undef
   return text;
 }
 
-/** Definitions of tools as a provider is sent them: what JSON has not, such as their code, is left out. */
-export function asSent(tools: unknown): string {
+/** Definitions of tools as a provider is sent them, or what it answered: what JSON has not, such as code, is left out. */
+export function asSent(field: string, value: unknown): string {
   try {
-    return JSON.stringify(tools) ?? "";
+    return JSON.stringify(value) ?? "";
   } catch (error) {
-    throw invalidOption("tools", "must be what a provider can be sent: JSON without cycles", error);
+    throw invalidOption(field, "must be what a provider can be sent: JSON without cycles", error);
   }
 }
 

@@ -164,9 +164,14 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
   try {
     let step = stepOf(operation);
     for (;;) {
+      let ready: { id: number; answer: Answer } | undefined;
       for (const effect of step.effects) {
         if (tell(effect, host)) continue;
         const answer = atOnce(effect, host, thrown);
+        if (answer && !ready && waiting.size === 0) {
+          ready = { id: effect.id, answer };
+          continue;
+        }
         const answered = answer ? Promise.resolve(answer) : perform(effect, host, thrown);
         waiting.set(
           effect.id,
@@ -174,12 +179,12 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
         );
       }
       if (step.error) throw toError(step.error, thrown);
-      if (waiting.size === 0) {
+      if (!ready && waiting.size === 0) {
         const value = step.done as T;
         seal?.(value, thrown);
         return value;
       }
-      const { id, answer } = await Promise.race(waiting.values());
+      const { id, answer } = ready ?? (await Promise.race(waiting.values()));
       waiting.delete(id);
       step = stepOf(operation, id, answer);
     }

@@ -12,6 +12,13 @@ export interface Place {
   index: number;
 }
 
+/** What a `prepare` sends: the first `kept` items are those of the one before, when it was told which one that is. */
+export interface Sent {
+  nth: number;
+  kept: number;
+  items: Item[];
+}
+
 export class Held<M extends Message> {
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
@@ -21,6 +28,9 @@ export class Held<M extends Message> {
   #known: (M | undefined)[] = [];
   /** Messages of ours by their text: handed out again as the same objects. */
   #ours = new Map<string, Message>();
+  /** What the last `prepare` handed out; our own copy of the array, which is the app's. */
+  #sent: (M | NewMessageAmong<M>)[] = [];
+  #sentNth = 0;
   #handle!: Handle;
 
   begin(handle: Handle, messages: number): void {
@@ -48,7 +58,11 @@ export class Held<M extends Message> {
 
   /** What was read from the store is held as the app's own objects from now on. */
   adopt(messages: readonly M[]): void {
-    this.#branch().forEach((index, at) => (this.#known[index] = messages[at]));
+    this.#branch().forEach((index, at) => {
+      if (this.#known[index] === messages[at]) return;
+      this.#known[index] = messages[at];
+      this.#sentNth = 0;
+    });
   }
 
   /** For a session that was begun from `parent`: what the process holds is handed out as the same objects. */
@@ -64,6 +78,25 @@ export class Held<M extends Message> {
   /** The objects to hand out: the app's own where the process holds them. */
   messages(items: Item[]): (M | NewMessageAmong<M>)[] {
     const ours = new Map<string, Message>();
+    const messages = this.#objects(items, ours);
+    this.#ours = ours;
+    return messages;
+  }
+
+  /** Which `prepare` handed out what is held for the next one; 0 when none did. */
+  get sent(): number {
+    return this.#sentNth;
+  }
+
+  /** The objects that a `prepare` hands out: nothing is done again for those that the last one did. */
+  prepared({ nth, kept, items }: Sent): (M | NewMessageAmong<M>)[] {
+    if (kept === 0) this.#sent = this.messages(items);
+    else for (const message of this.#objects(items, this.#ours)) this.#sent.push(message);
+    this.#sentNth = nth;
+    return this.#sent.slice();
+  }
+
+  #objects(items: Item[], ours: Map<string, Message>): (M | NewMessageAmong<M>)[] {
     const messages = items.map(({ seq, index, body }) => {
       if (seq !== undefined) return this.#message(seq, index);
       const text = body ?? "null";
@@ -71,7 +104,6 @@ export class Held<M extends Message> {
       ours.set(text, message);
       return message;
     });
-    this.#ours = ours;
     return messages as (M | NewMessageAmong<M>)[];
   }
 

@@ -23,6 +23,7 @@ import type {
   Problem,
   Split,
   SummaryRequest,
+  TokenEstimate,
 } from "./types.js";
 
 /** Estimated tokens of a text, a message or a history, by the tokenizer of `model`'s family; without a name, or with one
@@ -35,6 +36,22 @@ export function estimateTokens(
   if (typeof input === "string") return estimateText(input, options?.estimator, options?.model);
   const tokens = estimate(Array.isArray(input) ? (input as Message[]) : [input], options ?? {});
   return tokens.reduce((sum, tokens) => sum + tokens, 0);
+}
+
+/** The same with bounds, which hold for about 99 of 100 texts, and by role and message. A text has no roles. Frames and media are
+ *  counted by rule, which may be half of it off; for `chars4` the bounds are as wide as that is. */
+export function estimateTokensDetailed(
+  input: string | Message | readonly Message[],
+  options: { estimator?: Estimator; format?: Format; model?: string } = {},
+): TokenEstimate {
+  checkOptions(options, ["estimator", "format", "model"]);
+  const { estimator, format, model } = options;
+  const given = plainOptions({ estimator, format, model });
+  if (typeof input === "string") {
+    return run((engine) => engine.estimateTextDetailed(input, given)) as TokenEstimate;
+  }
+  const { bytes, ends } = pack(Array.isArray(input) ? (input as Message[]) : [input]);
+  return run((engine) => engine.estimateDetailed(bytes, ends, given)) as TokenEstimate;
 }
 
 function estimate(
@@ -123,13 +140,13 @@ export function proposePins(messages: readonly Message[], options: { format?: Fo
   return run((engine) => engine.proposePins(bytes, ends, given)) as PinProposal[];
 }
 
-/** A summary that no model is needed for, of at most `targetTokens` (default 8,000). */
+/** A summary that no model is needed for, of at most `targetTokens` (the default is the preset's); as `preset` has it. */
 export function extractiveSummary(
   messages: readonly Message[],
-  options: { targetTokens?: number; format?: Format; redactSecrets?: boolean } = {},
+  options: { preset?: Preset; targetTokens?: number; format?: Format; redactSecrets?: boolean } = {},
 ): string {
   const { bytes, ends } = pack(messages);
-  checkOptions(options, ["targetTokens", "format", "redactSecrets"]);
+  checkOptions(options, ["preset", "targetTokens", "format", "redactSecrets"]);
   const given = plainOptions(options);
   return run((engine) => engine.extractiveSummary(bytes, ends, given));
 }

@@ -9,6 +9,7 @@ export {
   compact,
   detectFormat,
   estimateTokens,
+  estimateTokensDetailed,
   extractiveSummary,
   optionsFromEnv,
   planCompaction,

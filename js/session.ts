@@ -7,7 +7,7 @@ import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } fr
 import { checkHistory, decode, pack } from "./codec.js";
 import { drive, driveSync, quietly, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
-import { Held, type Place } from "./held.js";
+import { Held, type Place, type Sent } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
@@ -43,6 +43,7 @@ import type {
   SnapshotInfo,
   Store,
   ToolDefinition,
+  Usage,
   Validation,
   Verified,
 } from "./types.js";
@@ -215,16 +216,15 @@ class LiveSession<M extends Message> implements Session<M> {
         throw invalidOption("trigger", 'must be "auto" or "overflow"');
       }
       const prompt = systemPromptOf(this.#options);
-      const fixed = [prompt ?? "", (this.#tools = asSent(tools))];
+      const fixed = [prompt ?? "", (this.#tools = asSent("tools", tools))];
       let thrown = new Map<number, unknown>();
-      const { items, usage, edits, result, goal } = await this.#drive<{
-        items: Item[];
+      const { usage, edits, result, goal, ...sent } = await this.#drive<Sent & {
         usage: ContextUsage;
         edits: Edit[];
         result?: EngineResult;
         goal?: string;
-      }>((handle) => handle.prepare(trigger === "overflow", fixed), host, (causes) => (thrown = causes));
-      const messages = this.#held.messages(items);
+      }>((handle) => handle.prepare(trigger === "overflow", fixed, this.#held.sent), host, (causes) => (thrown = causes));
+      const messages = this.#held.prepared(sent);
       const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
       return {
         messages,
@@ -292,6 +292,17 @@ class LiveSession<M extends Message> implements Session<M> {
   getContextUsage(): ContextUsage {
     this.#countFixed();
     return run(() => this.#handle.usage()) as ContextUsage;
+  }
+
+  recordUsage(usage: Usage | object, options: { model?: string } = {}): void {
+    this.#turns.checkOpen();
+    checkOptions(options, ["model"]);
+    const { model } = options;
+    if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
+    const json = asSent("usage", usage);
+    if (run(() => this.#handle.recordUsage(json, model))) return;
+    const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
+    quietly(() => this.#options.logger?.("warn", message));
   }
 
   get goal(): Goal | undefined {
@@ -467,7 +478,13 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   close(): Promise<void> {
-    return this.#ended(async () => {});
+    return this.#ended(async () => {
+      try {
+        await this.#drive<void>((handle) => handle.keepUsage());
+      } catch {
+        // What was learned only helps: without it the session closes all the same.
+      }
+    });
   }
 
   delete(): Promise<void> {

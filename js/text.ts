@@ -12,13 +12,16 @@ const encoder = new TextEncoder();
 /** The engine's buffer; empty at first, and when the engine's memory has moved. */
 let buffer = new Uint8Array(0);
 
-/** A family's weights, one after the other: see `Table` of `crates/estimator`. */
-type Weights = Uint8Array;
+/** A family's weights: see `Table` of `crates/estimator`, where they stand one after the other. */
+interface Weights {
+  pairs: Uint8Array;
+  contexts: Uint8Array;
+  classes: Uint8Array;
+}
 
 const PAIRS = 1 << 16;
 const CONTEXTS = 1 << 12;
-const CLASSES = PAIRS + CONTEXTS;
-const SIZE = CLASSES + 256;
+const CLASSES = 256;
 /** Units of a weight in one token, as a shift. */
 const SCALE = 6;
 /** The classes of what is before the first byte. */
@@ -26,6 +29,8 @@ const BEFORE = 0o1111;
 
 const weights: Weights[] = [];
 const families = new Map<string | undefined, number>();
+/** What was counted for last: most apps have one model. */
+let last: { model: string | undefined; family: number } | undefined;
 /** Names that are kept: an app has few models, and names can come from anywhere. */
 const MODELS = 100;
 
@@ -37,7 +42,7 @@ export function estimateText(text: string, estimator: Estimator = "calibrated", 
       field: "estimator",
     });
   }
-  const family = families.get(model) ?? familyOf(model);
+  const family = last && last.model === model ? last.family : familyOf(model);
   const known = weights[family];
   if (!known || text.length > SHORT) return estimateLong(text, family);
   // An engine that failed answers nothing more.
@@ -46,6 +51,12 @@ export function estimateText(text: string, estimator: Estimator = "calibrated", 
 }
 
 function familyOf(model: string | undefined): number {
+  const family = families.get(model) ?? learn(model);
+  last = { model, family };
+  return family;
+}
+
+function learn(model: string | undefined): number {
   if (model !== undefined && typeof model !== "string") {
     throw new CompactionError("invalid_option", "model: must be a text", { field: "model" });
   }
@@ -53,11 +64,17 @@ function familyOf(model: string | undefined): number {
     const family = engine.familyOf(model ?? "");
     const address = engine.weightsOf(family);
     const memory = engine.wasmMemory() as WebAssembly.Memory;
-    weights[family] ??= new Uint8Array(memory.buffer).slice(address, address + SIZE);
+    weights[family] ??= weightsAt(memory.buffer, address);
     if (families.size === MODELS) families.clear();
     families.set(model, family);
     return family;
   });
+}
+
+function weightsAt(memory: ArrayBuffer, address: number): Weights {
+  // Copies: the engine's memory moves when it grows.
+  const next = (size: number) => new Uint8Array(memory).slice(address, (address += size));
+  return { pairs: next(PAIRS), contexts: next(CONTEXTS), classes: next(CLASSES) };
 }
 
 /** The engine's count. */
@@ -82,76 +99,49 @@ function estimateLong(text: string, family: number | undefined): number {
   });
 }
 
-/** UTF-8 of a short text. */
-const short = new Uint8Array(3 * SHORT);
-
-/** What the engine would count: the same weights over the same bytes. */
-function estimateShort(text: string, table: Weights): number {
-  if (text === "") return 0;
+/** What the engine would count: the same weights over the same bytes, in one pass that allocates nothing. */
+function estimateShort(text: string, { pairs, contexts, classes }: Weights): number {
+  const length = text.length;
+  if (length === 0) return 0;
   let pair = 0;
   let context = BEFORE;
   let units = 0;
-  for (let at = 0; at < text.length; at++) {
-    const byte = text.charCodeAt(at);
-    if (byte > 0x7f) return estimateBytes(writeShort(text), table);
-    pair = ((pair & 0xff) << 8) | byte;
-    context = ((context & 0o777) << 3) | (table[CLASSES + byte] as number);
-    units += (table[pair] as number) + (table[PAIRS + context] as number);
+  let at = 0;
+  while (at < length) {
+    let code = text.charCodeAt(at++);
+    // The character's bytes beyond the first, the next one lowest; none of them is zero.
+    let rest = 0;
+    if (code > 0x7f) {
+      if (code >= 0xd800 && code < 0xe000) {
+        const next = at < length ? text.charCodeAt(at) : 0;
+        if (code < 0xdc00 && next >= 0xdc00 && next < 0xe000) {
+          at++;
+          const point = 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00);
+          rest = 0x80 | ((point >> 12) & 0x3f) | ((0x80 | ((point >> 6) & 0x3f)) << 8) | ((0x80 | (point & 0x3f)) << 16);
+          code = 0xf0 | (point >> 18);
+        } else {
+          // A lone surrogate has no UTF-8: U+FFFD.
+          rest = 0xbdbf;
+          code = 0xef;
+        }
+      } else if (code < 0x800) {
+        rest = 0x80 | (code & 0x3f);
+        code = 0xc0 | (code >> 6);
+      } else {
+        rest = 0x80 | ((code >> 6) & 0x3f) | ((0x80 | (code & 0x3f)) << 8);
+        code = 0xe0 | (code >> 12);
+      }
+    }
+    for (;;) {
+      pair = ((pair << 8) | code) & 0xffff;
+      context = ((context << 3) | (classes[code] as number)) & 0xfff;
+      units += (pairs[pair] as number) + (contexts[context] as number);
+      if (rest === 0) break;
+      code = rest & 0xff;
+      rest >>>= 8;
+    }
   }
-  return tokensOf(units);
-}
-
-/** The same over the first `length` bytes that were written. */
-function estimateBytes(length: number, table: Weights): number {
-  let pair = 0;
-  let context = BEFORE;
-  let units = 0;
-  for (let at = 0; at < length; at++) {
-    const byte = short[at] as number;
-    pair = ((pair & 0xff) << 8) | byte;
-    context = ((context & 0o777) << 3) | (table[CLASSES + byte] as number);
-    units += (table[pair] as number) + (table[PAIRS + context] as number);
-  }
-  return tokensOf(units);
-}
-
-function tokensOf(units: number): number {
   return Math.max(1, (units + (1 << (SCALE - 1))) >> SCALE);
-}
-
-/** Writes what `encodeInto` would; how many bytes. */
-function writeShort(text: string): number {
-  let length = 0;
-  for (let at = 0; at < text.length; at++) {
-    let code = text.charCodeAt(at);
-    if (code < 0x80) {
-      short[length++] = code;
-      continue;
-    }
-    if (code >= 0xd800 && code < 0xe000) {
-      const next = text.charCodeAt(at + 1);
-      if (code < 0xdc00 && next >= 0xdc00 && next < 0xe000) {
-        code = 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00);
-        at++;
-      } else {
-        // A lone surrogate has no UTF-8.
-        code = 0xfffd;
-      }
-    }
-    if (code < 0x800) {
-      short[length++] = 0xc0 | (code >> 6);
-    } else {
-      if (code < 0x10000) {
-        short[length++] = 0xe0 | (code >> 12);
-      } else {
-        short[length++] = 0xf0 | (code >> 18);
-        short[length++] = 0x80 | ((code >> 12) & 0x3f);
-      }
-      short[length++] = 0x80 | ((code >> 6) & 0x3f);
-    }
-    short[length++] = 0x80 | (code & 0x3f);
-  }
-  return length;
 }
 
 /** `end`, or one less where the first half of a pair would be the last before it. */

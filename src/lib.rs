@@ -40,6 +40,18 @@ pub fn estimate_messages(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<V
     Ok(tokens.into_iter().map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)).collect())
 }
 
+/// Estimated tokens of a history: `{ tokens, low, high, byRole, byMessage }`.
+#[wasm_bindgen(js_name = estimateDetailed)]
+pub fn estimate_detailed(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::estimate_detailed(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+}
+
+/// The same of a text.
+#[wasm_bindgen(js_name = estimateTextDetailed)]
+pub fn estimate_text_detailed(text: &str, given: JsValue) -> Thrown<JsValue> {
+    to_js(&standalone::estimate_text_detailed(text, &options(given)?).map_err(thrown)?)
+}
+
 /// The texts of a history and the tokens of the rest: `{ bytes, ends, byRule }`.
 #[wasm_bindgen(js_name = messageTexts)]
 pub fn message_texts(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {

@@ -45,10 +45,11 @@ impl Session {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ items, usage, edits, result?, goal? }`; `fixed` are the system prompt and the tools as texts.
-    pub fn prepare(&self, overflow: bool, fixed: Vec<String>) -> Operation {
+    /// `{ nth, kept, items, usage, edits, result?, goal? }`; `fixed` are the system prompt and the tools as texts, `since`
+    /// is the `nth` of the one whose items the caller has: the first `kept` of them stay.
+    pub fn prepare(&self, overflow: bool, fixed: Vec<String>, since: f64) -> Operation {
         let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
-        Operation::new(self.core.prepare(trigger, fixed), to_js)
+        Operation::new(self.core.prepare_since(trigger, fixed, since as u64), to_js)
     }
 
     /// Nothing: counts the system prompt and the tools for `usage` and `plan`.
@@ -203,6 +204,18 @@ impl Session {
     /// Nothing.
     pub fn delete(&self) -> Operation {
         Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
+    }
+
+    /// Takes over what the provider counted for the last prompt, JSON text; false when that cannot be it.
+    #[wasm_bindgen(js_name = recordUsage)]
+    pub fn record_usage(&self, usage: &str, model: Option<String>) -> Thrown<bool> {
+        self.core.record_usage(usage, model).map_err(thrown)
+    }
+
+    /// Nothing: stores what was recorded.
+    #[wasm_bindgen(js_name = keepUsage)]
+    pub fn keep_usage(&self) -> Operation {
+        Operation::new(self.core.keep_usage(), |()| Ok(JsValue::NULL))
     }
 
     /// How full the context is.

@@ -1,7 +1,7 @@
 /**
  * One counter in a process of its own: `node measure.mjs NAME`. Prints what was measured as JSON: loading it until the first
  * count, texts that it never saw after a warm-up of 330 others, the same again (the median of eleven times, by when it is compiled), their first
- * characters alone (up to 32), and appending. Times are of the processor, in ms.
+ * characters alone (up to 32), how time grows with a text, and appending. Times are of the processor, in ms.
  */
 
 import { samples } from "../../tests/support/corpus.mjs";
@@ -12,6 +12,7 @@ const PASSES = 11;
 const APPENDS = 20_000;
 const SHORT = 32;
 const SHORT_PASSES = 40;
+const LONG = 1_000_000;
 
 const counters = {
   async exact() {
@@ -22,6 +23,16 @@ const counters = {
     measured(
       () => import("gpt-tokenizer/encoding/o200k_base"),
       ({ countTokens }) => (text) => countTokens(text, { disallowedSpecial: new Set() }),
+    ),
+  tiktoken: () =>
+    measured(
+      async () => (await import("tiktoken")).get_encoding("o200k_base"),
+      (encoding) => (text) => encoding.encode(text, [], []).length,
+    ),
+  "js-tiktoken": () =>
+    measured(
+      async () => (await import("js-tiktoken")).getEncoding("o200k_base"),
+      (encoding) => (text) => encoding.encode(text, [], []).length,
     ),
   async estimate() {
     const { estimateTokens } = await import("context-compactor");
@@ -59,11 +70,21 @@ const pass = () => {
 for (const text of all.slice(0, WARM_UP)) count(text);
 const first = pass();
 const warm = Array.from({ length: PASSES }, pass).sort((a, b) => a - b)[PASSES >> 1];
-const beginnings = texts.map((text, nth) => text.slice(0, 4 + (nth % (SHORT - 3))));
+// As parsing leaves them: a slice of a long text is another thing for the host.
+const beginnings = texts.map((text, nth) => JSON.parse(JSON.stringify(text.slice(0, 4 + (nth % (SHORT - 3))))));
 for (const text of beginnings) count(text);
 const since = process.cpuUsage();
 for (let nth = 0; nth < SHORT_PASSES; nth++) for (const text of beginnings) count(text);
 const short = (ms(since) / SHORT_PASSES / beginnings.length) * 1e6;
+/** How time grows with the length of one text: 1 where twice the text takes twice the time. */
+const whole = texts.join("\n").slice(0, LONG);
+const timed = (text) => {
+  const since = process.cpuUsage();
+  count(text);
+  return ms(since);
+};
+timed(whole);
+const growth = Math.log10(timed(whole) / (timed(whole.slice(0, LONG / 10)) || 0.001));
 let append;
 if (loaded.counter) {
   const counter = loaded.counter();
@@ -75,4 +96,4 @@ if (loaded.counter) {
   }
   append = (ms(since) / APPENDS) * 1_000;
 }
-console.log(JSON.stringify({ init, bytes, tokens, first, warm, short, append }));
+console.log(JSON.stringify({ init, bytes, tokens, first, warm, short, growth, append }));

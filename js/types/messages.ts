@@ -25,10 +25,16 @@ export type NewMessage<F extends Format = Format> = {
 /** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 
+/** Tokens of a call as its provider counted them. */
 export interface Usage {
+  /** The whole prompt, whatever of it came from the cache or went there. */
   inputTokens: number;
+  /** The whole answer, reasoning included. */
   outputTokens: number;
+  /** The part of `inputTokens` that was read from the cache. */
   cacheReadTokens?: number;
+  /** The part of `inputTokens` that was written to the cache. */
   cacheWriteTokens?: number;
+  /** The part of `outputTokens` that was reasoning. */
   reasoningTokens?: number;
 }

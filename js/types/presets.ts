@@ -1,7 +1,7 @@
 /** The presets and every number of each. */
 
 /** Presets; the default is `offload`. */
-export type Preset = "offload" | "react" | "layered" | "factor3" | "checkpoint";
+export type Preset = "balanced" | "offload" | "react" | "layered" | "factor3" | "checkpoint";
 
 /** Every number of preset `offload` (`S1.1` to `S1.12`). */
 export interface OffloadOptions {

@@ -18,6 +18,17 @@ export interface Edit {
   };
 }
 
+/** Estimated tokens, and how far that may be off. */
+export interface TokenEstimate {
+  tokens: number;
+  /** About 99 of 100 texts have at least `low` and at most `high`. */
+  low: number;
+  high: number;
+  /** Of each role that there is; of a text none. */
+  byRole: Partial<Record<"system" | "user" | "assistant" | "tool", number>>;
+  byMessage: number[];
+}
+
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
@@ -104,6 +115,27 @@ export interface ContextUsage {
   toolCallCount: number;
   offloadCount: number;
   categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
+  /** How the estimate is corrected, since a provider's usage was recorded. */
+  correction?: UsageCorrection;
+}
+
+/** `usedTokens` is `reported`, and `factor` times what the estimate is above `estimated`; below that it is `overhead` and a
+ *  share of the rest. */
+export interface UsageCorrection {
+  /** The model, where it is named. */
+  model?: string;
+  /** Usages that it was learned from. */
+  reports: number;
+  /** Tokens of the prompt that was reported last. */
+  reported: number;
+  /** What that prompt was estimated at. */
+  estimated: number;
+  /** Growth between reports by its estimate. */
+  factor: number;
+  /** Tokens that no message, system prompt or tool of the session accounts for. */
+  overhead: number;
+  /** The context still begins with that prompt; otherwise it was compacted or gone back from since. */
+  anchored: boolean;
 }
 
 /** How full the context is, in characters; the names are the document's (`S2.9`). */

@@ -1,6 +1,6 @@
 /** Sessions: their options, what is told of them, and their calls. */
 
-import type { Format, Message, NewMessageAmong } from "./messages.js";
+import type { Format, Message, NewMessageAmong, Usage } from "./messages.js";
 import type { CompactOptions, Progress } from "./options.js";
 import type {
   CompactionResult,
@@ -167,6 +167,15 @@ export interface Session<M = Message> extends AsyncDisposable {
   plan(): Plan;
   /** `/context` (`S1.13`). */
   getContextUsage(): ContextUsage;
+  /** Tells what the provider counted for the prompt of the last `prepare` (or, of a session that is never prepared, for the
+   *  context without the answer): from then on the estimate of the whole prompt, which the trigger and `getContextUsage` go
+   *  by, goes on from it. `usage` is a `Usage`, or the object that the provider or the AI SDK answered: tokens from the cache
+   *  are told apart or included as each of them has it. `model` names one that is not the options'. What was learned is
+   *  stored with the next change of the session and by `close`, and holds after reopening, `rewind` and compactions.
+   *  `correction` in `getContextUsage()` explains it. A `tokenCounter` of the app is never corrected. Throws
+   *  `invalid_option` when the usage does not say how long the prompt was; one that cannot be of that prompt is passed over
+   *  with a warning to `logger`. */
+  recordUsage(usage: Usage | object, options?: { model?: string }): void;
   /** What the session is for. */
   readonly goal: Goal | undefined;
   /** Durable when it resolves. */

@@ -775,8 +775,8 @@ export const s5 = [
     id: "S5.15",
     what: "fixed tokens do not count",
     file: `${core}/session/state.rs`,
-    from: "self.context.totals().tokens.saturating_add(self.fixed_tokens)",
-    to: "self.context.totals().tokens",
+    from: "context.totals().tokens.saturating_add(self.fixed_tokens)",
+    to: "context.totals().tokens",
     tests: ["session_rules"],
   },
   {

@@ -71,6 +71,7 @@ const WRONGS = [
   ["a reference is another text", "dangling", ({ found: { texts } }) => (texts[Object.keys(texts)[0]] += "x")],
   ["a message has no fate", "torn", ({ found }) => found.ledger.pop()],
   ["the context is of two states", "torn", ({ found }) => found.messages.shift()],
+  ["a loss is told where there is none", "torn", ({ found }) => found.losses.push({ kind: "records", reason: "gone" })],
   ["verify() reports something", "torn", ({ found }) => (found.verified = { ok: false, problems: ["I1"] })],
 ];
 

@@ -5,6 +5,7 @@
 
 import { ENGINES, killBrowser } from "../support/kills.mjs";
 import { killProcess } from "../support/kills-node.mjs";
+import { killWorkerd } from "../support/kills-workerd.mjs";
 import { durable } from "../support/stores.mjs";
 
 const kills = Number(process.env.CC_KILLS ?? 100);
@@ -12,14 +13,15 @@ const seed = Number(process.env.CC_KILLS_SEED ?? 1);
 const runs = {
   ...Object.fromEntries(Object.keys(ENGINES).map((engine) => [engine, killBrowser])),
   ...Object.fromEntries(Object.keys(durable).map((store) => [store, killProcess])),
+  workerd: killWorkerd,
 };
 const chosen = process.env.CC_ENGINES ? process.env.CC_ENGINES.split(",") : Object.keys(runs);
 
 for (const engine of chosen) {
-  const progress = (done, { messages, compactions, races, lost, torn, dangling }) => {
+  const progress = (done, { calls, compactions, races, lost, torn, dangling }) => {
     if (done % 10 > 0) return;
     const found = `${lost} lost, ${torn} torn, ${dangling} dangling`;
-    console.log(`${engine}: ${done} kills, ${messages} messages, ${compactions} compactions, ${races} races; ${found}`);
+    console.log(`${engine}: ${done} kills, ${calls} calls acknowledged, ${compactions} compactions, ${races} races; ${found}`);
   };
   const sum = await runs[engine](engine, { kills, seed, progress }).catch((error) => error);
   if (sum instanceof Error) {

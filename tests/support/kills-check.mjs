@@ -26,6 +26,8 @@ export class Told {
   broken = undefined;
   /** What the browser says it lost when it began the database anew, when it did. */
   reset = undefined;
+  /** What sessions said that the platform took, and how many calls were acknowledged by then. */
+  losses = [];
 
   /** Handlers of what is posted, for `serve`. `told()` is the one of the session that is written to now. */
   static posts(told) {
@@ -59,6 +61,7 @@ export class Told {
         if (code === "aborted") told.aborted++;
         if (mark && !UNKNOWN.includes(code)) told.marks.set(mark, "kept");
       }),
+      "/loss": noting((told, { kind, reason }) => told.losses.push({ kind, reason, acked: told.acked.length })),
       "/reset": ({ dataLoss }) => void (told().reset = dataLoss),
       "/broken": (error) => void (told().broken = error),
     };
@@ -83,7 +86,7 @@ export class Told {
     const sum = (numbers) => [...numbers].reduce((sum, number) => sum + number, 0);
     return {
       calls: this.acked.length,
-      messages: sum(this.acked.map(({ call }) => messagesOf(call).length)),
+      "acknowledged messages": sum(this.acked.map(({ call }) => messagesOf(call).length)),
       compactions: [...this.marks.values()].filter((state) => state === "compacted").length,
       aborted: this.aborted,
       races: sum(this.conflicts.values()),
@@ -101,6 +104,9 @@ export function check(found, told, { leaves = false } = {}) {
   const { unknown } = checkLog(found, told, problems);
   checkCompactions(found, told, problems);
   checkContext(found, leaves, problems);
+  // Nothing may go without a word, and no word without a loss. What was mended is none.
+  const said = [...told.losses, ...found.losses].filter(({ kind }) => kind !== "repaired");
+  if (problems.lost.length === 0 && said.length > 0) problems.torn.push(`nothing is lost, and it said: ${said[0].reason}`);
   if (found.verified && !found.verified.ok) problems.torn.push(...found.verified.problems.map(String));
   return { problems, unknown, references: Object.keys(found.texts).length };
 }

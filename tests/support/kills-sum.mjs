@@ -17,8 +17,9 @@ export class Sum {
   #found = { lost: 0, dangling: 0, torn: 0 };
   #unknown = new Map();
 
-  constructor(of, seed) {
-    this.#of = { of, seed };
+  /** `version` is that of what is killed. */
+  constructor(of, seed, version) {
+    this.#of = { of, version, seed };
   }
 
   /** What writers of the next session are told. */

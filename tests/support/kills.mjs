@@ -38,9 +38,9 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
   const random = generator(seed);
   const first = random(targets.length);
   const profile = await makeProfile();
-  const sum = new Sum(engine, seed);
   let told = new Told();
-  let browser;
+  let browser = await launch(name, { profile, args });
+  const sum = new Sum(engine, seed, await browser.browser.version());
   const pages = await serveSessions(Told.posts(() => told), "kills-page.mjs");
   try {
     for (let nth = 0; nth < kills; nth++) {
@@ -48,7 +48,6 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
       const session = `killed${Math.floor(nth / KILLS_OF_A_SESSION)}`;
       if (nth % KILLS_OF_A_SESSION === 0) told = sum.begin();
       told.stop = false;
-      browser ??= await launch(name, { profile, args });
       const open = [];
       for (let tab = random(2); tab >= 0; tab--) {
         const page = await pages.openPage(browser);

@@ -17,7 +17,8 @@ export const EAGER = {
 
 /**
  * The messages of one call of `append`, which its name alone decides: so whoever reads them knows what they must be.
- * `name` is `session/writer/n`. Every third is a message alone, the others are a call of a tool with its result.
+ * `name` is `session/writer/n`. Every third is a message alone, the others are a call of a tool with its result. In sessions
+ * `big…` some results are more than a row of every store takes.
  */
 export function messagesOf(name) {
   const random = generator(hash(name));
@@ -26,10 +27,12 @@ export function messagesOf(name) {
   const id = `call_${name.replaceAll(/\W/g, "_")}`;
   const call = { id, type: "function", function: { name: "read_file", arguments: `{"path":"src/${id}.rs"}` } };
   const line = `line of ${name}: 数据 data 😀 \u0000 שלום ${random(1_000_000)}\n`;
+  const lines = 30 + random(60);
+  const isBig = name.startsWith("big") && random(8) === 0;
   return [
     said,
     { role: "assistant", content: null, tool_calls: [call] },
-    { role: "tool", tool_call_id: id, content: line.repeat(30 + random(60)) },
+    { role: "tool", tool_call_id: id, content: line.repeat(isBig ? 100 * lines : lines) },
     { role: "assistant", content: `[${name}] is fine.` },
   ];
 }
@@ -44,8 +47,8 @@ function hash(text) {
  * Appends and compacts for ever; resolves only when it was asked to stop. `library` is the package, `store()` opens the
  * store, `tell(path, body)` posts to the test and returns its answer. `who` makes the names of its calls its own.
  *
- * Posts `/acked`, `/refused` (with a code), `/asked` (for a summary), `/compacted` and `/kept` (a compaction that did not
- * take place); the answer says how many calls were acknowledged so far, of all writers, and whether to stop.
+ * Posts `/acked`, `/refused` (with a code), `/asked` (for a summary), `/compacted`, `/kept` (a compaction that did not
+ * take place) and `/loss` (what the session said that the platform took); the answer says how many calls were acknowledged so far, of all writers, and whether to stop.
  */
 export async function write({ library, store, tell, session: id, who, seed }) {
   const random = generator(seed);
@@ -74,7 +77,11 @@ export async function write({ library, store, tell, session: id, who, seed }) {
     }
     return `## Current Status\n${mark}\n\n## Key Decisions\n${request.facts.map(({ text }) => `- ${text}`).join("\n")}`;
   };
-  const open = () => library.openSession({ id, store: counted(), summarize, ...EAGER });
+  const open = async (more) => {
+    const session = await library.openSession({ id, store: counted(), summarize, ...EAGER, ...more });
+    session.on("dataloss", (loss) => tell("/loss", loss));
+    return session;
+  };
 
   let session = await patiently(open, tell);
   let answer = await tell("/moment");
@@ -134,12 +141,16 @@ export async function write({ library, store, tell, session: id, who, seed }) {
 /** Codes of a store that may be there again in a moment. */
 const PASSING = ["store_unavailable", "indeterminate", "conflict", "quota_exceeded"];
 
-/** Opens a session as soon as the store can be reached again. */
+/** Opens a session as soon as the store can be reached again; without what the platform took, which is told. */
 async function patiently(open, tell) {
   for (const until = Date.now() + 60_000; ; ) {
     try {
       return await open();
     } catch (error) {
+      if (error.code === "data_loss") {
+        await tell("/loss", { kind: "session", reason: error.message });
+        return open({ acceptDataLoss: true });
+      }
       if (Date.now() > until || !PASSING.includes(error.code)) throw error;
       await tell("/moment");
     }
@@ -148,7 +159,14 @@ async function patiently(open, tell) {
 
 /** All that an app can see of the session, and that it can still be written to. */
 export async function read({ library, store, session: id, after }) {
-  const session = await library.openSession({ id, store: store() });
+  const losses = [];
+  const open = (more) => library.openSession({ id, store: store(), ...more });
+  const session = await open().catch((error) => {
+    if (error.code !== "data_loss") throw error;
+    losses.push({ kind: "session", reason: error.message });
+    return open({ acceptDataLoss: true });
+  });
+  session.on("dataloss", (loss) => losses.push(loss));
   try {
     const verified = await session.verify?.();
     await session.append(...messagesOf(after));
@@ -164,7 +182,7 @@ export async function read({ library, store, session: id, after }) {
     // Every summary that was ever committed, also those that a later one stands for.
     const archive = await new Response(session.exportJsonl()).text();
     const marks = archive.match(new RegExp(`${id}/\\w+/mark \\d+;`, "g")) ?? [];
-    return { verified, messages, ledger, texts, history, checkpoints, marks: [...new Set(marks)] };
+    return { verified, messages, ledger, texts, history, checkpoints, marks: [...new Set(marks)], losses };
   } finally {
     await session.close();
   }

@@ -7,9 +7,11 @@ use crate::redact::Secrets;
 use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
-use crate::tokens;
+use crate::tokens::{self, Bounds, Family};
 use crate::wire::{self, Change, Format, Problem, Repaired};
+use serde::Serialize;
 use serde_json_borrow::Value;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A history as its messages' JSON texts.
@@ -53,6 +55,49 @@ pub fn estimate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<usize>> {
     })
 }
 
+/// An estimate and how far it may be off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detailed {
+    /// Estimated tokens.
+    pub tokens: usize,
+    /// About 99 of 100 texts have at least this many.
+    pub low: usize,
+    /// And at most this many.
+    pub high: usize,
+    /// Of each role that there is.
+    pub by_role: BTreeMap<&'static str, usize>,
+    /// Of each message.
+    pub by_message: Vec<usize>,
+}
+
+/// Estimated tokens of a history, with bounds.
+pub fn estimate_detailed(bodies: &Bodies, options: &Value<'_>) -> Result<Detailed> {
+    let StandaloneOptions { estimator, format, .. } = StandaloneOptions::read(options)?;
+    read(bodies, format, |messages| {
+        let mut bounds = Bounds::default();
+        let (mut by_role, mut by_message) = (BTreeMap::new(), Vec::with_capacity(messages.len()));
+        for message in messages {
+            let tokens = estimator.message_within(message, &mut bounds);
+            *by_role.entry(message.role.as_str()).or_default() += tokens;
+            by_message.push(tokens);
+        }
+        let tokens = by_message.iter().sum();
+        let (low, high) = bounds.of(tokens, estimator);
+        Ok(Detailed { tokens, low, high, by_role, by_message })
+    })
+}
+
+/// The same of a text.
+pub fn estimate_text_detailed(text: &str, options: &Value<'_>) -> Result<Detailed> {
+    let estimator = StandaloneOptions::read(options)?.estimator;
+    let tokens = estimator.text(text);
+    let mut bounds = Bounds::default();
+    bounds.add(text, tokens);
+    let (low, high) = bounds.of(tokens, estimator);
+    Ok(Detailed { tokens, low, high, by_role: BTreeMap::new(), by_message: vec![tokens] })
+}
+
 /// The texts of a history, for who counts them exactly, and the tokens of everything else.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Texts {
@@ -70,7 +115,7 @@ pub fn texts(bodies: &Bodies, options: &Value<'_>) -> Result<Texts> {
     read(bodies, options.format, |messages| {
         let mut texts = Texts::default();
         for message in messages {
-            texts.by_rule += tokens::message_by(message, &mut |text| {
+            texts.by_rule += tokens::message_by(message, Family::default(), &mut |text| {
                 texts.bytes.extend_from_slice(text.as_bytes());
                 texts.ends.push(texts.bytes.len());
                 0
@@ -155,7 +200,11 @@ pub fn extractive(bodies: &Bodies, options: &Value<'_>) -> Result<String> {
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         let messages = without_secrets(messages, &options, &mut Secrets::new(""));
-        Ok(summary::extractive(&messages, options.target_tokens, options.estimator))
+        let (target, estimator) = (options.target_tokens, options.estimator);
+        Ok(match options.preset.numbers.keep {
+            Some(_) => summary::keep::text(&messages, target, estimator),
+            None => summary::extractive(&messages, target, estimator),
+        })
     })
 }
 

@@ -138,7 +138,11 @@ fn calls_and_responses_are_paired_by_name() {
     read(&answers, |message| {
         let results: Vec<_> = message.results().collect();
         assert_eq!((results[0].call_id.as_ref(), results[0].text.as_ref()), ("read", "a"));
-        let media = [(MediaKind::Image, 3), (MediaKind::Video, 0)].map(|(kind, bytes)| Media { kind, bytes });
+        let media = [(MediaKind::Image, 3), (MediaKind::Video, 0)].map(|(kind, bytes)| Media {
+            kind,
+            bytes,
+            pixels: None,
+        });
         assert_eq!((results[0].media.as_slice(), results[0].is_error), (&media[..], false));
         assert_eq!((results[1].text.as_ref(), results[1].is_error), ("no file", true));
     });
@@ -147,7 +151,7 @@ fn calls_and_responses_are_paired_by_name() {
 // lesson: base64 in summary prompt
 #[test]
 fn media_are_what_their_type_says() {
-    let media = |kind, bytes| Part::Media(Media { kind, bytes });
+    let media = |kind, bytes| Part::Media(Media { kind, bytes, pixels: None });
     let inline = |mime: &str| part(json!({ "inlineData": { "mimeType": mime, "data": "QUJDRA==" } }));
     assert_eq!(inline("image/jpeg"), media(MediaKind::Image, 4));
     assert_eq!(inline("application/pdf"), media(MediaKind::Document, 4));

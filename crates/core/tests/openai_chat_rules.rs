@@ -99,7 +99,7 @@ fn oc5_media_is_counted_by_rule_wherever_it_stands() {
             found.collect::<Vec<_>>()
         })
     };
-    let of = |kind, bytes| Media { kind, bytes };
+    let of = |kind, bytes| Media { kind, bytes, pixels: None };
     assert_eq!(
         media(&json!({ "role": "user", "content": content })),
         [

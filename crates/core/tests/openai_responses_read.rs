@@ -36,7 +36,7 @@ fn result<'a>(text: &'a str, media: &[Media]) -> Part<'a> {
 }
 
 fn image(bytes: usize) -> Media {
-    Media { kind: MediaKind::Image, bytes }
+    Media { kind: MediaKind::Image, bytes, pixels: None }
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn messages_of_every_role_and_shape() {
         { "type": "input_audio", "input_audio": { "data": "AAAA", "format": "wav" } },
         { "type": "input_smell", "note": "ok" },
     ]);
-    let document = |bytes| Part::Media(Media { kind: MediaKind::Document, bytes });
+    let document = |bytes| Part::Media(Media { kind: MediaKind::Document, bytes, pixels: None });
     reads(
         json!({ "type": "message", "role": "user", "content": content }),
         Role::User,
@@ -73,7 +73,7 @@ fn messages_of_every_role_and_shape() {
             Part::Media(image(0)),
             document(3),
             document(6),
-            Part::Media(Media { kind: MediaKind::Audio, bytes: 3 }),
+            Part::Media(Media { kind: MediaKind::Audio, bytes: 3, pixels: None }),
             Part::Opaque { kind: "input_smell".into(), chars: 35, tie: Tie::None },
         ],
     );

@@ -3,8 +3,8 @@
 
 use context_compactor_core::checkpoint::Range;
 use context_compactor_core::plan::{
-    CheckpointNumbers, Fallback, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset, ProcessNumbers,
-    ReactNumbers, RestoreNumbers, Rung, When,
+    CheckpointNumbers, Fallback, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset,
+    ProcessNumbers, ReactNumbers, RestoreNumbers, Rung, When,
 };
 use std::fmt::Write as _;
 use std::path::Path;
@@ -99,6 +99,9 @@ fn behaviour() -> Vec<Row> {
         row("summaries", |preset| {
             match (removes(preset), preset.checkpoints) {
                 (false, _) => "none: no message is ever removed",
+                (true, false) if preset.numbers.keep.is_some() => {
+                    "one, made again from itself and what is new; beside it what is kept, made anew from the messages"
+                }
                 (true, false) => "one, made again from itself and what is new",
                 (true, true) => "checkpoints, which age and merge",
             }
@@ -174,7 +177,9 @@ type Group = (&'static str, Vec<(&'static str, String)>);
 fn numbers(preset: &'static Preset) -> Vec<Group> {
     let Numbers {
         preserve_count,
+        keep_tokens,
         target_tokens,
+        keep,
         min_savings,
         compact_trigger_threshold,
         compact_cooldown_steps,
@@ -207,6 +212,10 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
             vec![
                 ("preserveCount", summarises(number(preserve_count))),
                 (
+                    "tokens kept at the end, instead",
+                    if keep_tokens > 0 { number(keep_tokens) } else { String::new() },
+                ),
+                (
                     "targetTokens",
                     summarises(if preset.checkpoints {
                         "by level".to_owned()
@@ -219,6 +228,7 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
                 ("wait between attempts, ms × attempt", number(retry_wait_ms as usize)),
             ],
         ),
+        ("Kept beside a summary", kept(keep)),
         (
             "`offload`",
             vec![
@@ -246,6 +256,24 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
         ),
         ("`factor3`", typed(preset, process, emergency_share)),
         ("`checkpoint`", checkpoints(preset, checkpoint)),
+    ]
+}
+
+fn kept(keep: Option<KeepNumbers>) -> Vec<(&'static str, String)> {
+    let cell = |told: fn(KeepNumbers) -> String| -> String { keep.map_or_else(String::new, told) };
+    vec![
+        (
+            "pins, constraints, the user's newest messages",
+            cell(|KeepNumbers { must_share, must_tokens, .. }| {
+                format!("{} of what it replaces, or {} tokens", percent(must_share), number(must_tokens))
+            }),
+        ),
+        (
+            "files, open errors and tasks, evidence",
+            cell(|KeepNumbers { share, least_tokens, most_tokens, .. }| {
+                format!("{}, {} to {} tokens", percent(share), number(least_tokens), number(most_tokens))
+            }),
+        ),
     ]
 }
 

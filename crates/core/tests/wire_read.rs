@@ -79,7 +79,7 @@ fn openai_roles_and_contents() {
             [
                 Part::Reasoning { text: "hm".into(), signed: false },
                 text("No."),
-                Part::Media(Media { kind: MediaKind::Audio, bytes: 0 }),
+                Part::Media(Media { kind: MediaKind::Audio, bytes: 0, pixels: None }),
                 call("a", "f", "{"),
                 call("b", "g", r#""say \"x\"""#),
                 call("old", "old", "{}"),
@@ -99,7 +99,7 @@ fn openai_results() {
         { "type": "text", "text": "one" }, { "type": "text", "text": "two" },
         { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAAAA==" } }] });
     read(OPENAI, &message, |message| {
-        let image = Media { kind: MediaKind::Image, bytes: 4 };
+        let image = Media { kind: MediaKind::Image, bytes: 4, pixels: None };
         assert_eq!((message.role, message.parts), (Role::Tool, vec![result("a", "one\ntwo", &[image])]));
     });
     read(OPENAI, &json!({ "role": "function", "name": "old", "content": "x" }), |message| {

@@ -2,5 +2,7 @@
 //!
 //! Nothing here decides anything for a session; it is a module of its own and never in the engine's.
 
+pub mod entities;
+pub mod recall;
 pub mod replay;
 pub mod transcript;

@@ -59,6 +59,11 @@ fn every_operation_survives_a_fault_at_every_effect_in_small_batches() {
 }
 
 #[test]
+fn every_operation_survives_a_fault_at_every_effect_under_balanced() {
+    survives("balanced", WHOLE);
+}
+
+#[test]
 fn every_operation_survives_a_fault_at_every_effect_under_react() {
     survives("react", WHOLE);
 }
@@ -81,7 +86,7 @@ fn every_operation_survives_a_fault_at_every_effect_under_checkpoint() {
 #[test]
 fn every_preset_is_tested() {
     let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-    assert_eq!(names, ["offload", "react", "layered", "factor3", "checkpoint"]);
+    assert_eq!(names, ["balanced", "offload", "react", "layered", "factor3", "checkpoint"]);
 }
 
 /// A protocol in front of a store that is right.

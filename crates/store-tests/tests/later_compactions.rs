@@ -142,6 +142,12 @@ fn s5_17_lesson_later_compactions_twelve_of_preset_offload() {
     check(&summarising("offload"));
 }
 
+/// What is kept beside each summary is made anew, and does not grow.
+#[test]
+fn s5_17_lesson_later_compactions_twelve_of_preset_balanced() {
+    check(&Case { keeps: 1, ..summarising("balanced") });
+}
+
 #[test]
 fn s5_17_lesson_later_compactions_twelve_of_preset_layered() {
     check(&summarising("layered"));

@@ -128,6 +128,8 @@ pub struct Media {
     pub kind: MediaKind,
     /// Bytes of the decoded payload when it is inline, else 0.
     pub bytes: usize,
+    /// Width and height of an inline picture whose first bytes say them.
+    pub pixels: Option<(u32, u32)>,
 }
 
 /// Kinds of media part.

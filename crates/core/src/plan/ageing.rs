@@ -197,13 +197,13 @@ pub(super) async fn shorten(
     let (splices, of_reasoning) =
         if is_shorter { reasoning::unbind(io, held, vec![splice]).await? } else { (vec![splice], 0) };
     let freed = freed + of_reasoning;
-    let (total, settings) = (held.tokens(), held.settings());
+    let settings = held.settings();
     let cause = Cause {
         trigger: climb.trigger.as_str().into(),
         // Where the old text stays nobody has written anything.
         prompt_version: is_shorter.then_some(PROMPT_VERSION),
         model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
-        ..Cause::of(&held.state(), rung.as_str(), total.saturating_sub(freed))
+        ..Cause::of(&held.state(), rung.as_str(), held.tokens_without(freed))
     };
     held.change(io, Change::new(splices, cause)).await?;
     if !is_shorter {

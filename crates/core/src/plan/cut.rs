@@ -179,7 +179,7 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     let fits = |at: usize| {
         let replaced = replaces(at);
         let summary = settings.numbers.target_tokens.min(replaced / 2);
-        state.tokens().saturating_sub(replaced).saturating_add(summary) <= settings.hard_limit
+        state.tokens_after(summary, replaced) <= settings.hard_limit
     };
     let better = (least..cut.boundary)
         .rev()

@@ -155,7 +155,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
             Rung::Rollover if climb.rehearse => {
                 let freed: usize = done.rungs.iter().map(|plan| plan.tokens_freed).sum();
-                let after = held.tokens().saturating_sub(freed);
+                let after = held.tokens_without(freed);
                 done.rungs.extend(emergency::rehearse(&held.state(), climb.trigger, after)?);
             }
             Rung::Rollover => {
@@ -178,11 +178,13 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
         let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
-        let floor = floor(io, held).await?;
-        if climb.trigger != Trigger::Manual && floor.total > limit {
-            // No summary makes it fit: the model would be asked in vain, step after step.
-            done.idle.push(floor.to_string());
-            return Ok(());
+        if climb.trigger != Trigger::Manual {
+            let floor = floor(io, held).await?;
+            if floor.total > limit {
+                // No summary makes it fit: the model would be asked in vain, step after step.
+                done.idle.push(floor.to_string());
+                return Ok(());
+            }
         }
         if climb.rehearse {
             match proposal {
@@ -291,6 +293,14 @@ struct Floor {
     total: usize,
 }
 
+impl Floor {
+    fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
+        let total = state.corrected(fixed.saturating_add(mandatory));
+        // What the provider counts beside is as little to be compacted as the system prompt.
+        Floor { fixed: total.saturating_sub(mandatory), mandatory: mandatory.min(total), total }
+    }
+}
+
 impl std::fmt::Display for Floor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Floor { fixed, mandatory, total } = self;
@@ -308,7 +318,7 @@ async fn floor(io: &Io, held: &Held) -> Result<Floor> {
     if !settings.rungs.contains(&Rung::Summarise) {
         // Nothing is ever removed: what is left is what compressing every result leaves.
         let mandatory = compress::least_tokens(&held.state())?;
-        return Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) });
+        return Ok(Floor::of(&held.state(), fixed, mandatory));
     }
     let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
     let proposal = cut::propose(&held.state(), aim)?;
@@ -316,7 +326,7 @@ async fn floor(io: &Io, held: &Held) -> Result<Floor> {
         Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
         Err(_) => held.context().totals().tokens,
     };
-    Ok(Floor { fixed, mandatory, total: fixed.saturating_add(mandatory) })
+    Ok(Floor::of(&held.state(), fixed, mandatory))
 }
 
 async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Result<Error> {

@@ -12,6 +12,7 @@ mod emergency;
 mod env;
 mod files;
 mod frame;
+mod keeping;
 mod ladder;
 mod numbers;
 mod options;
@@ -29,9 +30,9 @@ pub use options::{
     Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep,
 };
 pub use presets::{
-    API_TOOLS, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, LAYERED, LayeredNumbers,
-    Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS, REACT, READ_TOOLS,
-    ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
+    API_TOOLS, BALANCED, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, KeepNumbers,
+    LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
+    REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan, Trigger};
 

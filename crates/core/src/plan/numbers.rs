@@ -2,7 +2,7 @@
 
 use super::cost::{Cost, Prices, Rates, Rule, read_prices};
 use super::presets::{
-    CheckpointNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
+    CheckpointNumbers, KeepNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
     ReactNumbers, RestoreNumbers, When,
 };
 use super::reader::Reader;
@@ -152,6 +152,13 @@ pub(super) fn numbers(
     let layered = options.child("layered")?;
     Ok(Numbers {
         preserve_count: count("preserveCount")?.unwrap_or(base.preserve_count),
+        keep_tokens: scaled(base.keep_tokens, 0),
+        keep: base.keep.map(|keep| KeepNumbers {
+            must_tokens: scaled(keep.must_tokens, 100),
+            least_tokens: scaled(keep.least_tokens, 100),
+            most_tokens: scaled(keep.most_tokens, 200),
+            ..keep
+        }),
         target_tokens: count("targetTokens")?.unwrap_or_else(|| scaled(base.target_tokens, 200)),
         min_savings: layered
             .integer("minSavings", 0, MAX_TOKENS)?

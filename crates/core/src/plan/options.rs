@@ -136,6 +136,8 @@ pub struct Settings {
     pub format: Option<Format>,
     /// The estimator.
     pub estimator: Estimator,
+    /// The conversation's model, as the app names it.
+    pub model: Option<String>,
     /// The app's `tokenCounter` counts instead.
     pub app_counts: bool,
     /// The app's `pinned` is asked about every message.
@@ -266,6 +268,7 @@ impl Settings {
             app_reads_files: options.flag("hasReadFile")?,
             format: format(&options)?,
             estimator: estimator(&options)?,
+            model: options.text("model")?.map(str::to_string),
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
             pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
@@ -279,7 +282,7 @@ impl Settings {
             },
             summariser,
             fallback,
-            keep: keep(&options, numbers.preserve_count)?,
+            keep: keep(&options, kept_by(&options, &numbers)?)?,
             app_shortens: options.flag("hasSummarizeResult")?,
             concurrency: options.integer("concurrency", 1, 100)?.unwrap_or(DEFAULT_CONCURRENCY),
             prefix_mismatch: options
@@ -407,7 +410,17 @@ fn summariser(options: &Reader<'_>) -> Result<Summariser> {
     }))
 }
 
-fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
+/// What the preset keeps: tokens, unless the app says how many messages.
+fn kept_by(options: &Reader<'_>, numbers: &Numbers) -> Result<Keep> {
+    let is_counted = options.child("offload")?.integer("preserveCount", 1, MAX_TOKENS)?.is_some();
+    Ok(match numbers.keep_tokens {
+        0 => Keep::Messages(numbers.preserve_count),
+        _ if is_counted => Keep::Messages(numbers.preserve_count),
+        tokens => Keep::Tokens(tokens),
+    })
+}
+
+fn keep(options: &Reader<'_>, default: Keep) -> Result<Keep> {
     let keep = options.child("keep")?;
     let given = (
         keep.integer("messages", 1, MAX_TOKENS)?,
@@ -415,7 +428,7 @@ fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
         keep.number("fraction", 0.0, 1.0)?,
     );
     match given {
-        (None, None, None) => Ok(Keep::Messages(messages)),
+        (None, None, None) => Ok(default),
         (Some(messages), None, None) => Ok(Keep::Messages(messages)),
         (None, Some(tokens), None) => Ok(Keep::Tokens(tokens)),
         (None, None, Some(fraction)) => Ok(Keep::Fraction(fraction)),
@@ -425,7 +438,7 @@ fn keep(options: &Reader<'_>, messages: usize) -> Result<Keep> {
 
 /// What `splitMessages` is told to keep; the default is the preset's.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
-    keep(&Reader::new(options)?, OFFLOAD.numbers.preserve_count)
+    keep(&Reader::new(options)?, Keep::Messages(OFFLOAD.numbers.preserve_count))
 }
 
 /// Options of the functions that need no session.

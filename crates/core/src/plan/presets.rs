@@ -108,8 +108,12 @@ pub struct Preset {
 pub struct Numbers {
     /// Messages kept at the end.
     pub preserve_count: usize,
+    /// Tokens kept at the end, instead of that many messages, when it is not 0.
+    pub keep_tokens: usize,
     /// Target length of a summary.
     pub target_tokens: usize,
+    /// What is kept beside a summary, when something is.
+    pub keep: Option<KeepNumbers>,
     /// No summary when what it could replace is less than this (`S3.3`).
     pub min_savings: usize,
     /// Summarise when offloading freed less than this (`S1.4`).
@@ -134,6 +138,21 @@ pub struct Numbers {
     pub emergency_share: f64,
     /// Processing by the type of the tool (`S4.5`, `S4.6`).
     pub process: ProcessNumbers,
+}
+
+/// The numbers of the keep-layer. Shares are of what a summary replaces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeepNumbers {
+    /// Pins, constraints and the user's newest messages stay word for word in this share,
+    pub must_share: f64,
+    /// or in this many tokens, whichever is more. Pins and constraints stay where they are more than that.
+    pub must_tokens: usize,
+    /// The ledger of files, open errors and tasks, and evidence take this share,
+    pub share: f64,
+    /// no less than this,
+    pub least_tokens: usize,
+    /// and no more than this.
+    pub most_tokens: usize,
 }
 
 /// The numbers of offloading.
@@ -269,9 +288,39 @@ pub const COMPACTABLE_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "ed
 pub const READ_TOOLS: [&str; 1] = ["read_file"];
 
 /// Every preset.
-pub static PRESETS: [&Preset; 5] = [&OFFLOAD, &REACT, &LAYERED, &FACTOR3, &CHECKPOINT];
+pub static PRESETS: [&Preset; 6] = [&BALANCED, &OFFLOAD, &REACT, &LAYERED, &FACTOR3, &CHECKPOINT];
 
 const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
+
+/// Keeps what matters and costs least: large results and old ones leave in batches, and beside a short summary stands what
+/// no summary may lose, made anew from the messages themselves each time.
+pub static BALANCED: Preset = Preset {
+    name: "balanced",
+    rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],
+    when: When::Tokens(60_000),
+    fallback: Fallback::Extractive,
+    prompt: &summary::BALANCED,
+    summary_marker: "[Compressed History]\n\n",
+    assistant_summaries: false,
+    acknowledgement: ACKNOWLEDGEMENT,
+    acknowledges: false,
+    checkpoints: false,
+    numbers: Numbers {
+        target_tokens: 2_000,
+        keep_tokens: 6_000,
+        min_savings: 6_000,
+        compact_trigger_threshold: 20_000,
+        keep: Some(KeepNumbers {
+            must_share: 0.01,
+            must_tokens: 500,
+            share: 0.04,
+            least_tokens: 400,
+            most_tokens: 4_000,
+        }),
+        layered: LayeredNumbers { every_turn: false, large_output_tokens: 20_000, ..NUMBERS.layered },
+        ..NUMBERS
+    },
+};
 
 /// "Offload first, then compact" (`S1`).
 pub static OFFLOAD: Preset = Preset {
@@ -366,7 +415,9 @@ pub static CHECKPOINT: Preset = Preset {
 /// The numbers of `offload`; a preset that says nothing else has them too.
 pub(super) const NUMBERS: Numbers = Numbers {
     preserve_count: 5,
+    keep_tokens: 0,
     target_tokens: 8_000,
+    keep: None,
     min_savings: 0,
     compact_trigger_threshold: 15_000,
     compact_cooldown_steps: 5,

@@ -4,8 +4,9 @@ use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
 use super::frame::{author_of, candidate, text_of, tokens_of};
+use super::keeping::{Kept, budget};
 use super::ladder::Climb;
-use super::options::{Settings, Summariser};
+use super::options::{Keep, Settings, Summariser};
 use super::presets::{Fallback, Rung};
 use super::redaction::{messages_without_secrets, redact, without_secrets};
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
@@ -46,8 +47,13 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
 /// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
 fn gain(state: &State) -> usize {
     let items = state.context.items();
-    let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
-    let kept: usize = kept.map(|item| item.size.tokens).sum();
+    let kept = match state.settings.keep {
+        Keep::Tokens(tokens) => tokens,
+        _ => {
+            let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
+            kept.map(|item| item.size.tokens).sum()
+        }
+    };
     state.context.totals().tokens.saturating_sub(kept)
 }
 
@@ -56,11 +62,12 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
+    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
     let calls = usize::from(settings.summariser != Summariser::Extractive);
     Ok(RungPlan {
         rung: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target) + of_reasoning,
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
         llm_calls: calls,
         input_tokens: calls * proposal.replaced_tokens.min(input_limit(&settings, target)),
         output_tokens: calls * max_tokens(target),
@@ -154,7 +161,13 @@ pub(crate) async fn run(
             };
             let mut spent = Cost::default();
             let written = match begin(io, held, order).await {
-                Ok(Some(job)) => write(io, held, &proposal, order, (started, &job), &mut spent).await,
+                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
+                    Ok(kept) => {
+                        let kept = kept.as_ref();
+                        write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await
+                    }
+                    Err(error) => Err(error),
+                },
                 Ok(None) => {
                     held.state_mut().row.attempted_at = attempted_at;
                     result.reason = Some(elsewhere().message);
@@ -236,7 +249,7 @@ async fn begin(io: &Io, held: &Held, order: Order<'_>) -> Result<Option<Job>> {
 async fn write(
     io: &Io,
     held: &mut Held,
-    proposal: &Proposal,
+    (proposal, kept): (&Proposal, Option<&Kept>),
     order: Order<'_>,
     (started, job): (u64, &Job),
     spent: &mut Cost,
@@ -245,13 +258,17 @@ async fn write(
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
     let format = held.format();
     let bodies = restore(io, held, proposal).await?;
+    let bytes = bodies.iter().map(|body| body.len()).sum();
+    io.breathe(bytes).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let files = files::restored(io, held, proposal, &messages).await?;
+    io.breathe(bytes).await?;
     messages_without_secrets(held, &mut messages);
+    io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, order) {
-        let inputs = Inputs { messages: &messages, proposal, files: &files, started, job };
+        let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
@@ -271,14 +288,20 @@ async fn write(
     } else {
         proposal.replaced_tokens
     };
-    let mut target = proposal.target_tokens.min(replaced / 2);
+    let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
+    let mut target = target.min(replaced / 2);
     let mut files = files;
     if order.rung == Rung::Rollover {
-        let room = settings.hard_limit.saturating_sub(held.state().fixed_tokens);
+        let fixed = held.state().corrected(held.state().fixed_tokens);
+        let room = settings.hard_limit.saturating_sub(fixed);
         target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
         files = String::new();
     }
-    let text = summary::extractive(&messages, target, settings.estimator);
+    let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
+    let text = match text.is_empty() {
+        true => summary::extractive(&messages, target, settings.estimator),
+        false => text,
+    };
     let text = redact(io, held, text).await?;
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
@@ -327,6 +350,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
 struct Inputs<'a> {
     messages: &'a [Message<'a>],
     proposal: &'a Proposal,
+    kept: Option<&'a Kept>,
     files: &'a str,
     started: u64,
     job: &'a Job,
@@ -353,6 +377,8 @@ async fn ask(
     let mut rejected: Option<String> = None;
     let mut question = None;
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
+    // A summary that says too little of what must be kept, while it is asked for once more.
+    let mut first: Option<(String, Vec<Item>)> = None;
     let instructions = [settings.instructions.as_deref(), instructions];
     let instructions: Vec<&str> = instructions.into_iter().flatten().collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
@@ -361,8 +387,12 @@ async fn ask(
     let open = proposal.unanswered.iter();
     let constraints = open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone())));
     // A summary is asked for what it is shown.
+    let constraints = match inputs.kept {
+        Some(kept) => kept.constraints(),
+        None => constraints.collect(),
+    };
     let constraints: Vec<(usize, String)> =
-        constraints.map(|(index, text)| (index, without_secrets(held, text))).collect();
+        constraints.into_iter().map(|(index, text)| (index, without_secrets(held, text))).collect();
     let keep: Vec<(usize, &str)> = constraints.iter().map(|(index, text)| (*index, text.as_str())).collect();
     for attempt in 1..=numbers.retry_count {
         io.tell(Effect::Progress(Progress {
@@ -419,8 +449,16 @@ async fn ask(
                 }
                 let reason = match accept(io, held, inputs, &request, &text).await? {
                     Ok(written) => {
-                        job.keep(io, question, &text).await;
-                        return Ok(written);
+                        let asked_again = first.is_some() || attempt == numbers.retry_count;
+                        let missing =
+                            inputs.kept.filter(|_| !asked_again).and_then(|kept| kept.missing(&written.0));
+                        let Some(missing) = missing else {
+                            job.keep(io, question, &text).await;
+                            return Ok(written);
+                        };
+                        first = Some(written);
+                        wait = 0;
+                        missing
                     }
                     Err(reason) => reason,
                 };
@@ -450,7 +488,7 @@ async fn ask(
             slept.map_err(|failure| failure.into_error(Code::Aborted))?;
         }
     }
-    Err(last)
+    first.ok_or(last)
 }
 
 /// The summary that an answer is, with what takes the place of the messages; or why it is none.
@@ -461,7 +499,7 @@ async fn accept(
     request: &SummaryRequest,
     answer: &str,
 ) -> Result<Result<(String, Vec<Item>), String>> {
-    let Inputs { proposal, files, started, .. } = *inputs;
+    let Inputs { proposal, kept, files, started, .. } = *inputs;
     let settings = held.settings();
     // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
     let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
@@ -470,7 +508,15 @@ async fn accept(
         Err(rejection) => return Ok(Err(rejection.reason)),
     };
     tell(io, held, Stage::Checkpoint, 1, 0);
-    match candidate(io, held, proposal, &text, files, started).await {
+    let mut behind = String::new();
+    if let Some(kept) = kept {
+        if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
+            return Ok(Err(reason));
+        }
+        behind = kept.behind(io, held, &text).await?;
+    }
+    behind.push_str(files);
+    match candidate(io, held, proposal, &text, &behind, started).await {
         Ok(items) => Ok(Ok((text, items))),
         Err(error) if error.code == Code::SummaryRejected => Ok(Err(error.message)),
         Err(error) => Err(error),
@@ -501,7 +547,7 @@ impl Update {
         let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = before.saturating_sub(freed);
+        let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit);
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {

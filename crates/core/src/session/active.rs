@@ -22,7 +22,7 @@ pub struct ActiveContext {
 /// Tokens by part of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PartTokens {
-    /// The system prompt, with tools and goal, and messages of the system.
+    /// The system prompt, with tools and goal, messages of the system, and what the provider adds.
     pub system: usize,
     /// Checkpoints, and what keeps the roles alternating around them.
     pub checkpoints: usize,
@@ -35,12 +35,11 @@ pub struct PartTokens {
 impl PartTokens {
     fn of(state: &State) -> Self {
         let totals = state.context.totals();
-        PartTokens {
-            system: totals.system.saturating_add(state.fixed_tokens),
-            checkpoints: totals.summary,
-            recent: totals.user + totals.assistant + totals.tool,
-            total: state.tokens(),
-        }
+        let total = state.tokens();
+        let share = state.shares();
+        let (checkpoints, recent) =
+            (share(totals.summary), share(totals.user + totals.assistant + totals.tool));
+        PartTokens { system: total.saturating_sub(checkpoints + recent), checkpoints, recent, total }
     }
 }
 

@@ -55,98 +55,146 @@ pub fn look(session: &Session) -> Result<Look> {
 ///
 /// Errors: [`crate::Code::StoreCorrupt`] with the first invariant that does not hold (`I1` …).
 pub fn audit(id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
-    let mut rows: Rows<'_> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
-    let joined = joined(&rows)?;
-    rows.extend(joined.iter().map(|(key, value)| (*key, value.as_slice())));
-    let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
-    let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
-    if deleted {
-        // What is left of it goes when its name is used again.
-        return Ok(Audit::default());
-    }
-    let mut found = Findings::default();
-    let row = match rows.get(&keys::session(&sid)) {
-        Some(row) => seal::read(row)?,
-        None => {
-            found.add("I5", "a name of a session that does not exist");
-            return found.check().map(|()| Audit::default());
-        }
-    };
-    let own = KeyPart::Text(sid.clone());
-    let mine = |table: &str| {
-        let table = KeyPart::Text(table.into());
-        rows.keys().filter(|key| key.0.first() == Some(&table) && key.0.get(1) == Some(&own)).count() as u64
-    };
-    let (mut log, mut messages) = (LogCheck::default(), Vec::new());
-    for seq in 0..row.next_seq {
-        match rows.get(&keys::log(&sid, seq)).map(|bytes| log.row(bytes, &mut found)) {
-            Some(Some(row)) if row.kind == Kind::Message => messages.push((seq, row.body.get().to_string())),
-            Some(_) => {}
-            None => log.gap(seq + 1, &mut found),
-        }
-        found.check()?;
-    }
-    log.end(&row, &mut found);
-    if mine("log") != row.next_seq {
-        found.add("I1", format!("{} rows in the log, {} counted", mine("log"), row.next_seq));
-    }
-    if mine("views") != row.generation {
-        found.add("I3", format!("{} views, generation {}", mine("views"), row.generation));
-    }
-    found.check()?;
+    Auditor::default().audit(id, rows)
+}
 
-    let format = row.format.unwrap_or(Format::OpenaiChat);
-    let text_of = |index: usize| messages.get(index).map(|(_, body)| body.as_str());
-    let (mut check, mut views) = (ViewCheck::default(), vec![View::default()]);
-    for generation in 1..=row.generation {
-        match rows.get(&keys::view(&sid, generation)) {
-            Some(bytes) => {
-                for offload in check.row(bytes, &log, &mut found) {
-                    let reference = &offload.1.reference;
-                    let value = |part| rows.get(&keys::blob(&sid, reference, part)).copied();
-                    let stored = offloads::assemble(reference, value);
-                    resolves(format, &offload, stored, text_of(offload.0), &mut found);
-                }
+/// Audits a session again and again while it grows, as [`audit`] does: what was written once and is what it was is not read
+/// again. When anything of it is another, everything is.
+#[derive(Debug, Default)]
+pub struct Auditor {
+    /// Whose rows they are, and their format.
+    of: Option<(String, Option<Format>)>,
+    /// The rows that were read, those in parts whole.
+    read: Vec<(Key, Vec<u8>)>,
+    log: LogCheck,
+    messages: Vec<(u64, String)>,
+    check: ViewCheck,
+    views: Vec<View>,
+}
+
+impl Auditor {
+    /// As [`audit`].
+    pub fn audit(&mut self, id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
+        let mut rows: Rows<'_> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
+        let joined = joined(&rows)?;
+        rows.extend(joined.iter().map(|(key, value)| (*key, value.as_slice())));
+        let is_kept = |(key, was): &(Key, Vec<u8>)| rows.get(key).is_some_and(|value| *value == was);
+        let known = std::mem::take(self);
+        if known.read.iter().all(is_kept) {
+            *self = known;
+        }
+        let found = self.go_on(id, &rows);
+        if found.is_err() {
+            *self = Auditor::default();
+        }
+        found
+    }
+
+    fn go_on(&mut self, id: &str, rows: &Rows<'_>) -> Result<Audit> {
+        let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
+        let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
+        if deleted {
+            // What is left of it goes when its name is used again.
+            return Ok(Audit::default());
+        }
+        let mut found = Findings::default();
+        let row = match rows.get(&keys::session(&sid)) {
+            Some(row) => seal::read(row)?,
+            None => {
+                found.add("I5", "a name of a session that does not exist");
+                return found.check().map(|()| Audit::default());
             }
-            None => check.gap(generation, &mut found),
-        }
-        found.check()?;
-        views.extend(check.now().cloned());
-    }
-    let whole = |view: &View, to: u64, count: usize| {
-        let behind = (0..).zip(&messages).filter(|(_, (seq, _))| (view.to..to).contains(seq));
-        let behind =
-            behind.map(|(index, (seq, _))| (Origin::Message(super::Place { seq: *seq, index }), None));
-        let items: Vec<Unread> = view.items.iter().cloned().chain(behind).collect();
-        conserve_origins(items.iter().map(|(origin, _)| origin), &view.left, count)?;
-        let text = |(origin, body): Unread| {
-            let index = origin.place().map_or(usize::MAX, |place| place.index);
-            let body = body.map(|body| body.to_string());
-            (origin, body.or_else(|| text_of(index).map(str::to_string)).unwrap_or_default())
         };
-        Ok(items.into_iter().map(text).collect::<Vec<_>>())
-    };
-    let current = views.last().cloned().unwrap_or_default();
-    let context = whole(&current, row.next_seq, messages.len())?;
-    let mut snapshots = Vec::with_capacity(row.snapshots.len());
-    for mark in &row.snapshots {
-        let bytes = rows.get(&keys::log(&sid, mark.seq)).copied();
-        log.snapshot(bytes, mark, &mut found);
-        found.check()?;
-        let (note, count, _) = read_note(bytes.unwrap_or_default(), mark)?;
-        let number = usize::try_from(note.generation).unwrap_or(usize::MAX);
-        if let Some(view) = views.get(number) {
-            snapshots.push((mark.id.clone(), whole(view, mark.seq, count)?));
+        let of = Some((sid.clone(), row.format));
+        if self.of != of || self.log.rows > row.next_seq || self.check.views > row.generation {
+            *self = Auditor { of, views: vec![View::default()], ..Auditor::default() };
         }
+        let own = KeyPart::Text(sid.clone());
+        let mine = |table: &str| {
+            let table = KeyPart::Text(table.into());
+            rows.keys().filter(|key| key.0.first() == Some(&table) && key.0.get(1) == Some(&own)).count()
+                as u64
+        };
+        let Auditor { read, log, messages, check, views, .. } = self;
+        for seq in log.rows..row.next_seq {
+            let key = keys::log(&sid, seq);
+            match rows.get(&key).map(|bytes| log.row(bytes, &mut found)) {
+                Some(Some(row)) if row.kind == Kind::Message => {
+                    messages.push((seq, row.body.get().to_string()));
+                }
+                Some(_) => {}
+                None => log.gap(seq + 1, &mut found),
+            }
+            found.check()?;
+            read.extend(rows.get(&key).map(|bytes| (key, bytes.to_vec())));
+        }
+        log.end(&row, &mut found);
+        if mine("log") != row.next_seq {
+            found.add("I1", format!("{} rows in the log, {} counted", mine("log"), row.next_seq));
+        }
+        if mine("views") != row.generation {
+            found.add("I3", format!("{} views, generation {}", mine("views"), row.generation));
+        }
+        found.check()?;
+
+        let format = row.format.unwrap_or(Format::OpenaiChat);
+        let text_of = |index: usize| messages.get(index).map(|(_, body)| body.as_str());
+        for generation in check.views + 1..=row.generation {
+            let key = keys::view(&sid, generation);
+            match rows.get(&key) {
+                Some(bytes) => {
+                    for offload in check.row(bytes, log, &mut found) {
+                        let reference = &offload.1.reference;
+                        let value = |part| rows.get(&keys::blob(&sid, reference, part)).copied();
+                        let stored = offloads::assemble(reference, value);
+                        resolves(format, &offload, stored, text_of(offload.0), &mut found);
+                        let parts = (0..).map_while(|part| {
+                            value(part).map(|bytes| (keys::blob(&sid, reference, part), bytes.to_vec()))
+                        });
+                        read.extend(parts);
+                    }
+                    read.push((key, bytes.to_vec()));
+                }
+                None => check.gap(generation, &mut found),
+            }
+            found.check()?;
+            views.extend(check.now().cloned());
+        }
+        let whole = |view: &View, to: u64, count: usize| {
+            let behind = (0..).zip(&*messages).filter(|(_, (seq, _))| (view.to..to).contains(seq));
+            let behind =
+                behind.map(|(index, (seq, _))| (Origin::Message(super::Place { seq: *seq, index }), None));
+            let items: Vec<Unread> = view.items.iter().cloned().chain(behind).collect();
+            conserve_origins(items.iter().map(|(origin, _)| origin), &view.left, count)?;
+            let text = |(origin, body): Unread| {
+                let index = origin.place().map_or(usize::MAX, |place| place.index);
+                let body = body.map(|body| body.to_string());
+                (origin, body.or_else(|| text_of(index).map(str::to_string)).unwrap_or_default())
+            };
+            Ok(items.into_iter().map(text).collect::<Vec<_>>())
+        };
+        let current = views.last().cloned().unwrap_or_default();
+        let context = whole(&current, row.next_seq, messages.len())?;
+        let mut snapshots = Vec::with_capacity(row.snapshots.len());
+        for mark in &row.snapshots {
+            let bytes = rows.get(&keys::log(&sid, mark.seq)).copied();
+            log.snapshot(bytes, mark, &mut found);
+            found.check()?;
+            let (note, count, _) = read_note(bytes.unwrap_or_default(), mark)?;
+            let number = usize::try_from(note.generation).unwrap_or(usize::MAX);
+            if let Some(view) = views.get(number) {
+                snapshots.push((mark.id.clone(), whole(view, mark.seq, count)?));
+            }
+        }
+        Ok(Audit {
+            context,
+            generation: row.generation,
+            rows: row.next_seq,
+            snapshots,
+            restored: current.restored,
+            messages: messages.iter().map(|(_, body)| body.clone()).collect(),
+        })
     }
-    Ok(Audit {
-        context,
-        generation: row.generation,
-        rows: row.next_seq,
-        snapshots,
-        restored: current.restored,
-        messages: messages.into_iter().map(|(_, body)| body).collect(),
-    })
 }
 
 type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;

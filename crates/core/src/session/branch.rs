@@ -81,7 +81,7 @@ impl Past {
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
         let cause = Cause {
             snapshot: self.snapshot.as_ref().map(|note| note.snapshot.clone()),
-            ..Cause::of(state, rung, tokens.saturating_add(state.fixed_tokens))
+            ..Cause::of(state, rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
         };
         let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
         Change { left: Some(join_left(left)), restores: self.snapshot, ..Change::new(vec![splice], cause) }

@@ -301,6 +301,8 @@ pub struct Context {
     items: Vec<Item>,
     totals: Totals,
     left: Vec<Left>,
+    /// Items at the beginning that no change has touched since [`Context::settle`].
+    settled: usize,
 }
 
 impl Context {
@@ -337,6 +339,16 @@ impl Context {
         (0..messages).filter(|index| !behind.iter().any(|(from, to)| (*from..*to).contains(index))).collect()
     }
 
+    /// Items at the beginning that are the same as when this was last settled.
+    pub(crate) fn settled(&self) -> usize {
+        self.settled
+    }
+
+    /// Says that whoever looks for changes knows all items as they are.
+    pub(crate) fn settle(&mut self) {
+        self.settled = self.items.len();
+    }
+
     /// Adds an item at the end.
     pub fn push(&mut self, item: Item) {
         self.totals.add(&item);
@@ -348,6 +360,7 @@ impl Context {
         for splice in splices.iter().rev() {
             let start = splice.at.min(self.items.len());
             let end = splice.at.saturating_add(splice.remove).min(self.items.len());
+            self.settled = self.settled.min(start);
             for item in &splice.insert {
                 self.totals.add(item);
             }

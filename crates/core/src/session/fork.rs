@@ -104,6 +104,8 @@ impl Copy {
         child.row.goal.clone_from(&row.goal);
         child.row.compressions = row.compressions;
         child.row.secrets.clone_from(&row.secrets);
+        child.calibrations.clone_from(&parent.calibrations);
+        child.reported_model.clone_from(&parent.reported_model);
         child.row.steps = row.steps;
         child.row.attempted_at = row.attempted_at;
         child.plausible.clone_from(&parent.plausible);

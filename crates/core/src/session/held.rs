@@ -65,6 +65,14 @@ impl Slot {
         self.0.state.borrow_mut().set_fixed(fixed);
     }
 
+    /// Learns what the provider counted for the last prompt; false when that cannot be it.
+    ///
+    /// Errors: [`Code::Closed`].
+    pub(crate) fn report(&self, tokens: u64, model: Option<String>) -> Result<bool> {
+        self.check_open()?;
+        Ok(self.0.state.borrow_mut().report(tokens, model))
+    }
+
     /// Looks at the state, between operations or during one.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
         self.check_open()?;
@@ -112,6 +120,11 @@ impl Held {
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
         self.state().tokens()
+    }
+
+    /// All tokens of the next prompt once `freed` of its messages are gone.
+    pub(crate) fn tokens_without(&self, freed: usize) -> usize {
+        self.state().tokens_after(0, freed)
     }
 
     /// Messages of the app so far.

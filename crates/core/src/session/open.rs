@@ -129,6 +129,10 @@ impl State {
         // What was set before anything was stored holds where the store has none.
         let goal = self.row.goal.take();
         let secrets = std::mem::take(&mut self.row.secrets);
+        // What was learned since the last commit is in no row yet.
+        if row.calibrations.reports() > self.calibrations.reports() {
+            self.calibrations.clone_from(&row.calibrations);
+        }
         self.row = row;
         // Numbers that a summary under way uses already go on.
         if secrets.continues(&self.row.secrets) {

@@ -7,6 +7,7 @@ use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
 use super::ledger::LedgerEntry;
+use super::sound::Sending;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::usage::{ContextUsage, usage};
@@ -102,7 +103,11 @@ impl Opened {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prepared {
-    /// What of the context can be sent.
+    /// Which `prepare` of this session in memory it is, from 1.
+    pub nth: u64,
+    /// Items at the beginning that are those of the `prepare` that was named ([`Session::prepare_since`]); 0 otherwise.
+    pub kept: usize,
+    /// What of the context can be sent: the items behind those.
     pub items: Vec<OutItem>,
     /// How full the window is with it.
     pub usage: ContextUsage,
@@ -255,6 +260,12 @@ impl Session {
     /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
     /// first, then the tools' definitions.
     pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
+        self.prepare_since(trigger, fixed, 0)
+    }
+
+    /// The same for a host that has the items of an earlier one: of a context that was only added to since, what was added.
+    /// `since` is [`Prepared::nth`] of that; 0 is none.
+    pub fn prepare_since(&self, trigger: Trigger, fixed: Vec<String>, since: u64) -> Machine<Prepared> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
@@ -267,12 +278,12 @@ impl Session {
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             reasoning::settle(&io, &held, trigger).await?;
-            let (items, usage) = sound::send(&io, &held).await?;
+            let Sending { nth, kept, items, usage } = sound::send(&io, &held, since).await?;
             held.state_mut().hand_out();
             if let Some(now) = priced {
                 held.state_mut().pay(now, is_step);
             }
-            Ok(Prepared { items, usage, edits: done.edits, result: done.result, goal })
+            Ok(Prepared { nth, kept, items, usage, edits: done.edits, result: done.result, goal })
         })
     }
 
@@ -549,7 +560,7 @@ async fn count_fixed(
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(Whose::Ours, &body).await?
         } else {
-            settings.estimator.text(text)
+            if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
         };
         counted.tokens += tokens;
         counted.prompt += if what == PROMPT { tokens } else { 0 };

@@ -144,7 +144,7 @@ async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
     let splice = Splice { at, remove: 1, insert };
     // What signed reasoning was bound to has changed.
     let (splices, freed) = reasoning::unbind(io, held, vec![splice]).await?;
-    let after = held.tokens().saturating_add(more).saturating_sub(freed);
+    let after = held.state().tokens_after(more, freed);
     let cause = Cause::of(&held.state(), "pin", after);
     let pin = Some((place.index, more));
     held.change(io, Change { pin, ..Change::new(splices, cause) }).await

@@ -11,6 +11,7 @@ use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::plan::Trigger;
 use crate::redact::Secrets;
+use crate::tokens::Calibrations;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -84,6 +85,9 @@ pub(crate) struct SessionRow {
     /// Which secrets have which number in what stands for messages.
     #[serde(default, skip_serializing_if = "Secrets::is_empty")]
     pub secrets: Secrets,
+    /// What providers' reports of prompts taught about estimates.
+    #[serde(default, skip_serializing_if = "Calibrations::is_empty")]
+    pub calibrations: Calibrations,
     /// What was found when the session was opened, told at every opening until the app appends: who dies before it was
     /// told has not heard it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -39,7 +39,7 @@ impl Session {
                 let state = held.state();
                 let runs = gone.iter().map(|index| Left { from: *index, to: index + 1, why: Why::Removed });
                 let left = state.context.left().iter().copied().chain(runs).collect();
-                let tokens = after.totals().tokens.saturating_add(state.fixed_tokens);
+                let tokens = state.tokens_with(&after);
                 let cause = Cause::of(&state, "remove", tokens);
                 Change { left: Some(join_left(left)), ..Change::new(splices, cause) }
             };

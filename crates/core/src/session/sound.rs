@@ -9,7 +9,8 @@ use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Level, Notice, Whose};
-use crate::wire::{self, Change, Repaired};
+use crate::wire::{self, Change, Past, Repaired};
+use serde_json_borrow::Value;
 use std::rc::Rc;
 
 /// A message of the app that the last `prepare` did not send as it is.
@@ -23,20 +24,56 @@ pub(crate) struct Unsent {
     reason: String,
 }
 
+/// A context that was handed out as it was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HandedOut {
+    /// Which `prepare` did.
+    nth: u64,
+    /// How many items it had.
+    items: usize,
+}
+
+/// What is to be sent.
+pub(super) struct Sending {
+    /// Which `prepare` this is.
+    pub(super) nth: u64,
+    /// Items at the beginning that are those of the `prepare` that the host has.
+    pub(super) kept: usize,
+    /// The items behind them.
+    pub(super) items: Vec<OutItem>,
+    /// How full the window is with all of them.
+    pub(super) usage: ContextUsage,
+}
+
 /// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
-/// when that has changed.
-pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextUsage)> {
+/// when that has changed. `since` is the `prepare` whose items the host has: what was only added to is not told again.
+pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
+    let is_sound = is_sound(&mut held.state_mut())?;
+    let nth = {
+        let mut state = held.state_mut();
+        state.prepared += 1;
+        state.prepared
+    };
+    if is_sound {
+        let mut state = held.state_mut();
+        let all = state.context.items();
+        let known =
+            state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
+        let kept = known.map_or(0, |sent| sent.items);
+        let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
+        state.unsent.clear();
+        state.handed_out = Some(HandedOut { nth, items: count });
+        state.context.settle();
+        let estimated = state.estimated(&state.context);
+        state.note_sent(estimated);
+        return Ok(Sending { nth, kept, items, usage: usage(&state) });
+    }
+    held.state_mut().handed_out = None;
     let items = held.context().items().to_vec();
     let whole = out(&items);
-    let repair = {
-        let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-        let wire = held.format().wire();
-        (!wire.validate(&values, false).is_empty()).then(|| wire.repair(&values))
-    };
-    let Some((repaired, changes)) = repair else {
-        let mut state = held.state_mut();
-        state.unsent.clear();
-        return Ok((whole, usage(&state)));
+    let (repaired, changes) = {
+        let values = parsed(&items)?;
+        held.format().wire().repair(&values)
     };
     let unsent = unsent(&items, &repaired, &changes);
     if held.state().unsent != unsent {
@@ -69,7 +106,38 @@ pub(super) async fn send(io: &Io, held: &Held) -> Result<(Vec<OutItem>, ContextU
         );
         return Err(Error::new(Code::ContextOverflow, what));
     }
-    Ok((outs, usage))
+    {
+        let mut state = held.state_mut();
+        let estimated = state.estimated(&sent);
+        state.note_sent(estimated);
+    }
+    Ok(Sending { nth, kept: 0, items: outs, usage })
+}
+
+/// True when the context breaks no rule of its format. Of what was found to break none before, only as much is looked at
+/// as what was added or changed since depends on.
+fn is_sound(state: &mut State) -> Result<bool> {
+    let format = state.format();
+    let settled = state.context.settled();
+    let known = state.past.take().filter(|(of, past)| *of == format && past.messages() <= settled);
+    let mut past = known.map(|(_, past)| past).unwrap_or_default();
+    let items = state.context.items();
+    let added = parsed(items.get(past.messages()..).unwrap_or_default())?;
+    let mut is_sound = format.wire().grows(&mut past, &added);
+    if !is_sound && past.messages() > 0 {
+        let mut anew = Past::default();
+        is_sound = format.wire().grows(&mut anew, &parsed(items)?);
+        if is_sound {
+            past = anew;
+        }
+    }
+    // What was sound stays so while an exchange behind it is not whole.
+    state.past = Some((format, past));
+    Ok(is_sound)
+}
+
+fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
+    items.iter().map(|item| wire::parse(0, &item.body)).collect()
 }
 
 /// The fate of every message, with what the last prepare did not send of those in the context.

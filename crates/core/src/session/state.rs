@@ -11,14 +11,15 @@ use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, View
 use super::seal;
 use super::session_log::{LogEntry, SessionLog};
 use super::snapshots::{Mark, SnapshotNote};
-use super::sound::Unsent;
+use super::sound::{HandedOut, Unsent};
 use crate::checkpoint::{Reliability, Source, markers, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use crate::plan::Settings;
 use crate::redact::Secrets;
 use crate::step::{Io, Whose};
-use crate::wire::{self, Format};
+use crate::tokens::{Calibrations, Sent};
+use crate::wire::{self, Format, Past};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -48,6 +49,12 @@ pub(crate) struct State {
     pub(crate) tool_tokens: usize,
     /// The prices say that a compaction pays.
     pub(crate) pays: bool,
+    /// What reports of prompts taught; the row has it since the last commit.
+    pub(crate) calibrations: Calibrations,
+    /// The model that was reported last, where that is not the options'.
+    pub(crate) reported_model: Option<String>,
+    /// The prompt of the last `prepare`, until it is reported.
+    pub(crate) sent: Option<Sent>,
     /// Formats that no message so far speaks against; only as long as none is sure.
     pub(crate) plausible: Vec<Format>,
     /// The most that the store takes in one batch.
@@ -58,6 +65,12 @@ pub(crate) struct State {
     pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
+    /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
+    pub(super) past: Option<(Format, Past)>,
+    /// What the last `prepare` handed out, where it was the context itself.
+    pub(super) handed_out: Option<HandedOut>,
+    /// `prepare`s so far.
+    pub(super) prepared: u64,
     /// The view that the app was handed last.
     pub(crate) handed: u64,
     /// The first message that was appended since the context became another one than the app was handed.
@@ -202,6 +215,7 @@ impl State {
             snapshots: Vec::new(),
             parent: None,
             secrets,
+            calibrations: Calibrations::default(),
             losses: Vec::new(),
             created_at: now,
             updated_at: now,
@@ -218,11 +232,17 @@ impl State {
             prompt_tokens: 0,
             tool_tokens: 0,
             pays: false,
+            calibrations: Calibrations::default(),
+            reported_model: None,
+            sent: None,
             plausible: Format::ALL.to_vec(),
             max_batch_ops: usize::MAX,
             tab: String::new(),
             told_losses: 0,
             unsent: Vec::new(),
+            past: None,
+            handed_out: None,
+            prepared: 0,
             handed: 0,
             unseen_from: None,
         }
@@ -254,7 +274,7 @@ impl State {
 
     /// All tokens of the next prompt.
     pub(crate) fn tokens(&self) -> usize {
-        self.context.totals().tokens.saturating_add(self.fixed_tokens)
+        self.tokens_with(&self.context)
     }
 
     /// Tokens of the system prompt, wherever it stands.
@@ -298,7 +318,8 @@ impl State {
     /// The row as it is after a commit.
     fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, ..self.row.clone() }
+        let calibrations = self.calibrations.clone();
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {

@@ -1,7 +1,13 @@
-//! How full the context is (`/context`, `S1.13`).
+//! How full the context is (`/context`, `S1.13`): by the estimate, and by what providers counted.
 
 use super::context::Context;
+use super::operations::Session;
 use super::state::State;
+use crate::error::Result;
+use crate::message::Role;
+use crate::step::{Level, Machine};
+use crate::tokens::{Corrected, Sent};
+use crate::wire::provider;
 use serde::Serialize;
 
 /// How full the context is.
@@ -24,6 +30,9 @@ pub struct ContextUsage {
     pub offload_count: usize,
     /// What the window is used for; the tokens of all of them are the window.
     pub categories: Vec<Category>,
+    /// How the estimate is corrected, since a provider's usage was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Corrected>,
 }
 
 /// A part of the window.
@@ -45,18 +54,26 @@ pub(crate) fn usage(state: &State) -> ContextUsage {
 /// How full it would be with this context.
 pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     let totals = context.totals();
-    let used = totals.tokens.saturating_add(state.fixed_tokens);
+    let used = state.tokens_with(context);
+    let share = state.shares_of(context);
     let window = state.settings.window;
     let buffer = window - state.settings.hard_limit;
     let category = |name, tokens, kind| Category { name, tokens, kind };
+    let part = |name, tokens| category(name, share(tokens), "used");
     let mut categories = vec![
-        category("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens), "used"),
-        category("tools", state.tool_tokens, "used"),
-        category("user", totals.user, "used"),
-        category("assistant", totals.assistant, "used"),
-        category("tool results", totals.tool, "used"),
-        category("summary", totals.summary, "used"),
+        part("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens)),
+        part("tools", state.tool_tokens),
+        part("user", totals.user),
+        part("assistant", totals.assistant),
+        part("tool results", totals.tool),
+        part("summary", totals.summary),
     ];
+    let correction = state.correction();
+    if correction.is_some() {
+        let parts: usize = categories.iter().map(|part| part.tokens).sum();
+        // What the provider counts and none of these accounts for.
+        categories.push(category("overhead", used.saturating_sub(parts), "used"));
+    }
     let free = window.saturating_sub(used);
     categories.push(category("free", free.saturating_sub(buffer), "free"));
     categories.push(category("buffer", free.min(buffer), "buffer"));
@@ -69,5 +86,102 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
         tool_call_count: totals.calls,
         offload_count: totals.offloads,
         categories,
+        correction,
+    }
+}
+
+impl Session {
+    /// Takes over what the provider counted for the last prompt, for a model that is not the options': from now on the
+    /// estimate of the whole prompt goes on from it. `usage` is JSON text in any provider's shape. False when it cannot be of
+    /// that prompt, and nothing was learned. Stored with the next commit.
+    ///
+    /// Errors: [`crate::Code::InvalidOption`] when it does not say how long the prompt was, [`crate::Code::Closed`].
+    pub fn record_usage(&self, usage: &str, model: Option<String>) -> Result<bool> {
+        let usage = provider::reported(usage)?;
+        self.slot.report(usage.input, model)
+    }
+
+    /// Stores what was recorded since the last commit. It only helps: where it cannot be stored, the session goes without.
+    pub fn keep_usage(&self) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let held = slot.take()?;
+            let is_new = {
+                let state = held.state();
+                state.row.ver > 0 && state.row.calibrations != state.calibrations
+            };
+            if is_new && let Err(error) = held.update_row(&io, |_, _| Ok(())).await {
+                io.log(Level::Warn, format!("what was learned from reported usage is not stored: {error}"));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl State {
+    /// All tokens of a prompt with this context.
+    pub(crate) fn tokens_with(&self, context: &Context) -> usize {
+        self.corrected(self.estimated(context))
+    }
+
+    /// All tokens of the next prompt once its messages take `more` and `less`.
+    pub(crate) fn tokens_after(&self, more: usize, less: usize) -> usize {
+        self.corrected(self.estimated(&self.context).saturating_add(more).saturating_sub(less))
+    }
+
+    /// The estimate of a prompt, uncorrected.
+    pub(crate) fn estimated(&self, context: &Context) -> usize {
+        context.totals().tokens.saturating_add(self.fixed_tokens)
+    }
+
+    /// An estimate of a whole prompt, corrected by what was reported. The app's own counter is not corrected.
+    pub(crate) fn corrected(&self, estimated: usize) -> usize {
+        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
+        known.map_or(estimated, |known| known.correct(estimated))
+    }
+
+    /// What parts of the context take of its corrected tokens: theirs, or less in proportion.
+    pub(crate) fn shares(&self) -> impl Fn(usize) -> usize + use<> {
+        self.shares_of(&self.context)
+    }
+
+    /// The same of another context.
+    pub(crate) fn shares_of(&self, context: &Context) -> impl Fn(usize) -> usize + use<> {
+        let estimated = self.estimated(context);
+        let used = self.corrected(estimated).min(estimated);
+        move |tokens| (tokens as u64 * used as u64 / estimated.max(1) as u64) as usize
+    }
+
+    /// How estimates are corrected, when they are.
+    pub(crate) fn correction(&self) -> Option<Corrected> {
+        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
+        known.map(|known| known.explain(self.row.generation))
+    }
+
+    /// The model that prompts are counted for; empty where nobody named one.
+    fn model(&self) -> &str {
+        self.reported_model.as_deref().or(self.settings.model.as_deref()).unwrap_or_default()
+    }
+
+    /// A prompt goes out that is estimated at so many tokens, uncorrected.
+    pub(crate) fn note_sent(&mut self, estimated: usize) {
+        self.sent = Some(Sent { estimated, generation: self.row.generation });
+    }
+
+    /// Learns what the provider counted for the last prompt; false when that cannot be it.
+    pub(crate) fn report(&mut self, tokens: u64, model: Option<String>) -> bool {
+        if let Some(model) = model {
+            self.reported_model = Some(model);
+        }
+        let sent = self.sent.take().unwrap_or_else(|| {
+            // Where the app sends the messages as it has them: all but the answer, when that was appended already.
+            let answer =
+                self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
+            let answer: usize = answer.map(|item| item.size.tokens).sum();
+            let estimated = self.estimated(&self.context).saturating_sub(answer);
+            Sent { estimated, generation: self.row.generation }
+        });
+        let model = self.model().to_string();
+        self.calibrations.report(&model, sent, tokens)
     }
 }

@@ -24,6 +24,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+/// Bytes of messages that take about as long to go through as a frame of a page may (about 10 ms each).
+const LONG: usize = 512 * 1024;
 /// Parts of a large row that are read at once.
 const PARTS: usize = 4;
 
@@ -163,6 +165,14 @@ impl Io {
             Event::Done => Ok(()),
             other => Err(failure("pause", other)),
         }
+    }
+
+    /// Lets the host do other things once `bytes` of messages were gone through; nothing where they are few.
+    pub async fn breathe(&self, bytes: usize) -> Result<()> {
+        if bytes < LONG {
+            return Ok(());
+        }
+        self.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
     }
 
     /// What the host knows of a session outside of its store: its mark, and why the platform made the store anew.

@@ -35,7 +35,7 @@ const LEAST: usize = MARKER_TOKENS + 8;
 const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 
 /// What marks the message of an earlier summary (`S1.8`, `S3.4`, `S4.2`).
-const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
+pub(super) const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
 
 /// Bits of text that mean something to this library where they stand: wire markers of every preset.
 const MARKERS: [&str; 12] = [
@@ -342,7 +342,7 @@ impl Line<'_> {
 }
 
 /// A line without the number that tools for reading files print before it: `  42→`, `42<tab>`.
-fn without_number(line: &str) -> &str {
+pub(super) fn without_number(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     match rest.strip_prefix(['→', '\t']) {
         Some(text) if rest.len() < line.len() => text.trim(),
@@ -373,7 +373,7 @@ fn paths(arguments: &Value) -> Vec<(String, bool)> {
 
 /// Text for inside a bullet: later lines indented, so that nothing in it starts a line of the page; markers of this
 /// library escaped, so that nothing in it is taken for one.
-fn quote(text: &str) -> Cow<'_, str> {
+pub(super) fn quote(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     if text.contains(['\n', '\r']) {
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();

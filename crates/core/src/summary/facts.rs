@@ -267,6 +267,11 @@ pub(super) fn arguments(call: &ToolCall<'_>, found: &mut impl FnMut(FactKind, &s
     }
 }
 
+/// Facts in arguments that are parsed.
+pub(super) fn arguments_of(arguments: &Value, found: &mut impl FnMut(FactKind, &str)) {
+    argument("", arguments, found);
+}
+
 fn argument(key: &str, value: &Value, found: &mut impl FnMut(FactKind, &str)) {
     match value {
         Value::String(text) if is_path_key(key) && text.len() <= 300 && !text.contains('\n') => {

@@ -14,6 +14,7 @@ mod constraint;
 mod extractive;
 mod facts;
 mod focus;
+pub mod keep;
 mod prompt;
 mod quote;
 mod render;
@@ -21,6 +22,7 @@ pub(crate) mod result;
 mod scan;
 mod sentence;
 pub(crate) mod text;
+mod verify;
 
 pub(crate) use again::again;
 pub use check::{Rejection, check};
@@ -31,10 +33,11 @@ pub use focus::Focus;
 pub(crate) use prompt::fill;
 pub(crate) use quote::{quoted_file, quotes};
 pub(crate) use scan::names;
+pub(crate) use verify::{objection, word_for_word};
 
 pub use prompt::{
-    CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions, SECTIONS,
-    SummaryRequest,
+    BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions,
+    SECTIONS, SummaryRequest,
 };
 
 #[cfg(test)]

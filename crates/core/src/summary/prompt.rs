@@ -43,6 +43,13 @@ pub const SECTIONS: [&str; 8] = [
 pub static OFFLOAD: Prompt =
     Prompt { name: "offload", form: include_str!("prompts/offload.md"), sections: &SECTIONS };
 
+/// The prompt of preset `balanced`: what a list of facts beside it cannot tell.
+pub static BALANCED: Prompt = Prompt {
+    name: "balanced",
+    form: include_str!("prompts/balanced.md"),
+    sections: &["Goal", "State", "Decisions", "What failed", "Next"],
+};
+
 /// The prompt of preset `layered` (`S3.4`).
 pub static LAYERED: Prompt = Prompt {
     name: "layered",

@@ -1,13 +1,20 @@
 //! Token estimation: one counter decides the trigger and the cut.
 
+mod bounds;
 pub mod budget;
+mod calibration;
 mod chars4;
 mod family;
+mod overhead;
 
+pub(crate) use bounds::Bounds;
+pub use calibration::Corrected;
+pub(crate) use calibration::{Calibrations, Sent};
 pub use context_compactor_estimator::{Family, Table};
 pub use family::of_model;
 
-use crate::message::{Media, MediaKind, Message, Part};
+use crate::message::{Media, Message, Part};
+use overhead::Overhead;
 
 /// The estimators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +50,29 @@ impl Estimator {
 
     /// Estimated tokens of a message with the frame that chat formats put around it.
     pub fn message(self, message: &Message<'_>) -> usize {
-        message_by(message, &mut |text| self.text(text))
+        message_by(message, self.family(), &mut |text| self.text(text))
+    }
+
+    /// The same, which tells `bounds` what it is made of.
+    pub(crate) fn message_within(self, message: &Message<'_>, bounds: &mut Bounds) -> usize {
+        message_by(message, self.family(), &mut |text| {
+            let tokens = self.text(text);
+            bounds.add(text, tokens);
+            tokens
+        })
+    }
+
+    /// Estimated tokens of the definitions of tools, JSON text.
+    pub fn tools(self, json: &str) -> usize {
+        self.text(json) + Overhead::of(self.family()).of_tools(json)
+    }
+
+    /// Whose rules hold for what is no text.
+    fn family(self) -> Family {
+        match self {
+            Estimator::Calibrated(family) => family,
+            Estimator::Chars4 => Family::default(),
+        }
     }
 }
 
@@ -74,48 +103,26 @@ impl Sum {
     }
 }
 
-/// Tokens of a message whose texts `text` counts; what is no text, and the frames, are counted by rule.
-pub fn message_by(message: &Message<'_>, text: &mut impl FnMut(&str) -> usize) -> usize {
+/// Tokens of a message whose texts `text` counts; what is no text, and the frames, are counted by the rules of a family.
+pub fn message_by(message: &Message<'_>, family: Family, text: &mut impl FnMut(&str) -> usize) -> usize {
+    let rule = Overhead::of(family);
+    let media = |item: &Media| rule.of_media(item);
     let parts = message.parts.iter().map(|part| match part {
         Part::Text(plain) | Part::Reasoning { text: plain, .. } => text(plain),
-        Part::ToolCall(call) => text(&call.name) + text(&call.arguments) + overhead::CALL,
+        Part::ToolCall(call) => text(&call.name) + text(&call.arguments) + rule.of_call(&call.arguments),
         Part::ToolResult(result) => {
-            text(&result.text) + overhead::RESULT + result.media.iter().map(media).sum::<usize>()
+            text(&result.text) + rule.result + result.media.iter().map(media).sum::<usize>()
         }
         Part::Media(item) => media(item),
         Part::Opaque { chars, .. } | Part::Compaction { chars } => chars.div_ceil(4),
     });
-    parts.sum::<usize>() + overhead::MESSAGE
-}
-
-/// Tokens of the frame around things, in the chat format of the o200k models; other formats cost about as much.
-mod overhead {
-    /// `<|start|>`, the role, `<|message|>` and `<|end|>`, a token each.
-    pub(super) const MESSAGE: usize = 4;
-    /// A call is a message of its own in that format (4), with ` to=functions.`, a channel and a constraint (`json`).
-    pub(super) const CALL: usize = 8;
-    /// A result names the function it is from and whom it is for; the message around it is already counted.
-    pub(super) const RESULT: usize = 6;
-}
-
-/// Tokens of a media part by rule: never by the length of its encoding.
-fn media(item: &Media) -> usize {
-    match item.kind {
-        // Claude counts width × height / 750 and scales down to at most about 1,600; OpenAI's tiles of a photograph
-        // (85 + 170 each) are fewer. The size in pixels is not known here, so the most that one can cost.
-        MediaKind::Image => 1_600,
-        // Claude's rule is 1,500–3,000 tokens a page; a page of a PDF is taken as 50 KB, and there is at least one.
-        MediaKind::Document => (item.bytes / 50_000 + 1) * 1_500,
-        // Gemini's rule is 32 tokens a second; a second of compressed speech is taken as 16 KB.
-        MediaKind::Audio => (item.bytes / 500).max(32),
-        // Gemini's rule is about 300 tokens a second; a second of compressed video is taken as 250 KB.
-        MediaKind::Video => (item.bytes / 833).max(300),
-    }
+    parts.sum::<usize>() + rule.message
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::MediaKind;
     use std::borrow::Cow;
 
     fn message(parts: Vec<Part<'_>>) -> Message<'_> {
@@ -155,15 +162,17 @@ mod tests {
         for estimator in [Estimator::default(), Estimator::Chars4] {
             let one = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?"))]));
             let two = estimator.message(&message(vec![Part::Text(Cow::Borrowed("How are you?")); 2]));
-            assert_eq!(one, estimator.text("How are you?") + overhead::MESSAGE);
-            assert_eq!(two, 2 * one - overhead::MESSAGE);
+            let frame = Overhead::of(Family::default()).message;
+            assert_eq!(one, estimator.text("How are you?") + frame);
+            assert_eq!(two, 2 * one - frame);
         }
     }
 
     #[test]
     fn an_image_costs_its_rule_whatever_its_bytes() {
         let of = |bytes| {
-            Estimator::default().message(&message(vec![Part::Media(Media { kind: MediaKind::Image, bytes })]))
+            let image = Media { kind: MediaKind::Image, bytes, pixels: None };
+            Estimator::default().message(&message(vec![Part::Media(image)]))
         };
         assert_eq!(of(10), of(10_000_000));
     }

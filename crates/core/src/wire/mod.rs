@@ -12,6 +12,8 @@ mod edit;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod past;
+mod picture;
 pub mod provider;
 mod react;
 mod read;
@@ -20,6 +22,7 @@ mod tagged;
 mod tools;
 
 pub use detect::detect;
+pub use past::Past;
 pub use react::compare as compare_trajectories;
 pub use tools::{Tool, Tools};
 
@@ -193,6 +196,12 @@ pub trait Wire: Tools + Sync {
 
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;
+
+    /// Checks the rules of [`Wire::validate`] (not strict) on a history that has grown: `window` is what stands behind the
+    /// messages that `past` is of. True when no rule is broken, and then `past` takes up as much of the window as nothing
+    /// that is added later can depend on. False when one is broken or may be: a history with an empty `past` is judged
+    /// exactly.
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool;
 
     /// The smallest deterministic change after which [`Wire::validate`] (not strict) finds nothing, and what was
     /// changed. Exchanges that are broken (a call with no result, a result with no call, arguments that are not a

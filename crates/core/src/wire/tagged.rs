@@ -90,6 +90,14 @@ fn utf16(payload: &Value<'_>) -> Vec<u16> {
     }
 }
 
+/// The base64 of bytes.
+pub(super) fn base64<'a>(value: &'a Value<'a>) -> Option<&'a str> {
+    match tag(value) {
+        Some(("bytes", payload)) => payload.as_str(),
+        _ => None,
+    }
+}
+
 /// Length of the decoded payload of base64 text or bytes, without decoding it.
 pub(super) fn decoded_length(value: &Value<'_>) -> usize {
     match tag(value) {

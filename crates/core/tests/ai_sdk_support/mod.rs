@@ -57,7 +57,7 @@ pub fn result<'a>(call_id: &'a str, text: &'a str, is_error: bool, media: &[Medi
 }
 
 pub fn media(kind: MediaKind, bytes: usize) -> Media {
-    Media { kind, bytes }
+    Media { kind, bytes, pixels: None }
 }
 
 /// What is opaque, by kind and tie.

@@ -8,8 +8,9 @@ impl World {
     /// The store's invariants, after a commit.
     pub(super) fn committed(&mut self) -> Result<(), String> {
         self.report.commits += 1;
-        self.jobs_hold()?;
-        let found = audit(ID, &self.memory.rows()).map_err(text)?;
+        let rows = self.memory.rows();
+        self.jobs_hold(&rows)?;
+        let found = self.auditor.audit(ID, &rows).map_err(text)?;
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
         self.model.grew(&found.messages)?;
@@ -79,6 +80,7 @@ impl World {
                     return Err(format!("{id} was acknowledged and never stored"));
                 }
             }
+            (Asked::Fork { id }, Outcome::Forked(child)) => self.forked(tab, &id, &child)?,
             (Asked::Restore { .. }, Outcome::Restored)
             | (Asked::Rewind, Outcome::Rewound)
             | (Asked::Remove, Outcome::Removed) => {}
@@ -178,6 +180,12 @@ impl World {
             self.finish(tab)?;
         }
         self.model.holds()?;
+        self.forks_hold()?;
+        // Read as a whole, not only what is new: the same.
+        let whole = audit(ID, &self.memory.rows()).map_err(text)?;
+        if (&whole.messages, &whole.context) != (&self.stored.messages, &self.stored.context) {
+            return Err("the rows are not what they were when they were written".into());
+        }
         let told = self.tabs.iter().flat_map(|tab| &tab.host.seen.notices);
         if let Some(loss) = told.into_iter().find(|notice| matches!(notice, Notice::Dataloss { .. })) {
             return Err(format!("nothing was lost, and this was told: {loss:?}"));

@@ -1,7 +1,7 @@
 //! What must hold for jobs: answers that wait for a commit, and leases.
 
 use super::*;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::session::batch::{Key, KeyPart};
 use context_compactor_core::step::Level;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,21 +23,21 @@ struct Jobs {
 }
 
 impl World {
-    fn jobs(&self) -> Result<Jobs, String> {
+    fn jobs(rows: &[(Key, Vec<u8>)]) -> Result<Jobs, String> {
         let mut found = Jobs { jobs: Vec::new(), answers: Vec::new() };
-        for (key, bytes) in self.memory.rows() {
-            if !key.to_string().starts_with("jobs/") {
+        for (key, bytes) in rows {
+            if !matches!(key.0.first(), Some(KeyPart::Text(table)) if table == "jobs") {
                 continue;
             }
-            let row = serde_json::from_slice(&bytes).map_err(|error| format!("{key} is no row: {error}"))?;
-            if key.0.len() == 3 { &mut found.jobs } else { &mut found.answers }.push((key, row));
+            let row = serde_json::from_slice(bytes).map_err(|error| format!("{key} is no row: {error}"))?;
+            if key.0.len() == 3 { &mut found.jobs } else { &mut found.answers }.push((key.clone(), row));
         }
         Ok(found)
     }
 
     /// After a commit: every answer has its job, and says something.
-    pub(super) fn jobs_hold(&mut self) -> Result<(), String> {
-        let Jobs { jobs, answers } = self.jobs()?;
+    pub(super) fn jobs_hold(&mut self, rows: &[(Key, Vec<u8>)]) -> Result<(), String> {
+        let Jobs { jobs, answers } = Self::jobs(rows)?;
         let jobs: BTreeSet<&Key> = jobs.iter().map(|(key, _)| key).collect();
         for (key, row) in &answers {
             if !jobs.contains(&Key(key.0.iter().take(3).cloned().collect())) {
@@ -59,7 +59,10 @@ impl World {
         self.tabs[tab].session = None;
         self.begin(tab)?;
         self.finish(tab)?;
-        let Jobs { jobs, answers } = self.jobs()?;
+        let Jobs { jobs, answers } = Self::jobs(&self.memory.rows())?;
+        if let Some((key, _)) = jobs.iter().find(|(_, row)| row["state"] == "staging") {
+            return Err(format!("{key} is of parts that nobody went on with"));
+        }
         let is_open = |row: &Value| row["state"] == "prepared";
         let generation = self.stored.generation;
         if let Some((key, row)) =

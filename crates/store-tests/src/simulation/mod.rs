@@ -4,6 +4,7 @@
 
 mod checks;
 mod damage;
+mod forks;
 mod jobs;
 mod turns;
 
@@ -15,9 +16,10 @@ use crate::model::Model;
 use crate::store::{MemoryStore, Store};
 use context_compactor_core::checkpoint::Goal;
 use context_compactor_core::plan::{PRESETS, Settings, Trigger};
-use context_compactor_core::session::audit::{Audit, audit, look};
+use context_compactor_core::session::audit::{Audit, Auditor, audit, look};
 use context_compactor_core::session::{
-    Compacted, Fate, LedgerEntry, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced, conserve,
+    Compacted, Fate, Forked, LedgerEntry, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced,
+    conserve,
 };
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
@@ -32,6 +34,10 @@ const ID: &str = "the session";
 const CHOICES: usize = 160;
 /// A batch of so many operations takes all that a call appends.
 const WHOLE: usize = 10_000;
+/// One simulation of so many has large results: they take their time.
+const LARGE_EVERY: u64 = 1_000;
+/// More than a store takes as one value, and more than the engine writes in one batch.
+const LARGE: [usize; 2] = [(1 << 20) + 1, (8 << 20) + 1];
 
 /// What a simulation did: figures that say how much a seed exercised.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -56,6 +62,10 @@ pub struct Report {
     pub kept: u32,
     /// Those that were used after whoever asked for them had stopped.
     pub resumed: u32,
+    /// Sessions that began from another.
+    pub forks: u32,
+    /// Batches with parts of what was too large for one.
+    pub staged: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -70,6 +80,9 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
 /// Errors: what did not hold, and after which choice.
 pub fn simulate_on(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -> Result<Report, String> {
     let mut world = World::new(seed, make);
+    if seed % LARGE_EVERY == LARGE_EVERY - 1 {
+        (world.is_large, world.max_batch_ops) = (true, WHOLE);
+    }
     let mut at = 0;
     let run = |world: &mut World, at: &mut usize| {
         while *at < CHOICES {
@@ -109,6 +122,7 @@ enum Outcome {
     Read(String),
     Marked(Goal),
     Taken(String),
+    Forked(Session),
     Restored,
     Rewound,
     Removed,
@@ -124,6 +138,7 @@ enum Asked {
     Read { index: usize, nth: usize },
     Mark { decision: String },
     Snapshot,
+    Fork { id: String },
     Restore { id: String },
     Rewind,
     Remove,
@@ -171,6 +186,11 @@ struct World {
     decisions: Vec<String>,
     /// The store after the last commit.
     stored: Audit,
+    auditor: Auditor,
+    /// Every fork that was ever begun.
+    forks: Vec<String>,
+    /// Some results are larger than a batch of a store.
+    is_large: bool,
     /// Every snapshot that was ever taken.
     taken: HashMap<String, Taken>,
     /// The app takes snapshots and goes back to them. It hands over no whole histories then: which of the branches is
@@ -263,6 +283,9 @@ impl World {
             model,
             decisions,
             stored,
+            auditor: Auditor::default(),
+            forks: Vec::new(),
+            is_large: false,
             taken,
             turns_back,
             said: 0,
@@ -321,6 +344,7 @@ impl World {
                 let history: Vec<Body> = self.model.log().iter().cloned().chain(new).collect();
                 self.sync(tab, &session, history)
             }
+            11 if self.rng.u8(..4) == 0 => self.fork(tab, &session),
             11..13 => self.read(tab, &session),
             13..18 if !beside => self.prepare(tab, &session),
             18.. if !beside => {
@@ -400,7 +424,12 @@ impl World {
                     } else {
                         ""
                     };
-                    format!("{id}: {forged}{}", words(&mut self.rng, 16))
+                    let text = format!("{id}: {forged}{}", words(&mut self.rng, 16));
+                    if !self.is_large || self.rng.u8(..8) > 0 {
+                        return text;
+                    }
+                    let size = LARGE[self.rng.usize(..LARGE.len())];
+                    text.repeat(size.div_ceil(text.len()))
                 })
                 .collect();
             let results: Vec<(&str, &str)> =
@@ -484,7 +513,8 @@ impl World {
             return Ok(None);
         }
         let event = self.tabs[tab].host.perform(effect);
-        if is_commit {
+        if let Effect::Commit(batch) = effect {
+            self.report.staged += forks::is_staged(batch);
             self.committed()?;
         }
         if dies {

@@ -40,7 +40,7 @@ pub(super) fn result(id: &str, text: &str, is_error: bool) -> Message<'static> {
 
 /// A short history with everything in it that a renderer can get wrong.
 pub(super) fn sample() -> Vec<Message<'static>> {
-    let image = Media { kind: MediaKind::Image, bytes: 120_000 };
+    let image = Media { kind: MediaKind::Image, bytes: 120_000, pixels: None };
     vec![
         text(
             Role::User,

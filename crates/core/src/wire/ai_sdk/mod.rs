@@ -16,7 +16,7 @@ mod rules;
 mod tools;
 mod ui;
 
-use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -56,6 +56,10 @@ impl Wire for AiSdk {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
+    }
+
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

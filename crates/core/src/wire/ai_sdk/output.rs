@@ -8,7 +8,7 @@
 use super::read::media_kind;
 use super::{kind, text_of};
 use crate::message::{Media, MediaKind, Part, Tie};
-use crate::wire::{edit, tagged};
+use crate::wire::{edit, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -280,12 +280,12 @@ fn shrunk<'v>(value: &'v Value<'v>, path: Option<&[usize]>, text: &str) -> Value
 fn string_media(value: &Value<'_>) -> Option<Media> {
     if value.is_object() && tagged::object(value).is_none() && tagged::text(value).is_none() {
         let bytes = tagged::decoded_length(value);
-        return (bytes > 0).then_some(Media { kind: MediaKind::Document, bytes });
+        return (bytes > 0).then_some(Media { kind: MediaKind::Document, bytes, pixels: None });
     }
     let text = tagged::text(value)?;
     let bytes = tagged::data_url_length(&text)?;
     let kind = text.strip_prefix("data:").map_or(MediaKind::Document, media_kind);
-    Some(Media { kind, bytes })
+    Some(Media { kind, bytes, pixels: picture::pixels(value) })
 }
 
 /// Media by what its object says of it: `data` with the `mediaType` of an image, audio, a video or a PDF.
@@ -297,7 +297,7 @@ fn field_media(object: &Value<'_>, key: &str, field: &Value<'_>) -> Option<Media
     let kind = media_kind(&media_type);
     let is_media = kind != MediaKind::Document || media_type == "application/pdf";
     let bytes = || string_media(field).map_or_else(|| tagged::decoded_length(field), |media| media.bytes);
-    (is_media && !field.is_null()).then(|| Media { kind, bytes: bytes() })
+    (is_media && !field.is_null()).then(|| Media { kind, bytes: bytes(), pixels: picture::pixels(field) })
 }
 
 fn holds_media(value: &Value<'_>) -> bool {

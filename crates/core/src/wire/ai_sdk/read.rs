@@ -5,7 +5,7 @@ use super::{model, options, ui};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie};
 use crate::wire::read::{At, named};
-use crate::wire::tagged;
+use crate::wire::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -75,7 +75,8 @@ pub(super) fn media(part: &Value<'_>, key: &str) -> Media {
         None if key == "image" => MediaKind::Image,
         None => MediaKind::Document,
     };
-    Media { kind, bytes: tagged::given(part, key).map_or(0, payload_length) }
+    let payload = tagged::given(part, key);
+    Media { kind, bytes: payload.map_or(0, payload_length), pixels: payload.and_then(picture::pixels) }
 }
 
 /// The kind of an IANA media type, or of its first half.

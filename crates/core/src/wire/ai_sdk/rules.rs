@@ -4,7 +4,7 @@ use super::ui::{self, State};
 use super::{Shape, is_true, kind, model, options, output, parts, read, role, text_of};
 use crate::order;
 use crate::wire::rules::Finding;
-use crate::wire::{Problem, tagged};
+use crate::wire::{Past, Problem, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -53,11 +53,32 @@ impl Findings {
 }
 
 pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
+    judge(messages, None).0
+}
+
+/// The last UI message may be unfinished, and model messages may wait for others until the user speaks.
+pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
+    let shape = past.is_ui.map(|is_ui| if is_ui { Shape::Ui } else { Shape::Model });
+    let (findings, shape, rests) = judge(window, shape);
+    let clean = findings.is_empty();
+    if clean {
+        let begins = |message: &&Value<'_>| matches!(role(message).as_ref(), "user" | "system");
+        past.is_ui = shape.map(|shape| shape == Shape::Ui);
+        past.messages += match shape {
+            Some(Shape::Model) if rests => window.len(),
+            Some(Shape::Model) => window.iter().rposition(begins).unwrap_or(0),
+            Some(Shape::Ui) | None => window.len().saturating_sub(1),
+        };
+    }
+    clean
+}
+
+/// What is wrong with messages, the shape of the history that they are in, and whether nothing in them waits.
+fn judge(messages: &[&Value<'_>], mut shape: Option<Shape>) -> (Vec<Finding<Fix>>, Option<Shape>, bool) {
     let mut findings = Findings::default();
     // Callers are looked for among all calls before theirs.
     let mut calls = HashSet::new();
     let mut exchanges = Open::default();
-    let mut shape = None;
     for (position, message) in messages.iter().enumerate() {
         if let Err(error) = read::message(position, message) {
             findings.add(position, "AI0", format!("the message cannot be read: {error}"), Fix::Drop);
@@ -83,8 +104,9 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
             Shape::Model => exchanges.take(position, message, last, &mut findings),
         }
     }
+    let rests = exchanges.rests();
     exchanges.end(&mut findings);
-    findings.0
+    (findings.0, shape, rests)
 }
 
 /// AI4: what is wrong with a message that says nothing.
@@ -398,6 +420,11 @@ impl<'a> Open<'a> {
             }
         }
         *self = Open::default();
+    }
+
+    /// True when no call waits for its result, and no request for its answer.
+    fn rests(&self) -> bool {
+        self.calls.iter().all(|call| call.answered) && self.requests.iter().all(|request| request.answered)
     }
 
     fn end(mut self, findings: &mut Findings) {

@@ -6,7 +6,7 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Format, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -38,6 +38,10 @@ impl Wire for Anthropic {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
+    }
+
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

@@ -4,7 +4,7 @@ use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::{At, named};
-use crate::wire::tagged;
+use crate::wire::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -106,13 +106,14 @@ fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
         _ => return None,
     };
     let source = tagged::given(block, "source")?;
-    let bytes = tagged::given(source, "data").map_or(0, |data| {
-        match tagged::given(source, "type").and_then(tagged::text).as_deref() {
+    let data = tagged::given(source, "data");
+    let bytes =
+        data.map_or(0, |data| match tagged::given(source, "type").and_then(tagged::text).as_deref() {
             Some("text") => tagged::text(data).map_or(0, |text| text.len()),
             _ => tagged::decoded_length(data),
-        }
-    });
-    Some(Media { kind, bytes })
+        });
+    let pixels = data.filter(|_| kind == MediaKind::Image).and_then(picture::pixels);
+    Some(Media { kind, bytes, pixels })
 }
 
 fn result<'a>(block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {

@@ -8,7 +8,7 @@ use super::turns::{
 };
 use crate::order;
 use crate::wire::rules::Finding;
-use crate::wire::{Problem, tagged};
+use crate::wire::{Past, Problem, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -59,6 +59,50 @@ impl Findings {
 }
 
 pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
+    judge(messages, &Past::default(), |_| ()).0
+}
+
+/// A turn of the assistant depends on nothing before it but what [`Past`] knows, and calls of the provider's tools that
+/// wait.
+pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
+    let (findings, (seam, breakpoints)) = judge(window, past, |turns| {
+        let seam = seam(turns);
+        (seam, marked(turns).iter().filter(|(position, ..)| *position < seam).count())
+    });
+    let clean = findings.is_empty();
+    if clean {
+        past.messages += seam;
+        past.breakpoints += breakpoints;
+    }
+    clean
+}
+
+/// Where the last turn of the assistant begins before which no call of a provider's tool waits, in a history that breaks
+/// no rule.
+fn seam(turns: &[Turn<'_>]) -> usize {
+    let (mut seam, mut waiting) = (0, 0_usize);
+    for turn in turns {
+        if turn.side == Side::Assistant && waiting == 0 {
+            seam = turn.positions.first().copied().unwrap_or(seam);
+        }
+        for block in &turn.blocks {
+            if is_foreign_call(&block.kind) {
+                waiting += 1;
+            } else if is_foreign_result(&block.kind) {
+                waiting = waiting.saturating_sub(1);
+            }
+        }
+    }
+    seam
+}
+
+/// What is wrong with the messages behind `past`, and what `look` makes of their turns.
+fn judge<T>(
+    messages: &[&Value<'_>],
+    past: &Past,
+    look: impl FnOnce(&[Turn<'_>]) -> T,
+) -> (Vec<Finding<Fix>>, T) {
+    let begins = past.messages == 0;
     let mut findings = Findings(Vec::new());
     let mut unreadable = HashSet::new();
     for (position, message) in messages.iter().enumerate() {
@@ -76,18 +120,20 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
         }
     }
     let turns = turns::of(messages, |position| !unreadable.contains(&position));
-    first_is_user(&turns, &mut findings);
+    if begins {
+        first_is_user(&turns, &mut findings);
+    }
     for turn in &turns {
         contents(turn, messages, &mut findings);
         turn.blocks.iter().for_each(|block| place(turn.side, block, &mut findings));
     }
     last_has_no_trailing_space(&turns, &mut findings);
-    compaction(&turns, &mut findings);
+    compaction(&turns, begins, &mut findings);
     tool_results(&turns, &mut findings);
     callers(&turns, &mut findings);
     server_results(&turns, &mut findings);
-    cache_breakpoints(&turns, &mut findings);
-    findings.0
+    cache_breakpoints(&turns, past.breakpoints, &mut findings);
+    (findings.0, look(&turns))
 }
 
 /// AN1. What a compaction block stands for may be left out, and then the block's message begins.
@@ -274,8 +320,8 @@ fn answers<'a>(turn: &Turn<'a>, open: &mut HashMap<Cow<'a, str>, bool>, findings
 
 /// AN7. Where a compaction block may stand: in a turn of the assistant. One that was asked for is the first block of the
 /// conversation, in a message of either side; what stands before it is what it stands for, and was to be left out.
-fn compaction(turns: &[Turn<'_>], findings: &mut Findings) {
-    let mut first = true;
+fn compaction(turns: &[Turn<'_>], begins: bool, findings: &mut Findings) {
+    let mut first = begins;
     let mut signed = None;
     for turn in turns {
         for block in &turn.blocks {
@@ -364,8 +410,8 @@ fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
     }
 }
 
-/// AN6: the newest breakpoints are the ones worth keeping.
-fn cache_breakpoints(turns: &[Turn<'_>], findings: &mut Findings) {
+/// The breakpoints of the prompt cache: position of the message, block, block inside that.
+fn marked(turns: &[Turn<'_>]) -> Vec<(usize, usize, Option<usize>)> {
     let mut marked = Vec::new();
     for block in turns.iter().flat_map(|turn| &turn.blocks).filter(|block| !block.is_thinking()) {
         let has = |value: &Value<'_>| tagged::given(value, "cache_control").is_some();
@@ -375,7 +421,13 @@ fn cache_breakpoints(turns: &[Turn<'_>], findings: &mut Findings) {
             marked.push((block.position, block.nth, None));
         }
     }
-    let extra = marked.len().saturating_sub(CACHE_BREAKPOINTS);
+    marked
+}
+
+/// AN6: the newest breakpoints are the ones worth keeping.
+fn cache_breakpoints(turns: &[Turn<'_>], before: usize, findings: &mut Findings) {
+    let marked = marked(turns);
+    let extra = (before + marked.len()).saturating_sub(CACHE_BREAKPOINTS);
     for &(position, nth, inner) in marked.iter().take(extra) {
         let what = format!(
             "content[{nth}]: cache_control stands on {} blocks, and a request may have {CACHE_BREAKPOINTS}",

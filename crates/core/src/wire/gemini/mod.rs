@@ -11,7 +11,7 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Problem, Repaired, Wire, tagged};
+use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -55,6 +55,10 @@ impl Wire for Gemini {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
+    }
+
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

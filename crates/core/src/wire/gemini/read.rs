@@ -5,7 +5,7 @@ use super::response;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::{At, named};
-use crate::wire::tagged;
+use crate::wire::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -119,7 +119,8 @@ fn media(key: &str, data: &Value<'_>) -> Option<Media> {
         Some("video") => MediaKind::Video,
         _ => MediaKind::Document,
     };
-    Some(Media { kind, bytes })
+    let payload = tagged::given(data, "data").filter(|_| kind == MediaKind::Image);
+    Some(Media { kind, bytes, pixels: payload.and_then(picture::pixels) })
 }
 
 /// What a tool that the provider runs opens or closes. Kinds that nobody has heard of yet are paired by their ids.

@@ -4,7 +4,7 @@ use super::names;
 use super::read;
 use super::turns::{self, Half, Turn};
 use crate::wire::rules::Finding;
-use crate::wire::{Problem, tagged};
+use crate::wire::{Past, Problem, tagged};
 use serde_json_borrow::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -48,6 +48,20 @@ impl Findings {
 }
 
 pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
+    judge(messages, true).0
+}
+
+/// A turn of the model depends on nothing before it.
+pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
+    let (findings, seam) = judge(window, past.messages == 0);
+    let clean = findings.is_empty();
+    past.messages += if clean { seam } else { 0 };
+    clean
+}
+
+/// What is wrong with a history, or (`begins` is false) with the end of one from a turn of the model on, and where the last
+/// turn of the model begins.
+fn judge(messages: &[&Value<'_>], begins: bool) -> (Vec<Finding<Fix>>, usize) {
     let mut findings = Findings(Vec::new());
     let mut unreadable = HashSet::new();
     for (position, message) in messages.iter().enumerate() {
@@ -63,13 +77,14 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
         contents(position, message, &mut findings);
     }
     let turns = turns::of(messages, |position| !unreadable.contains(&position));
-    if let Some(Turn { from_model: true, positions, .. }) = turns.first() {
+    if begins && let Some(Turn { from_model: true, positions, .. }) = turns.first() {
         let what = "the first message must be the user's; put one before it";
         positions.iter().take(1).for_each(|&first| findings.add(first, "GM1", what, Fix::OpenWithUser));
     }
     pairs(&turns, &mut findings);
     turns.iter().for_each(|turn| follows_the_user(turn, &mut findings));
-    findings.0
+    let seam = turns.iter().rfind(|turn| turn.from_model).and_then(|turn| turn.positions.first());
+    (findings.0, seam.copied().unwrap_or(0))
 }
 
 /// GM5

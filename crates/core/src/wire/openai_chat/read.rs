@@ -4,7 +4,7 @@ use super::reasoning::{BLOCKS, DETAILS, items};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
 use crate::wire::read::{At, named};
-use crate::wire::{json, tagged};
+use crate::wire::{json, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
                 push_text(refusal.text()?, &mut parts);
             }
             if at.get("audio").is_some() {
-                parts.push(Part::Media(Media { kind: MediaKind::Audio, bytes: 0 }));
+                parts.push(Part::Media(Media { kind: MediaKind::Audio, bytes: 0, pixels: None }));
             }
             calls(&at, &mut parts)?;
         }
@@ -91,7 +91,8 @@ fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
         },
         None => tagged::decoded_length(payload),
     });
-    Some(Media { kind, bytes })
+    let pixels = payload.filter(|_| kind == MediaKind::Image).and_then(picture::pixels);
+    Some(Media { kind, bytes, pixels })
 }
 
 /// `block[outer][key]`, or `block[outer]` itself where a dialect has no object there.

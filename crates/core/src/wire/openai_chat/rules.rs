@@ -3,7 +3,7 @@
 use super::{read, reasoning};
 use crate::message::{Message, Role};
 use crate::wire::rules::{Finding, Repair};
-use crate::wire::{Change, Problem, edit, tagged};
+use crate::wire::{Change, Past, Problem, edit, tagged};
 use serde::de::IgnoredAny;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -72,6 +72,17 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
     }
     close(step, &mut findings);
     findings
+}
+
+/// Answers belong to the last message that is none: nothing goes further back.
+pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
+    let answers =
+        |value: &&Value<'_>| read::message(0, value).is_ok_and(|message| message.role == Role::Tool);
+    let clean = find(window).is_empty();
+    if clean {
+        past.messages += window.iter().rposition(|value| !answers(value)).unwrap_or(0);
+    }
+    clean
 }
 
 fn content_problem(value: &Value<'_>, message: &Message<'_>) -> Option<(&'static str, Fix)> {

@@ -13,7 +13,7 @@ mod rules;
 mod tools;
 mod write;
 
-use super::{Author, Change, Evidence, Format, Problem, Repaired, Wire, blocks, tagged};
+use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Wire, blocks, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -46,6 +46,10 @@ impl Wire for OpenaiResponses {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
+    }
+
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

@@ -4,7 +4,7 @@ use super::item::{self, Link, Side};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Tie, ToolCall, ToolResult};
 use crate::wire::read::{At, named};
-use crate::wire::{join, json, tagged};
+use crate::wire::{join, json, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -63,6 +63,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
                 parts.push(Part::Media(Media {
                     kind: MediaKind::Image,
                     bytes: tagged::decoded_length(image.value()),
+                    pixels: picture::pixels(image.value()),
                 }));
             }
         }
@@ -228,5 +229,6 @@ fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
         },
         None => tagged::decoded_length(payload),
     });
-    Some(Media { kind, bytes })
+    let pixels = payload.filter(|_| kind == MediaKind::Image).and_then(picture::pixels);
+    Some(Media { kind, bytes, pixels })
 }

@@ -5,7 +5,7 @@ use super::read;
 use crate::message::Role;
 use crate::order;
 use crate::wire::rules::Finding;
-use crate::wire::{Problem, tagged};
+use crate::wire::{Past, Problem, tagged};
 use serde::de::IgnoredAny;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -42,6 +42,25 @@ impl Findings {
 }
 
 pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
+    judge(messages).0
+}
+
+/// Where no call waits and no reasoning ends, nothing that follows depends on what was before but for its ids.
+pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
+    let (findings, items) = judge(window);
+    if !findings.is_empty() || items.iter().filter_map(own_id).any(|id| past.has(&id)) {
+        return false;
+    }
+    // A trigger must be the last item, which it may be no more.
+    let triggers = items.last().is_some_and(|item| item.kind == "compaction_trigger");
+    let seam = window.len() - usize::from(triggers);
+    items.iter().filter(|item| item.position < seam).filter_map(own_id).for_each(|id| past.note(&id));
+    past.messages += seam;
+    true
+}
+
+/// What is wrong, and the items that can be read.
+fn judge<'a>(messages: &[&'a Value<'a>]) -> (Vec<Finding<Fix>>, Vec<Item<'a>>) {
     let mut findings = Findings(Vec::new());
     let mut items = Vec::with_capacity(messages.len());
     for (position, value) in messages.iter().enumerate() {
@@ -63,7 +82,7 @@ pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
     reasoning(&items, &mut findings);
     ids(&items, &mut findings);
     triggers(&items, &mut findings);
-    findings.0
+    (findings.0, items)
 }
 
 /// OR0
@@ -206,12 +225,7 @@ fn ids(items: &[Item<'_>], findings: &mut Findings) {
     let gone: HashSet<usize> = drops.map(|finding| finding.position).collect();
     let mut seen = HashSet::new();
     for item in items.iter().filter(|item| !gone.contains(&item.position)) {
-        let id = match item.kind.as_ref() {
-            // The id of the call that it answers.
-            "local_shell_call_output" => item::server_id(item.value, &item.kind),
-            _ => item::text_field(item.value, "id"),
-        };
-        let Some(id) = id.filter(|id| !id.is_empty()) else { continue };
+        let Some(id) = own_id(item) else { continue };
         if seen.contains(&id) {
             let what = format!("the id `{id}` stands on two items; leave it out here, or remove the item");
             findings.add(item.position, "OR4", what, if can_do_without(item) { Fix::Id } else { Fix::Drop });
@@ -219,6 +233,16 @@ fn ids(items: &[Item<'_>], findings: &mut Findings) {
             seen.insert(id);
         }
     }
+}
+
+/// The id of an item, where it has one.
+fn own_id<'a>(item: &Item<'a>) -> Option<Cow<'a, str>> {
+    let id = match item.kind.as_ref() {
+        // The id of the call that it answers.
+        "local_shell_call_output" => item::server_id(item.value, &item.kind),
+        _ => item::text_field(item.value, "id"),
+    };
+    id.filter(|id| !id.is_empty())
 }
 
 /// True for the items that an app may have written as well, which have no id then. Two kinds of call must have theirs.

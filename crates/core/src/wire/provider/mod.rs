@@ -5,8 +5,10 @@ mod gemini;
 mod ollama;
 mod openai;
 mod overflow;
+mod reported;
 
 pub use overflow::is_context_overflow;
+pub use reported::reported;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -8,7 +8,7 @@ mod rules;
 mod tools;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -47,6 +47,10 @@ impl Wire for React {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, |_| Vec::new())
+    }
+
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

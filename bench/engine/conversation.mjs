@@ -1,0 +1,50 @@
+/** One conversation of an agent, in the shapes that each library takes. */
+
+const line = "The parser reads src/lib.rs, keeps its state in memory and answers with line 42. ";
+
+/** Text of about so many tokens. */
+export function words(tokens) {
+  return line.repeat(Math.ceil((tokens * 4) / line.length)).slice(0, tokens * 4);
+}
+
+/** A turn of four messages, about 1,000 tokens of four characters: a question, a call, its result, an answer. */
+export function turn(nth) {
+  return {
+    question: `Question ${nth}: ${words(60)}`,
+    call: { id: `call_${nth}`, name: "read_file", args: { path: `src/file_${nth}.rs` } },
+    result: `${nth}: ${words(760)}`,
+    answer: `Answer ${nth}: ${words(150)}`,
+  };
+}
+
+/** OpenAI Chat messages. */
+export function chat({ question, call: { id, name, args }, result, answer }) {
+  const call = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  return [
+    { role: "user", content: question },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: id, content: result },
+    { role: "assistant", content: answer },
+  ];
+}
+
+/** Model messages of the AI SDK. */
+export function modelMessages({ question, call: { id, name, args }, result, answer }) {
+  const [toolCallId, toolName] = [id, name];
+  return [
+    { role: "user", content: question },
+    { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input: args }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output: { type: "text", value: result } }] },
+    { role: "assistant", content: answer },
+  ];
+}
+
+/** A maker of LangChain.js messages. */
+export function langchain({ AIMessage, HumanMessage, ToolMessage }) {
+  return ({ question, call, result, answer }) => [
+    new HumanMessage(question),
+    new AIMessage({ content: "", tool_calls: [{ ...call, type: "tool_call" }] }),
+    new ToolMessage({ content: result, tool_call_id: call.id }),
+    new AIMessage(answer),
+  ];
+}

@@ -1,0 +1,161 @@
+//! What stands beside a summary whatever it says: the keep-layer, made from the messages themselves at every compaction,
+//! and what an answer must name to be a summary of them.
+
+use super::cut::Proposal;
+use super::presets::{KeepNumbers, Rung};
+use super::redaction::{messages_without_secrets, redact};
+use crate::error::Result;
+use crate::message::{Message, Part, Role};
+use crate::order;
+use crate::session::{Held, Item, Origin, Place, raw};
+use crate::step::Io;
+use crate::summary::keep::{Beside, Collector, Must, Shares};
+use crate::summary::{objection, word_for_word};
+use crate::wire;
+
+/// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
+/// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
+const MISSING_PART: usize = 3;
+
+/// What is kept of the messages that a summary takes the place of.
+pub(super) struct Kept {
+    collector: Collector,
+    /// Messages of the user that are quoted whole, by their indices.
+    quoted: Vec<usize>,
+    /// Tokens of what stands beside a model's summary.
+    budget: usize,
+}
+
+impl Kept {
+    /// What is kept of what `proposal` replaces: read from the log, page by page, and never from an earlier summary. The
+    /// proposal quotes the user's newest messages from now on. `None` for a preset that keeps nothing.
+    pub(super) async fn of(
+        io: &Io,
+        held: &Held,
+        proposal: &mut Proposal,
+        rung: Rung,
+    ) -> Result<Option<Kept>> {
+        let settings = held.settings();
+        let Some(numbers) = settings.numbers.keep else { return Ok(None) };
+        let (mut collector, mut said) = (Collector::default(), Vec::new());
+        let (format, estimator) = (held.format(), settings.estimator);
+        let mut read = |place: Place, body: &str| {
+            let value = wire::parse(place.index, body)?;
+            let mut message = [format.wire().read(place.index, &value)?];
+            messages_without_secrets(held, &mut message);
+            let [message] = message;
+            if is_said(&message) {
+                said.push((place, estimator.message(&message)));
+            }
+            collector.add(place.index, &message);
+            Ok(())
+        };
+        // A fork begins with summaries of messages that another session has.
+        for item in proposal.compress.iter().filter(|item| stands_for_nothing(item)) {
+            read(Place { seq: 0, index: usize::MAX }, &item.body)?;
+        }
+        raw(io, held, &proposal.covers(), &mut read).await?;
+        let replaced = proposal.replaced_tokens;
+        let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
+        // No more than a quarter of what they are kept from.
+        room = room.min(replaced / 4);
+        if rung == Rung::Rollover {
+            // It leaves what the user said last, and makes room for nothing else.
+            room = 0;
+        }
+        let pinned: Vec<usize> = proposal.quotes.iter().map(|place| place.index).collect();
+        for (place, tokens) in &said {
+            if pinned.contains(&place.index) {
+                room = room.saturating_sub(*tokens);
+            }
+        }
+        for must in collector.musts() {
+            if let Must::Constraint(index, text) = must
+                && !pinned.contains(&index)
+            {
+                room = room.saturating_sub(estimator.text(&text));
+            }
+        }
+        for (place, tokens) in said.iter().rev().filter(|(place, _)| place.index != usize::MAX) {
+            if pinned.contains(&place.index) {
+                continue;
+            }
+            if *tokens > room {
+                break;
+            }
+            room -= tokens;
+            proposal.quotes.push(*place);
+        }
+        proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
+        let quoted = proposal.quotes.iter().map(|place| place.index).collect();
+        Ok(Some(Kept { collector, quoted, budget: budget(numbers, replaced) }))
+    }
+
+    /// What stands behind a model's summary: what it does not say itself.
+    pub(super) async fn behind(&self, io: &Io, held: &Held, summary: &str) -> Result<String> {
+        let text = self.page(held, summary, self.budget, Shares::BESIDE);
+        Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, held, text).await?) })
+    }
+
+    /// The summary that no model is needed for, in about `target` tokens and what is kept beside one.
+    pub(super) fn summary(&self, held: &Held, target: usize) -> String {
+        self.page(held, "", target, Shares::ALONE)
+    }
+
+    /// Tokens of a summary without a model, where one of a model would take `target`.
+    pub(super) fn alone(&self, target: usize) -> usize {
+        target + self.budget
+    }
+
+    fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
+        let beside = Beside { summary, quoted: &self.quoted };
+        self.collector.layer_beside(tokens, shares, beside, held.settings().estimator).text
+    }
+
+    /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
+    pub(super) fn constraints(&self) -> Vec<(usize, String)> {
+        let musts = self.collector.musts().into_iter().rev();
+        let constraints = musts.filter_map(|must| match must {
+            Must::Constraint(index, text) => Some((index, text)),
+            _ => None,
+        });
+        constraints.collect()
+    }
+
+    /// Why an answer that is a summary is none of these messages.
+    pub(super) fn objection(&self, summary: &str, held: &Held, replaced: usize) -> Option<String> {
+        let tokens = held.settings().estimator.text(summary);
+        objection(summary, tokens, replaced, &self.collector.unsupported(summary))
+    }
+
+    /// What to ask an answer for that is a summary and says too little of what must be kept.
+    pub(super) fn missing(&self, summary: &str) -> Option<String> {
+        let musts = self.collector.musts();
+        let missing: Vec<&Must> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
+        if missing.is_empty() || missing.len() * MISSING_PART < musts.len() {
+            return None;
+        }
+        let lines: Vec<&str> = missing.iter().map(|must| must.text()).collect();
+        Some(format!(
+            "The summary left out what it must repeat character for character: {}",
+            lines.join(" | ")
+        ))
+    }
+}
+
+/// Tokens of what stands beside a summary of a model.
+pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
+    let share = (replaced as f64 * numbers.share) as usize;
+    share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
+}
+
+/// A message of the user that is nothing but text.
+fn is_said(message: &Message<'_>) -> bool {
+    message.role == Role::User
+        && !message.parts.is_empty()
+        && message.parts.iter().all(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()))
+}
+
+fn stands_for_nothing(item: &Item) -> bool {
+    matches!(&item.origin, Origin::Summary { covers, .. } if covers.is_empty())
+}

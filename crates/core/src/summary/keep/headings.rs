@@ -1,0 +1,164 @@
+//! Headings in the language of the conversation.
+
+/// The sections of a page, in their order.
+pub(super) const GOAL: usize = 0;
+pub(super) const CONSTRAINTS: usize = 1;
+pub(super) const SAID: usize = 2;
+pub(super) const TASKS: usize = 3;
+pub(super) const ERRORS: usize = 4;
+pub(super) const FILES: usize = 5;
+pub(super) const DETAILS: usize = 6;
+pub(super) const LATEST: usize = 7;
+
+/// The headings of a language.
+pub(super) type Headings = [&'static str; 8];
+
+const ENGLISH: Headings =
+    ["Goal", "Constraints", "What the user said", "Open tasks", "Open errors", "Files", "Details", "Latest"];
+
+/// Headings of languages that are known by small words, which English does not have.
+const LATIN: [(&[&str], Headings); 5] = [
+    (
+        &["der", "die", "und", "nicht", "das", "ist", "ich", "mit", "ein", "bitte"],
+        [
+            "Ziel",
+            "Vorgaben",
+            "Was gesagt wurde",
+            "Offene Aufgaben",
+            "Offene Fehler",
+            "Dateien",
+            "Einzelheiten",
+            "Zuletzt",
+        ],
+    ),
+    (
+        &["le", "les", "des", "est", "une", "pas", "pour", "dans", "je", "vous"],
+        [
+            "But",
+            "Contraintes",
+            "Ce qui a été dit",
+            "Tâches ouvertes",
+            "Erreurs ouvertes",
+            "Fichiers",
+            "Détails",
+            "En dernier",
+        ],
+    ),
+    (
+        &["el", "los", "las", "que", "una", "por", "para", "con", "del", "como"],
+        [
+            "Objetivo",
+            "Restricciones",
+            "Lo dicho",
+            "Tareas abiertas",
+            "Errores abiertos",
+            "Archivos",
+            "Detalles",
+            "Lo último",
+        ],
+    ),
+    (
+        &["o", "os", "não", "uma", "para", "com", "você", "em", "do", "da"],
+        [
+            "Objetivo",
+            "Restrições",
+            "O que foi dito",
+            "Tarefas abertas",
+            "Erros abertos",
+            "Arquivos",
+            "Detalhes",
+            "Por último",
+        ],
+    ),
+    (
+        &["il", "che", "non", "una", "per", "con", "della", "sono", "di", "gli"],
+        [
+            "Obiettivo",
+            "Vincoli",
+            "Cosa è stato detto",
+            "Attività aperte",
+            "Errori aperti",
+            "File",
+            "Dettagli",
+            "Da ultimo",
+        ],
+    ),
+];
+
+const ENGLISH_WORDS: [&str; 10] = ["the", "and", "is", "to", "of", "in", "it", "for", "that", "this"];
+const RUSSIAN: Headings = [
+    "Цель",
+    "Требования",
+    "Что сказано",
+    "Открытые задачи",
+    "Открытые ошибки",
+    "Файлы",
+    "Подробности",
+    "Последнее",
+];
+const CHINESE: Headings = ["目标", "约束", "用户所说", "待办", "未解决的错误", "文件", "细节", "最近"];
+const JAPANESE: Headings =
+    ["目的", "制約", "ユーザーの発言", "未完了のタスク", "未解決のエラー", "ファイル", "詳細", "直近"];
+const KOREAN: Headings =
+    ["목표", "제약", "사용자 발언", "남은 작업", "미해결 오류", "파일", "세부 사항", "최근"];
+
+/// Which language is spoken, as counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    han: usize,
+    kana: usize,
+    hangul: usize,
+    cyrillic: usize,
+    english: usize,
+    latin: [usize; 5],
+    letters: usize,
+}
+
+impl Spoken {
+    /// Listens to a text that somebody said.
+    pub(super) fn hear(&mut self, text: &str) {
+        for letter in text.chars() {
+            match letter {
+                '\u{3040}'..='\u{30ff}' => self.kana += 1,
+                '\u{3400}'..='\u{9fff}' => self.han += 1,
+                '\u{ac00}'..='\u{d7af}' => self.hangul += 1,
+                '\u{400}'..='\u{4ff}' => self.cyrillic += 1,
+                letter => self.letters += usize::from(letter.is_alphabetic()),
+            }
+        }
+        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| (1..=5).contains(&word.len())) {
+            let word = word.to_lowercase();
+            self.english += usize::from(ENGLISH_WORDS.contains(&word.as_str()));
+            for (count, (words, _)) in self.latin.iter_mut().zip(&LATIN) {
+                *count += usize::from(words.contains(&word.as_str()));
+            }
+        }
+    }
+
+    /// The headings of the language that is spoken most. A character of Chinese says about as much as three letters.
+    pub(super) fn headings(&self) -> &'static Headings {
+        let dense = self.han + self.kana + self.hangul;
+        if 3 * dense > self.letters.max(1) {
+            return match () {
+                () if self.hangul >= self.han + self.kana => &KOREAN,
+                () if 5 * self.kana > dense => &JAPANESE,
+                () => &CHINESE,
+            };
+        }
+        if self.cyrillic > self.letters {
+            return &RUSSIAN;
+        }
+        let most = self.latin.iter().zip(&LATIN).max_by_key(|(count, _)| **count);
+        match most {
+            Some((count, (_, headings))) if *count > self.english && *count > 2 => headings,
+            _ => &ENGLISH,
+        }
+    }
+
+    /// Which section a heading of any language opens.
+    pub(super) fn section(heading: &str) -> Option<usize> {
+        let all = [&ENGLISH, &RUSSIAN, &CHINESE, &JAPANESE, &KOREAN].into_iter();
+        let all = all.chain(LATIN.iter().map(|(_, headings)| headings));
+        all.into_iter().find_map(|headings| headings.iter().position(|known| *known == heading))
+    }
+}

@@ -1,0 +1,40 @@
+//! The keep-layer: what of a conversation must live on whatever a summary says, found without a model and from the
+//! messages themselves, never from an earlier summary.
+//!
+//! * what the user said and laid down, word for word within a budget;
+//! * a ledger of files: created, modified, deleted or read, with the lines that were last looked at ([`files`]);
+//! * errors that nothing has succeeded after, and tasks that are open ([`open`]);
+//! * the end of the conversation, and the lines that say most for their length ([`cover`]): those that name the most
+//!   things ([`entities`]) that are not on the page yet.
+//!
+//! Messages are added one by one, so that a log of any length can be read page by page; what is held of them is bounded.
+
+mod collect;
+mod cover;
+mod entities;
+mod files;
+#[rustfmt::skip]
+mod generic;
+mod headings;
+mod open;
+mod page;
+mod shell;
+#[cfg(test)]
+mod tests;
+
+pub use collect::{Collector, Must};
+pub(super) use entities::last_two;
+pub use page::{Beside, Layer, Shares};
+
+use crate::message::Message;
+use crate::tokens::Estimator;
+
+/// The keep-layer of a whole conversation in at most `budget_tokens` tokens: a summary that no model is needed for. Empty
+/// when nothing fits.
+pub fn text(messages: &[Message<'_>], budget_tokens: usize, estimator: Estimator) -> String {
+    let mut collector = Collector::default();
+    for (position, message) in messages.iter().enumerate() {
+        collector.add(position, message);
+    }
+    collector.layer(budget_tokens, Shares::ALONE, estimator).text
+}

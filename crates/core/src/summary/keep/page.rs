@@ -1,0 +1,251 @@
+//! The page that a keep-layer is: sections in the order of reading, filled in the order of importance.
+
+use super::super::extractive::{quote, without_number};
+use super::super::render::{MARKER_TOKENS, clip};
+use super::super::text::unlisted;
+use super::collect::{Collector, Must, Said};
+use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, LATEST, SAID, TASKS};
+use crate::order;
+use crate::tokens::Estimator;
+
+/// A bullet of less than this many tokens says too little to be cut to it.
+const LEAST: usize = MARKER_TOKENS + 8;
+
+/// What parts of a page are for, in percent of its tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    /// What the user said, beside the goal and the constraints.
+    pub said: usize,
+    /// The end of the conversation.
+    pub latest: usize,
+}
+
+impl Shares {
+    /// A page that stands for a conversation alone.
+    pub const ALONE: Shares = Shares { said: 10, latest: 20 };
+    /// A page beside a summary, and the messages that follow it word for word.
+    pub const BESIDE: Shares = Shares { said: 15, latest: 10 };
+}
+
+/// A keep-layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layer {
+    /// Its text: Markdown, with headings in the language of the conversation. Empty when nothing is kept.
+    pub text: String,
+    /// The messages of the user that stand in it word for word and whole, by the numbers that they were added with.
+    pub quoted: Vec<usize>,
+}
+
+/// What stands beside a page already.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// A summary: what it repeats to the letter is not said again.
+    pub summary: &'a str,
+    /// Messages of the user that are quoted whole, by the numbers that they were added with.
+    pub quoted: &'a [usize],
+}
+
+impl Collector {
+    /// What must be kept, in at most `budget` tokens.
+    pub fn layer(&self, budget: usize, shares: Shares, estimator: Estimator) -> Layer {
+        self.layer_beside(budget, shares, Beside::default(), estimator)
+    }
+
+    /// What must be kept beside what is said already, in at most `budget` tokens.
+    pub fn layer_beside(
+        &self,
+        budget: usize,
+        shares: Shares,
+        beside: Beside<'_>,
+        estimator: Estimator,
+    ) -> Layer {
+        let headings = self.spoken.headings();
+        let mut page = Page { items: Vec::new(), opened: 0, left: budget, headings, estimator };
+        let part = |percent: usize| budget / 100 * percent + budget % 100 * percent / 100;
+        // What stands beside the page is not said on it again.
+        let (mut told, mut apart) = (beside.summary.to_string(), Vec::new());
+        for said in self.said.iter().filter(|said| beside.quoted.contains(&said.position)) {
+            told.push('\n');
+            told.push_str(&said.text);
+            apart.push(said.at);
+        }
+        let is_said = |text: &str| beside.summary.contains(text);
+        if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
+            page.say(GOAL, 0, goal, part(10).max(60));
+        }
+        let musts = self.musts();
+        // Half of the page at most, so that no list crowds out everything else.
+        let mut room = part(50);
+        for (order, must) in musts.iter().enumerate() {
+            let (section, text) = match must {
+                Must::Constraint(at, text) if !beside.quoted.contains(at) => (CONSTRAINTS, text),
+                Must::Failure(text) => (ERRORS, text),
+                Must::Task(text) => (TASKS, text),
+                Must::Constraint(..) | Must::File(_) => continue,
+            };
+            // Constraints come newest first, and stand oldest first.
+            let order = if section == CONSTRAINTS { musts.len() - order } else { order };
+            if !is_said(text) && !page.holds(text) {
+                room -= page.add(section, order, text, room).min(room);
+            }
+        }
+        let (changed, read) = self.files.lines();
+        let changed = changed.into_iter().filter(|(path, _)| !is_said(path));
+        for (order, (_, line)) in changed.enumerate() {
+            page.add(FILES, order, &line, usize::MAX);
+        }
+        let mut room = part(shares.said);
+        for (order, said) in self.said.iter().enumerate().skip(1).rev() {
+            if !beside.quoted.contains(&said.position) {
+                room -= page.say(SAID, order, said, room.min(part(5).max(60))).min(room);
+            }
+        }
+        let mut room = part(shares.latest);
+        for (order, (at, text)) in self.latest.iter().enumerate().rev() {
+            if apart.contains(at) || page.holds(&quote(text.trim_start_matches("> "))) {
+                continue;
+            }
+            let cap = room.min(part(shares.latest) / 2);
+            let spent = page.add(LATEST, order, text, cap);
+            room -= spent.min(room);
+            if room < LEAST {
+                break;
+            }
+        }
+        let files = page.items.len();
+        let mut room = part(10);
+        for (order, (_, line)) in read.iter().enumerate() {
+            room -= page.add(FILES, files + order, line, room).min(room);
+        }
+        told.push('\n');
+        told.push_str(&page.text());
+        let left = page.left.saturating_sub(page.heading(DETAILS));
+        for line in self.lines.best((&told, &apart), left, self.count, estimator) {
+            page.opened |= 1 << DETAILS;
+            let text = quote(&line.text).into_owned();
+            page.items.push(Item {
+                section: DETAILS,
+                order: line.order,
+                message: Some(line.position),
+                quotes: None,
+                text,
+            });
+        }
+        page.write(budget)
+    }
+}
+
+/// The bullets chosen so far, most important first.
+struct Page {
+    items: Vec<Item>,
+    /// Bit set of the sections that have a heading already.
+    opened: u32,
+    left: usize,
+    headings: &'static Headings,
+    estimator: Estimator,
+}
+
+struct Item {
+    section: usize,
+    /// Where it stands in its section.
+    order: usize,
+    /// Lines of one message share a bullet.
+    message: Option<usize>,
+    /// The message of the user that it is all of.
+    quotes: Option<usize>,
+    text: String,
+}
+
+impl Page {
+    /// Tokens of a heading that is not there yet.
+    fn heading(&self, section: usize) -> usize {
+        if self.opened & (1 << section) != 0 {
+            return 0;
+        }
+        self.headings.get(section).map_or(0, |name| self.estimator.text(name) + 3)
+    }
+
+    /// Some bullet repeats this.
+    fn holds(&self, text: &str) -> bool {
+        self.items.iter().any(|item| item.text.contains(text))
+    }
+
+    /// Adds a bullet of at most `cap` tokens; what it costs, which is nothing where there is no room.
+    fn add(&mut self, section: usize, order: usize, text: &str, cap: usize) -> usize {
+        let fixed = self.heading(section) + 2;
+        let cap = cap.min(self.left).saturating_sub(fixed);
+        let whole = quote(text.trim());
+        let tokens = self.estimator.text(&whole);
+        let text = match tokens {
+            0 => return 0,
+            fits if fits <= cap => whole.into_owned(),
+            _ if cap < LEAST => return 0,
+            _ => clip(text.trim(), tokens, cap, self.estimator, quote),
+        };
+        if self.items.iter().any(|item| item.section == section && item.text == text) {
+            return 0;
+        }
+        let spent = fixed + self.estimator.text(&text);
+        self.left -= spent.min(self.left);
+        self.opened |= 1 << section;
+        self.items.push(Item { section, order, message: None, quotes: None, text });
+        spent
+    }
+
+    /// Adds what a user said, and notes when all of it is there.
+    fn say(&mut self, section: usize, order: usize, said: &Said, cap: usize) -> usize {
+        let before = self.items.len();
+        let spent = self.add(section, order, &said.text, cap);
+        let whole = quote(said.text.trim());
+        if let Some(item) = self.items.get_mut(before)
+            && said.whole
+            && item.text == whole
+        {
+            item.quotes = Some(said.position);
+        }
+        spent
+    }
+
+    /// The page, sections and bullets in their order.
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (section, name) in self.headings.iter().enumerate() {
+            let items: Vec<&Item> = self.items.iter().filter(|item| item.section == section).collect();
+            if items.is_empty() {
+                continue;
+            }
+            out.push_str(if out.is_empty() { "## " } else { "\n## " });
+            out.push_str(name);
+            out.push('\n');
+            let mut before = None;
+            for item in order::by_key(items, |item| item.order as u64) {
+                out.push_str(if item.message.is_some() && item.message == before { "  " } else { "- " });
+                out.push_str(&item.text);
+                out.push('\n');
+                before = item.message;
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out
+    }
+
+    /// The page in at most `budget` tokens. An estimate of a text is not the sum of those of its parts: the least
+    /// important bullets go until it fits.
+    fn write(mut self, budget: usize) -> Layer {
+        loop {
+            let text = self.text();
+            let size = self.estimator.text(&text);
+            if size <= budget || self.items.is_empty() {
+                let quoted = self.items.iter().filter_map(|item| item.quotes).collect();
+                return Layer { text, quoted };
+            }
+            let keep = self.items.len() * budget / size.max(1);
+            self.items.truncate(keep.min(self.items.len() - 1));
+        }
+    }
+}
+
+/// A line without the mark of a list item and the number that tools print before it.
+pub(super) fn unnumbered(line: &str) -> &str {
+    without_number(unlisted(line))
+}

@@ -1,0 +1,284 @@
+//! What the keep-layer keeps.
+
+use super::super::tests::{call, result, sample, text as said};
+use super::*;
+use crate::message::{Message, Role};
+use proptest::prelude::*;
+
+fn calls(id: &str, name: &str, arguments: &str) -> Message<'static> {
+    Message { role: Role::Assistant, parts: vec![call(id, name, arguments)] }
+}
+
+fn collected(messages: &[Message<'_>]) -> Collector {
+    let mut collector = Collector::default();
+    messages.iter().enumerate().for_each(|(position, message)| collector.add(position, message));
+    collector
+}
+
+/// The bullets under a heading.
+fn section<'p>(page: &'p str, heading: &str) -> Vec<&'p str> {
+    let rest = page.split(&format!("## {heading}\n")).nth(1).unwrap_or("");
+    rest.lines().take_while(|line| !line.starts_with("## ")).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn lesson_lost_constraints_the_page_of_a_sample_has_all_that_must_live() {
+    let page = text(&sample(), 400, Estimator::Chars4);
+    for part in [
+        "- Build the exporter in src/export.rs. Never touch migrations/. 必须使用 UTF-8 编码。",
+        "- src/export.rs (created)",
+        "- error[E0463]: can't find crate for `exporter`",
+        "The exporter compiles; one test is still red.",
+    ] {
+        assert!(page.contains(part), "{part}\n---\n{page}");
+    }
+    // What could be written can be read: that error is not open any more.
+    assert!(!section(&page, "Open errors").iter().any(|line| line.contains("ENOENT")), "{page}");
+}
+
+#[test]
+fn the_ledger_of_files_tells_what_was_done_and_the_lines_that_were_looked_at_last() {
+    let patch =
+        "*** Begin Patch\n*** Update File: src/patched.rs\n*** Delete File: src/gone.rs\n*** End Patch";
+    let steps = [
+        calls("1", "Read", r#"{"file_path":"src/a.rs","offset":100,"limit":50}"#),
+        result("1", "text", false),
+        calls("2", "Read", r#"{"file_path":"src/a.rs","offset":300,"limit":20}"#),
+        result("2", "text", false),
+        calls("3", "Write", r#"{"file_path":"src/new.rs","content":"x"}"#),
+        result("3", "ok", false),
+        calls("4", "Edit", r#"{"file_path":"src/new.rs","old_string":"x","new_string":"y"}"#),
+        result("4", "   7→fn seven() {}\n   8→fn eight() {}\n", false),
+        calls("5", "apply_patch", &serde_json::json!({ "input": patch }).to_string()),
+        result("5", "Done", false),
+        calls(
+            "6",
+            "str_replace_based_edit_tool",
+            r#"{"command":"view","path":"lib/v.py","view_range":[3,9]}"#,
+        ),
+        result("6", "text", false),
+        calls(
+            "7",
+            "bash",
+            r#"{"command":"cd x && sed -n '120,180p' src/s.rs && cat > out/log.txt <<EOF\nrm -rf not/this.rs\nEOF"}"#,
+        ),
+        result("7", "", false),
+        calls("8", "Edit", r#"{"file_path":"src/never.rs","old_string":"x","new_string":"y"}"#),
+        result("8", "String to replace not found", true),
+        calls("9", "Grep", r#"{"pattern":"x","path":"src/searched.rs"}"#),
+        result("9", "none", false),
+    ];
+    let page = text(&steps, 1_000, Estimator::Chars4);
+    let files = section(&page, "Files");
+    for line in [
+        "- src/new.rs (created; lines 7-8)",
+        "- src/patched.rs (modified)",
+        "- src/gone.rs (deleted)",
+        "- out/log.txt (created)",
+        "- src/a.rs (read; lines 300-319)",
+        "- lib/v.py (read; lines 3-9)",
+        "- src/s.rs (read; lines 120-180)",
+    ] {
+        assert!(files.contains(&line), "{line}: {files:#?}");
+    }
+    assert_eq!(files.len(), 7, "{files:#?}");
+    let changed = files.iter().position(|line| line.contains("(read")).unwrap();
+    assert!(files[..changed].iter().all(|line| !line.contains("(read")) && changed == 4);
+}
+
+#[test]
+fn errors_are_open_until_the_same_call_succeeds_and_tasks_until_they_are_ticked_off() {
+    let failed = "error[E0308]: mismatched types in the parser\nExit code 101";
+    let mut messages = vec![
+        calls("1", "bash", r#"{"command":"cargo test -p parser"}"#),
+        result("1", failed, false),
+        calls("2", "bash", r#"{"command":"npm run build"}"#),
+        result("2", "Error: Cannot find module './missing-part'\nExit code 1", false),
+        calls(
+            "3",
+            "TodoWrite",
+            r#"{"todos":[{"content":"Fix the parser","status":"in_progress"},{"content":"Ship it","status":"completed"}]}"#,
+        ),
+        result("3", "ok", false),
+        said(Role::Assistant, "Plan:\n- [ ] measure the cache\n- [x] read the code"),
+    ];
+    let page = text(&messages, 600, Estimator::Chars4);
+    assert_eq!(section(&page, "Open tasks"), ["- Fix the parser", "- measure the cache"]);
+    assert_eq!(section(&page, "Open errors").len(), 2, "{page}");
+    messages.push(calls("4", "bash", r#"{"command":"cargo test -p parser 2>&1 | tail"}"#));
+    messages.push(result("4", "test result: ok", false));
+    messages.push(calls(
+        "5",
+        "TodoWrite",
+        r#"{"todos":[{"content":"Fix the parser","status":"completed"}]}"#,
+    ));
+    messages.push(result("5", "ok", false));
+    messages.push(said(Role::Assistant, "- [x] measure the cache"));
+    let page = text(&messages, 600, Estimator::Chars4);
+    assert!(section(&page, "Open tasks").is_empty(), "{page}");
+    assert_eq!(section(&page, "Open errors"), ["- Error: Cannot find module './missing-part'"]);
+}
+
+#[test]
+fn evidence_covers_what_is_rare_and_does_not_say_it_twice() {
+    let mut messages: Vec<Message<'_>> = (0..60)
+        .map(|nth| {
+            said(
+                Role::Assistant,
+                &format!("Step {nth} looked at the same settings again and found nothing new."),
+            )
+        })
+        .collect();
+    messages.insert(
+        3,
+        said(
+            Role::Assistant,
+            "The booking HAT219 belongs to the account ops@fleet.example, tariff FLX-4471.",
+        ),
+    );
+    messages.insert(
+        9,
+        said(
+            Role::Assistant,
+            "Repeat: booking HAT219, account ops@fleet.example, tariff FLX-4471 as before.",
+        ),
+    );
+    messages.push(said(Role::User, "go on"));
+    let page = text(&messages, 300, Estimator::Chars4);
+    assert_eq!(section(&page, "Details").iter().filter(|line| line.contains("HAT219")).count(), 1, "{page}");
+    assert!(page.contains("ops@fleet.example"));
+}
+
+#[test]
+fn headings_are_in_the_language_of_the_conversation() {
+    for (spoken, heading) in [
+        (
+            "Bitte prüfe das Modul und sage mir, ob die Tests nicht mehr fehlschlagen, und ob das so ist.",
+            "Ziel",
+        ),
+        ("请检查这个模块的错误处理，并且告诉我结果如何。", "目标"),
+        ("このモジュールのエラー処理を確認して、結果を教えてください。", "目的"),
+        ("이 모듈의 오류 처리를 확인하고 결과를 알려 주세요.", "목표"),
+        ("Проверь, пожалуйста, обработку ошибок в этом модуле.", "Цель"),
+        ("Vérifie les erreurs dans le module et dis si je peux le livrer pour les tests.", "But"),
+        ("Check the module and tell me whether the tests pass.", "Goal"),
+    ] {
+        let page = text(&[said(Role::User, spoken)], 200, Estimator::Chars4);
+        assert!(page.starts_with(&format!("## {heading}\n- {spoken}")), "{page}");
+    }
+}
+
+#[test]
+fn what_a_page_kept_lives_on_where_an_app_hands_it_over_as_a_message() {
+    let mut messages = sample();
+    messages.push(calls(
+        "9",
+        "TodoWrite",
+        r#"{"todos":[{"content":"Write the manual","status":"pending"}]}"#,
+    ));
+    let first = text(&messages, 500, Estimator::Chars4);
+    let earlier = said(Role::User, &format!("[Compressed History]\n\n{first}"));
+    let more =
+        (0..30).map(|nth| said(Role::Assistant, &format!("Step {nth} of src/other_{nth}.rs is done.")));
+    let messages: Vec<Message<'_>> = std::iter::once(earlier).chain(more).collect();
+    let musts = collected(&messages).musts();
+    assert!(musts.contains(&Must::File("src/export.rs".into())), "{musts:?}");
+    assert!(musts.contains(&Must::Task("Write the manual".into())), "{musts:?}");
+}
+
+#[test]
+fn a_page_beside_a_summary_does_not_repeat_it_or_what_is_quoted() {
+    let collector = collected(&sample());
+    let beside = Beside {
+        summary: "It changed src/export.rs and keeps to: 必须使用 UTF-8 编码。",
+        quoted: &[],
+    };
+    let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
+    assert!(section(&page, "Files").is_empty(), "{page}");
+    let beside = Beside { summary: "", quoted: &[0] };
+    let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
+    assert!(!page.contains("Never touch migrations"), "{page}");
+    let layer = collector.layer(400, Shares::ALONE, Estimator::Chars4);
+    assert_eq!(layer.quoted[0], 0);
+}
+
+#[test]
+fn names_that_nobody_named_are_found() {
+    let collector = collected(&sample());
+    assert_eq!(
+        collector.unsupported("export.rs, src/export.rs, serde_json, README.md, exporter and export_all"),
+        Vec::<&str>::new()
+    );
+    assert_eq!(collector.unsupported("see src/ghost.rs for export_all"), ["src/ghost.rs"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_page_never_exceeds_its_budget_and_is_the_same_each_time(
+        texts in proptest::collection::vec("\\PC{0,200}", 0..20),
+        budget in 0_usize..600,
+    ) {
+        let messages: Vec<Message<'_>> = texts
+            .iter()
+            .enumerate()
+            .flat_map(|(nth, words)| {
+                let json = serde_json::json!({ "command": words, "path": words }).to_string();
+                [said(Role::User, words), calls("1", "edit", &json), result("1", words, nth % 2 == 0)]
+            })
+            .collect();
+        for estimator in [Estimator::Chars4, Estimator::default()] {
+            let page = text(&messages, budget, estimator);
+            prop_assert!(estimator.text(&page) <= budget);
+            prop_assert_eq!(&page, &text(&messages, budget, estimator));
+        }
+    }
+}
+
+/// Names that stand in many packages, to be looked at for `generic.rs`: `CC_PACKAGES` names folders of packages.
+#[test]
+#[ignore = "reads packages"]
+fn generic_names_of_packages() {
+    use std::collections::{BTreeMap, BTreeSet};
+    fn read(folder: &std::path::Path, left: &mut usize, see: &mut impl FnMut(&str)) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let known = ["md", "rs", "js", "ts", "json", "toml", "py"];
+            if path.is_dir() {
+                read(&path, left, see);
+            } else if *left > 0 && path.extension().is_some_and(|ext| known.iter().any(|known| ext == *known))
+            {
+                let Ok(text) = std::fs::read_to_string(&path) else { continue };
+                let text = super::super::text::head(&text, 20_000);
+                *left = left.saturating_sub(text.len());
+                see(text);
+            }
+        }
+    }
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut packages = 0;
+    for folder in std::env::var("CC_PACKAGES").unwrap_or_default().split(':') {
+        for package in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let mut names = BTreeSet::new();
+            read(&package.path(), &mut 150_000, &mut |text| {
+                super::super::scan::entities(text, &mut |kind, name| {
+                    use super::super::FactKind::{Number, Path};
+                    if kind != Number {
+                        let name = if kind == Path { entities::last_two(name) } else { name };
+                        names.insert(name.to_string());
+                    }
+                });
+            });
+            packages += usize::from(!names.is_empty());
+            names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
+        }
+    }
+    println!("{packages} packages");
+    counts
+        .into_iter()
+        .filter(|(_, count)| count * 25 >= packages)
+        .for_each(|(name, count)| println!("{count}\t{name}"));
+}

@@ -1,0 +1,97 @@
+//! Allocations of the hot paths, for timings cannot be asserted: `bench/snapshots/allocations.json`.
+//! `BLESS=1 cargo test --test allocations` writes it anew.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use context_compactor_core::plan::Trigger;
+use context_compactor_core::step::{Effect, Machine};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_store_tests::{Host, MemoryStore};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::rc::Rc;
+use support::*;
+
+/// Turns that are measured: as many as a vector's growth does not decide.
+const TURNS: usize = 8;
+
+/// Runs an operation to its end. Adds the engine's own allocations to `count`: those of the host are none of its.
+fn run<T>(host: &mut Host, mut machine: Machine<T>, count: &mut u64) -> T {
+    let mut answer = None;
+    let mut waiting: Vec<(u32, Effect)> = Vec::new();
+    loop {
+        let mut step = None;
+        let given = answer.take();
+        let info = allocation_counter::measure(|| step = Some(machine.step(given)));
+        *count += info.count_total;
+        let step = step.unwrap();
+        waiting.extend(host.hear(step.effects));
+        if let Some(done) = step.done {
+            return done.unwrap();
+        }
+        let (id, effect) = waiting.remove(0);
+        answer = Some((id, host.perform(&effect)));
+    }
+}
+
+/// Allocations of an append and of the `prepare` behind it, of a session with about `messages` messages.
+fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
+    let mut desk = Desk::over(
+        Rc::new(MemoryStore::default()),
+        "a",
+        json!({ "format": format, "contextWindow": 1_000_000_000 }),
+    );
+    let turn = |nth: usize| {
+        let mut bodies = vec![user(&format!("question {:06}", nth))];
+        bodies.extend(exchange(format, &format!("call_{nth:06}"), "forty-two lines"));
+        bodies.push(assistant("an answer"));
+        bodies
+    };
+    let before: Vec<_> = (0..messages / 4).flat_map(turn).collect();
+    before.chunks(1_000).for_each(|some| desk.append(some));
+    let mut since = desk.prepare().nth;
+    let (mut append, mut prepare) = (0, 0);
+    for nth in 0..TURNS {
+        let appended = desk.session.append(turn(messages + nth));
+        run(&mut desk.host, appended, &mut append);
+        let machine = desk.session.prepare_since(Trigger::Auto, Vec::new(), since);
+        let prepared = run(&mut desk.host, machine, &mut prepare);
+        assert_eq!(prepared.items.len(), 4, "{format:?}: what was added is told");
+        since = prepared.nth;
+    }
+    [append / TURNS as u64, prepare / TURNS as u64]
+}
+
+#[test]
+fn appending_and_preparing_allocate_the_same_however_long_the_history_is() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/snapshots/allocations.json");
+    let mut found = json!({});
+    for format in Format::ALL {
+        let name = format.as_str();
+        if !FORMATS.contains(&format) {
+            continue;
+        }
+        let [few, many] = [100, 10_000].map(|messages| hot_paths(format, messages));
+        for (at, path) in ["append", "prepare"].into_iter().enumerate() {
+            assert!(
+                few[at].abs_diff(many[at]) <= 2,
+                "{name}, {path}: {} allocations after 100 messages, {} after 10,000",
+                few[at],
+                many[at]
+            );
+            found[name][path] = json!(few[at]);
+        }
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, format!("{found:#}\n")).unwrap();
+    }
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
+    assert_eq!(
+        found, written,
+        "allocations of a turn of four messages differ from bench/snapshots/allocations.json; run with BLESS=1 and \
+         review the change"
+    );
+}
