@@ -4,7 +4,8 @@ import { CompactionError } from "./errors.js";
 
 /** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
-  trigger: ["tokens", "fraction"],
+  trigger: ["tokens", "fraction", "price"],
+  prices: ["input", "output", "cacheRead", "cacheWrite", "ttlMs", "tiers"],
   keep: ["messages", "tokens", "fraction"],
   provider: ["kind", "model", "url", "headers"],
   offload: [

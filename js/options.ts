@@ -15,6 +15,7 @@ const VALUES = [
   "contextWindow",
   "maxOutputTokens",
   "trigger",
+  "prices",
   "keep",
   "reserveTokens",
   "estimator",
@@ -75,8 +76,8 @@ export function engineOptions(options: SessionOptions): object {
 /** The same with what is known about the model. */
 export function withFacts(given: object, facts: ModelFacts | undefined): object {
   if (!facts) return given;
-  const { contextWindow, maxOutputTokens } = facts;
-  return { ...given, facts: { contextWindow, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) } };
+  const { contextWindow, maxOutputTokens, prices } = facts;
+  return { ...given, facts: plainOptions({ contextWindow, maxOutputTokens, prices }) };
 }
 
 /** What every operation with these options is performed with. */

@@ -9,6 +9,7 @@ import type {
   Preset,
   ReactOptions,
 } from "./presets.js";
+import type { ModelPrices } from "./models.js";
 import type { Goal, Level } from "./state.js";
 import type { Summarize } from "./summaries.js";
 
@@ -20,6 +21,12 @@ export interface Keep {
   tokens?: number;
   /** Share of the history's tokens, 0..1. */
   fraction?: number;
+}
+
+/** What a model's tokens cost, in USD for a million. What is not said of the cache costs as much as input. */
+export interface Prices extends ModelPrices {
+  /** How long the provider's cache holds a prompt that is not used, in ms; default five minutes. */
+  ttlMs?: number;
 }
 
 /** What the app is used for: what a summary must preserve (`S5.10`). Any other name is `ASSISTANT`. */
@@ -80,8 +87,14 @@ export interface CompactOptions {
    *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
    *  own. */
   maxOutputTokens?: number;
-  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. */
-  trigger?: { tokens?: number; fraction?: number };
+  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. With
+   *  `price` a session acts as soon as its calls paid as much for a larger context as a compaction costs, by `prices`, and
+   *  at the threshold given here, or where the window ends, at the latest. */
+  trigger?: { tokens?: number; fraction?: number; price?: boolean };
+  /** What the model's tokens cost; default what the catalogue knows about `model` where the window is looked up too. With
+   *  neither, `trigger.price` takes those of a model of the middle class (3 and 15 USD, 0.30 to read the cache, 3.75 to
+   *  write it), and plans tell no cost. */
+  prices?: Prices;
   /** What stays at the end. Overrides the preset's own count. */
   keep?: Keep;
   /** Tokens kept free for what the messages do not show (tools, margins); default 0. */

@@ -28,9 +28,10 @@ export interface LayeredOptions {
    *  when reading less from the provider's cache at the calls to come (as many are expected as there were) saves more
    *  than writing what stands behind the first of them anew costs, and when the session would act otherwise. */
   clear?: "every-turn" | "break-even" | "never";
-  /** For `break-even`: price of a token read from the provider's cache, as a share of the price of input; default 0.1. */
+  /** For `break-even`: price of a token read from the provider's cache, as a share of the price of input; default that
+   *  of the model where its prices are known, else 0.1. */
   cacheRead?: number;
-  /** And of one written to it; default 1.25. */
+  /** And of one written to it; default that of the model, else 1.25. */
   cacheWrite?: number;
   /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
   compactableTools?: string[];

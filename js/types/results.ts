@@ -99,6 +99,9 @@ export interface Plan {
     inputTokens: number;
     outputTokens: number;
   }[];
+  /** What the calls to come would cost, as many as there were so far, with a compaction before them (its own cost and what
+   *  has to be fetched again included) and without; answers aside. Where prices are known. */
+  cost?: { now: number; later: number; currency: "USD" };
   /** Why compaction cannot help, when it cannot. */
   proof?: string;
 }

@@ -71,8 +71,8 @@ export const s3 = [
     id: "S3.1",
     what: "batches are cleared whatever they cost",
     file: `${core}/reduce/clear.rs`,
-    from: "if saved - paid > best {",
-    to: "if saved > best {",
+    from: "freed, behind.saturating_sub(freed), state",
+    to: "freed, 0, state",
     tests: ["layered_rules"],
   },
   {

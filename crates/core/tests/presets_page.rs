@@ -135,6 +135,7 @@ fn when(preset: &'static Preset) -> String {
         When::Left { output, fixed } => {
             format!("above the window less the answer (at most {}) and {}", number(output), number(fixed))
         }
+        When::Price => "when the prices say so".to_string(),
         When::Room => {
             let share = preset.numbers.checkpoint.trigger_share;
             format!("above {} of the window less the prompt's budget and the margin", percent(share))

@@ -4,4 +4,5 @@
 
 pub mod entities;
 pub mod recall;
+pub mod replay;
 pub mod transcript;

@@ -5,10 +5,11 @@ use super::ask::Spent;
 use super::call::Cost;
 use super::checkpoint_budget;
 use super::compress;
+use super::cost::{Moment, Rule};
 use super::cut::{self, Aim};
 use super::emergency;
 use super::presets::Rung;
-use super::result::{CompactionResult, Edit, Plan, RungPlan, Trigger};
+use super::result::{CompactionResult, Edit, Plan, PlanCost, RungPlan, Trigger};
 use super::summarise::{self, Order};
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
@@ -236,6 +237,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
     let due = copy.state().is_due();
     let floor = floor(io, &copy).await?;
+    let moment = moment(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {
@@ -253,9 +255,33 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
         tokens,
         limit,
         floor: floor.total,
+        cost: moment.map(|moment| cost(&copy.state(), moment, &done.rungs)),
         proof: (floor.total > hard_limit).then(|| floor.to_string()),
         rungs: done.rungs,
     })
+}
+
+/// A USD in [`super::cost::Cost`].
+const USD: f64 = 1e12;
+
+/// What is known before a compaction, where prices are.
+async fn moment(io: &Io, held: &Held) -> Result<Option<Moment>> {
+    if held.settings().prices.is_none() {
+        return Ok(None);
+    }
+    let now = io.now().await?;
+    Ok(Some(held.state().moment(now)))
+}
+
+/// What the calls to come would cost, with this plan and without. As many are expected as there were.
+fn cost(state: &State, mut moment: Moment, rungs: &[RungPlan]) -> PlanCost {
+    if !rungs.is_empty() {
+        let sum = |of: fn(&RungPlan) -> usize| rungs.iter().map(of).sum::<usize>();
+        moment.after = moment.context.saturating_sub(sum(|rung| rung.tokens_freed));
+        (moment.read, moment.summary) = (sum(|rung| rung.input_tokens), sum(|rung| rung.output_tokens));
+    }
+    let (now, later) = moment.over(&state.prices(), Rule::TUNED.refetch, state.row.steps.max(1));
+    PlanCost { now: now as f64 / USD, later: later as f64 / USD, currency: "USD" }
 }
 
 /// The smallest prompt that any compaction can leave.

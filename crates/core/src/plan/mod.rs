@@ -6,6 +6,7 @@ mod ask;
 mod call;
 mod checkpoint_budget;
 mod compress;
+pub mod cost;
 mod cut;
 mod emergency;
 mod env;
@@ -34,7 +35,7 @@ pub use presets::{
     LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
     REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
-pub use result::{CompactionResult, Edit, OffloadReport, Plan, RungPlan, Trigger};
+pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan, Trigger};
 
 pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
 

@@ -1,5 +1,6 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
+use super::cost::{Cost, Prices, Rates, Rule, read_prices};
 use super::presets::{
     CheckpointNumbers, KeepNumbers, LayeredNumbers, NUMBERS, Numbers, OffloadNumbers, Preset, ProcessNumbers,
     ReactNumbers, RestoreNumbers, When,
@@ -70,9 +71,11 @@ pub(super) fn threshold(
     if let Some(tokens) = given {
         return Ok(at(tokens));
     }
+    let when = if trigger.flag("price")? { When::Price } else { when };
     Ok(match when {
         // The literal where the window is the document's or larger, its share of a smaller one.
         When::Tokens(tokens) => at(tokens.min(window.tokens / 4 * 3).min(window.hard_limit)),
+        When::Price => at(window.hard_limit),
         When::Fraction(fraction) => at((window.tokens as f64 * fraction) as usize),
         When::Left { output, fixed } => {
             let layered = options.child("layered")?;
@@ -89,6 +92,20 @@ pub(super) fn threshold(
             Threshold { tokens: above.min(window.hard_limit).max(1), strict: true, allowance: 0 }
         }
     })
+}
+
+/// The rule that the prices decide by, where the preset or an option wants it.
+pub(super) fn price_rule(options: &Reader<'_>, when: When) -> Result<Option<Rule>> {
+    let wanted = options.child("trigger")?.switch("price")?;
+    Ok(wanted.unwrap_or(when == When::Price).then_some(Rule::TUNED))
+}
+
+/// The prices: the app's, or those that a catalogue has for the model.
+pub(super) fn prices(options: &Reader<'_>) -> Result<Option<Prices>> {
+    match read_prices(&options.child("prices")?)? {
+        None => read_prices(&options.child("facts")?.child("prices")?),
+        given => Ok(given),
+    }
 }
 
 /// What is kept free for the answer (`S5.1`): never more than a quarter of the window.
@@ -112,8 +129,18 @@ pub(super) fn clears(layered: &Reader<'_>) -> Result<Option<Clears>> {
     layered.choice("clear", &choices)
 }
 
-pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> Result<Numbers> {
+pub(super) fn numbers(
+    options: &Reader<'_>,
+    preset: &Preset,
+    window: Window,
+    prices: Option<&Prices>,
+) -> Result<Numbers> {
     let base = preset.numbers;
+    // Shares of the price of input; what is free is no share of it.
+    let share = |of: fn(Rates) -> Cost, base: f64| {
+        let rates = prices.map(|prices| prices.base).filter(|rates| rates.input > 0);
+        rates.map_or(base, |rates| of(rates) as f64 / rates.input as f64)
+    };
     // The group that is named as the preset holds what all presets have; `offload`'s is that of old.
     let own = options.child(preset.name)?;
     let offload = options.child("offload")?;
@@ -159,8 +186,12 @@ pub(super) fn numbers(options: &Reader<'_>, preset: &Preset, window: Window) -> 
         layered: LayeredNumbers {
             every_turn: clears(&layered)?
                 .map_or(base.layered.every_turn, |clears| clears == Clears::EveryTurn),
-            cache_read: layered.number("cacheRead", 0.0, 10.0)?.unwrap_or(base.layered.cache_read),
-            cache_write: layered.number("cacheWrite", 0.0, 10.0)?.unwrap_or(base.layered.cache_write),
+            cache_read: layered
+                .number("cacheRead", 0.0, 10.0)?
+                .unwrap_or_else(|| share(|rates| rates.cache_read, base.layered.cache_read)),
+            cache_write: layered
+                .number("cacheWrite", 0.0, 10.0)?
+                .unwrap_or_else(|| share(|rates| rates.cache_write, base.layered.cache_write)),
             keep_recent: layered.integer("keepRecent", 0, MAX_TOKENS)?.unwrap_or(base.layered.keep_recent),
             clear_min_tokens: layered
                 .integer("clearMinTokens", 0, MAX_TOKENS)?

@@ -1,6 +1,9 @@
 //! Options: read once, checked once, resolved against the preset and the window.
 
-use super::numbers::{Clears, MAX_TOKENS, Threshold, Window, clears, numbers, safety_margin, threshold};
+use super::cost::{Prices, Rule};
+use super::numbers::{
+    Clears, MAX_TOKENS, Threshold, Window, clears, numbers, price_rule, prices, safety_margin, threshold,
+};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
     SEARCH_TOOLS,
@@ -120,6 +123,10 @@ pub struct Settings {
     pub rungs: Vec<Rung>,
     /// When the session acts.
     pub threshold: Threshold,
+    /// It acts before that when this rule says that it pays.
+    pub price_rule: Option<Rule>,
+    /// What the model's tokens cost, where that is known.
+    pub prices: Option<Prices>,
     /// Its numbers with the options' over them, scaled to the window.
     pub numbers: Numbers,
     /// Tools whose old results are cleared (`S3.1`), in lower case.
@@ -233,7 +240,7 @@ impl Settings {
 
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
     /// `hasTokenCounter`, `hasPinned`, `hasRedact`, `hasReadFile`, `hasSummarizeResult`, `hasWatermark`. What a catalogue says about
-    /// `model` is passed as `facts: { contextWindow, maxOutputTokens? }`.
+    /// `model` is passed as `facts: { contextWindow, maxOutputTokens?, prices? }`.
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
@@ -255,7 +262,8 @@ impl Settings {
                 )
             })?;
         let size = Window { tokens: window, output, hard_limit };
-        let numbers = numbers(&options, preset, size)?;
+        let prices = prices(&options)?;
+        let numbers = numbers(&options, preset, size, prices.as_ref())?;
         let summariser = summariser(&options)?;
         let fallback = options
             .choice("fallback", &[("none", Fallback::None), ("extractive", Fallback::Extractive)])?
@@ -264,6 +272,8 @@ impl Settings {
             preset,
             rungs: rungs(&options, preset)?,
             threshold: threshold(&options, preset.when, &numbers, size)?,
+            price_rule: price_rule(&options, preset.when)?,
+            prices,
             numbers,
             compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
             read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,

@@ -69,6 +69,8 @@ pub enum When {
     },
     /// Above a share of what is left of the window after the prompt's budget and the margin (`S5.9`).
     Room,
+    /// When the calls so far paid as much for a larger context as a compaction costs, and where the window ends.
+    Price,
 }
 
 /// A preset.

@@ -75,6 +75,17 @@ pub struct OffloadReport {
     pub still_exceeds_threshold: bool,
 }
 
+/// What as many calls as there were so far would cost, answers aside.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PlanCost {
+    /// With a compaction before them, its own cost included.
+    pub now: f64,
+    /// With the context as it is.
+    pub later: f64,
+    /// Of both.
+    pub currency: &'static str,
+}
+
 /// A rung of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +119,7 @@ impl RungPlan {
 }
 
 /// What the next `prepare` would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// Some rung would fire.
@@ -123,6 +134,9 @@ pub struct Plan {
     pub floor: usize,
     /// What would be done, in order.
     pub rungs: Vec<RungPlan>,
+    /// What the calls that are still to come would cost, where prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PlanCost>,
     /// Why compaction cannot help, when it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,

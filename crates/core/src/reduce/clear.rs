@@ -3,6 +3,7 @@
 use super::calls::answered;
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
+use crate::plan::cost::{Rates, clearing_saves};
 use crate::plan::{LayeredNumbers, Trigger};
 use crate::session::{How, State};
 use std::collections::HashSet;
@@ -36,22 +37,22 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
 /// are expected as there were. It pays when `calls × read × c > (write − read) × s`. A session that is full clears
 /// everything: it would summarise otherwise.
 fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
-    if state.settings.threshold.is_reached(state.tokens(), state.fixed_tokens) {
+    if state.is_due() {
         return found;
     }
     let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
+    let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
     let items = state.context.items();
     let (mut behind, mut freed, mut end) = (0_usize, 0_usize, items.len());
-    let (mut best, mut from) = (0.0, found.len());
+    let (mut best, mut from) = (0, found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
         let between = items.get(planned.at..end).unwrap_or_default();
         behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
         end = planned.at;
         freed += planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum::<usize>();
-        let saved = state.row.steps as f64 * cache_read * freed as f64;
-        let paid = (cache_write - cache_read) * behind.saturating_sub(freed) as f64;
-        if saved - paid > best {
-            (best, from) = (saved - paid, nth);
+        let saves = clearing_saves(rates, freed, behind.saturating_sub(freed), state.row.steps);
+        if saves > best {
+            (best, from) = (saves, nth);
         }
     }
     found.into_iter().skip(from).collect()

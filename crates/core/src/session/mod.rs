@@ -20,6 +20,7 @@ pub(crate) mod offloads;
 mod open;
 mod operations;
 mod pins;
+mod price;
 mod raw;
 mod rebuild;
 pub(crate) mod record;

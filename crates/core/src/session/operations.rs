@@ -13,7 +13,7 @@ use super::sound::Sending;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::usage::ContextUsage;
-use super::{Held, fork, pins, sound};
+use super::{Held, fork, pins, price, sound};
 use crate::checkpoint::{Goal, Source, markers};
 use crate::error::{Code, Error, Result};
 use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
@@ -264,12 +264,16 @@ impl Session {
             let goal_text = goal.as_deref();
             let fixed = count_fixed(&io, &held.settings(), held.format(), &fixed, goal_text).await?;
             held.state_mut().set_fixed(fixed);
-            begin_step(&mut held.state_mut());
+            let is_step = begin_step(&mut held.state_mut());
+            let priced = price::ask(&io, &held).await?;
             let climb = Climb { trigger, instructions: None, rehearse: false };
             let done = plan::climb(&io, &mut held, climb).await?;
             reasoning::settle(&io, &held, trigger).await?;
             let Sending { nth, kept, items, usage } = sound::send(&io, &held, since).await?;
             held.state_mut().hand_out();
+            if let Some(now) = priced {
+                held.state_mut().pay(now, is_step);
+            }
             Ok(Prepared { nth, kept, items, usage, edits: done.edits, result: done.result, goal })
         })
     }
@@ -302,6 +306,7 @@ impl Session {
             let copy = slot.look(Held::copy_of)?;
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
+            price::ask(&io, &copy).await?;
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -394,11 +399,13 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).
-fn begin_step(state: &mut State) {
+fn begin_step(state: &mut State) -> bool {
+    let is_step = state.row.pending_step;
     if state.row.pending_step {
         state.row.pending_step = false;
         state.row.steps += 1;
     }
+    is_step
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.

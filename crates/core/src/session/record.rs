@@ -6,6 +6,7 @@ pub(crate) use view::{Cause, StoredItem, Unread, ViewRow, WHOLE_EVERY, load_item
 
 use super::ids;
 use super::loss::Loss;
+use super::price::Paid;
 use super::session_log::SessionLog;
 use super::snapshots::Mark;
 use crate::checkpoint::Goal;
@@ -54,6 +55,9 @@ pub(crate) struct SessionRow {
     pub attempted_at: Option<u64>,
     /// An append came after the last prepare.
     pub pending_step: bool,
+    /// What its calls paid for a larger context, where the prices decide when it is compacted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paid: Paid,
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,

@@ -9,6 +9,7 @@ pub(crate) use change::{Change, Summarised};
 use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Context, Item, Origin, Place, Size};
 use super::ids;
+use super::price::Paid;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
 use super::session_log::SessionLog;
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// The prices say that a compaction pays.
+    pub(crate) pays: bool,
     /// What reports of prompts taught; the row has it since the last commit.
     pub(crate) calibrations: Calibrations,
     /// The model that was reported last, where that is not the options'.
@@ -139,6 +142,7 @@ impl State {
             steps: 0,
             attempted_at: None,
             pending_step: false,
+            paid: Paid::default(),
             pins: Vec::new(),
             pinned_tokens: 0,
             tokens: 0,
@@ -164,6 +168,7 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            pays: false,
             calibrations: Calibrations::default(),
             reported_model: None,
             sent: None,
@@ -234,7 +239,7 @@ impl State {
 
     /// True when the session acts.
     pub(crate) fn is_due(&self) -> bool {
-        self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
     }
 
     /// The checkpoint that retired an offload (`S1.9`).

@@ -49,6 +49,7 @@ impl Held {
         // Where the platform took the end of the log, what is known of it is gone too.
         let end = (copy.row.next_seq, copy.row.head.clone());
         let moved = row.generation != copy.row.generation || row.next_seq < copy.row.next_seq;
+        let paid = copy.row.paid;
         // Steps are counted in memory between commits; nobody else counts them down.
         let (steps, attempted_at) =
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
@@ -68,6 +69,7 @@ impl Held {
         }
         copy.row.steps = steps;
         copy.row.attempted_at = attempted_at;
+        copy.row.paid = paid;
         if end != (copy.row.next_seq, copy.row.head.clone()) {
             copy.mark(io);
         }

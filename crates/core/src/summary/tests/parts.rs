@@ -110,7 +110,7 @@ fn an_exchange_that_is_too_long_is_parted_between_its_results() {
 #[test]
 fn summaries_of_parts_are_grouped_by_what_fits_and_never_alone() {
     let options = options(2_000, Estimator::Chars4);
-    assert_eq!(OFFLOAD.groups(&[300; 3], &options), [0..3]);
+    assert_eq!(OFFLOAD.groups(&[300; 3], &options), vec![0..3; 1]);
     assert_eq!(OFFLOAD.groups(&[900; 5], &options), [0..2, 2..4, 4..5]);
     assert_eq!(OFFLOAD.groups(&[9_000; 3], &options), [0..2, 2..3]);
     let texts = ["One. </previous_summary> two", "$& {conversation}"];

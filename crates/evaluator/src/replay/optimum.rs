@@ -1,0 +1,104 @@
+//! The cheapest that any policy of summaries could have been, who knew what comes: over every call as a point of
+//! compaction and every tail.
+//!
+//! A context right after a compaction depends on the call and the tail only, not on what was before. So the cheapest way to
+//! each of these contexts is that to one before it, a replay from there, and a compaction; one replay from each tells the
+//! cost of going on to all that come after. What cannot end below the cost of a policy that is known is not gone on with:
+//! that is exact, for what is left costs at least what every policy pays for it.
+
+use super::policy::{CEILING, Policy};
+use super::simulation::{Context, SUMMARY, replay};
+use super::trace::Trace;
+use context_compactor_core::plan::cost::{Cost, Prices, Rule};
+use std::collections::BTreeMap;
+
+/// Tails that are tried, in tokens; the exchange under way stays in any case.
+pub const TAILS: [usize; 5] = [0, 2_500, 5_000, 10_000, 20_000];
+
+/// The least cost.
+pub fn optimum(trace: &Trace, prices: &Prices) -> Cost {
+    let known = [0, 5_000].map(|tail| Policy::RentOrBuy { rule: Rule::TUNED, tail, ceiling: CEILING });
+    let known = known.iter().map(|policy| replay(trace, policy, prices).cost).min();
+    let mut search = Search {
+        trace,
+        prices,
+        left: least_left(trace, prices),
+        best: vec![BTreeMap::new(); trace.calls.len()],
+        least: known.unwrap_or(Cost::MAX),
+    };
+    search.go_on(Context::new(trace, prices), 0, 0);
+    for nth in 1..trace.calls.len() {
+        for (kept, paid) in std::mem::take(&mut search.best[nth]) {
+            search.go_on(Context::after(trace, prices, nth, kept), nth, paid);
+        }
+    }
+    search.least
+}
+
+struct Search<'t> {
+    trace: &'t Trace,
+    prices: &'t Prices,
+    /// What the calls from each on cost at least.
+    left: Vec<Cost>,
+    /// The contexts that can be reached at each call, by the first message that they keep: cost so far.
+    best: Vec<BTreeMap<usize, Cost>>,
+    /// Of a whole replay, so far.
+    least: Cost,
+}
+
+impl<'t> Search<'t> {
+    /// Goes on from a context that `paid` was paid for, before call `from`.
+    fn go_on(&mut self, mut context: Context<'t>, from: usize, paid: Cost) {
+        for nth in from..self.trace.calls.len() {
+            let call = &self.trace.calls[nth];
+            let so_far = paid + context.done.cost;
+            if so_far + self.left[nth] > self.least {
+                return;
+            }
+            if call.is_cold {
+                context.forget();
+            }
+            if nth > from {
+                self.compact(&context, nth, so_far);
+            }
+            context.step(nth);
+        }
+        self.least = self.least.min(paid + context.done.cost);
+    }
+
+    /// Compacts before a call, in every way.
+    fn compact(&mut self, context: &Context<'t>, nth: usize, so_far: Cost) {
+        let call = &self.trace.calls[nth];
+        let mut tried = usize::MAX;
+        for tail in TAILS {
+            let kept = context.kept_from(call, tail);
+            if kept == tried {
+                continue;
+            }
+            tried = kept;
+            let moment = context.moment(call, tail);
+            let cost = so_far + self.prices.lone_request(moment.read, moment.cached, moment.summary);
+            if moment.after < moment.context && cost + self.left[nth] <= self.least {
+                let found = self.best[nth].entry(kept).or_insert(Cost::MAX);
+                *found = cost.min(*found);
+            }
+        }
+    }
+}
+
+/// What the calls from each on cost at least: each writes what is new, and reads the front and the exchange under way at
+/// the prices of a small prompt.
+fn least_left(trace: &Trace, prices: &Prices) -> Vec<Cost> {
+    let mut left = vec![0; trace.calls.len() + 1];
+    for (nth, call) in trace.calls.iter().enumerate().rev() {
+        let before = nth.checked_sub(1).map_or(0, |before| trace.calls[before].upto);
+        let new = trace.between(before, call.upto);
+        let compacted = SUMMARY + trace.between(call.exchange, call.upto);
+        let prompt = trace.stable + compacted.min(trace.before[call.upto]);
+        let rates = prices.base;
+        let read = prompt.saturating_sub(new).max(trace.shared.min(prompt)) as Cost * rates.cache_read;
+        let new = new.min(prompt.saturating_sub(trace.shared)) as Cost * rates.cache_write;
+        left[nth] = left[nth + 1] + read + new + call.output as Cost * rates.output;
+    }
+    left
+}

@@ -1,0 +1,222 @@
+//! The replay.
+
+use super::policy::{Action, Policy};
+use super::trace::{Call, Trace};
+use context_compactor_core::plan::cost::{Cost, Moment, Prices};
+use std::collections::HashSet;
+
+/// Tokens of a summary.
+pub const SUMMARY: usize = 1_500;
+/// The most of a result that is read again.
+const MOST_AGAIN: usize = 20_000;
+/// The most that a search brings back of anything else.
+const MOST_RECALLED: usize = 1_500;
+/// Tokens of a call that fetches something.
+const FETCH: usize = 150;
+/// Tokens of the mark where a result was.
+const MARK: usize = 12;
+
+/// What a replay cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// In all.
+    pub cost: Cost,
+    /// Compactions.
+    pub compactions: usize,
+    /// Things that were fetched again.
+    pub faults: usize,
+    /// Their tokens.
+    pub fetched: usize,
+    /// Tokens of the largest prompt.
+    pub largest: usize,
+    /// Calls without a compaction before which the prompt's prefix changed.
+    pub broken: usize,
+}
+
+/// A context on its way through a transcript.
+#[derive(Debug, Clone)]
+pub struct Context<'t> {
+    trace: &'t Trace,
+    prices: &'t Prices,
+    /// The first message that stands in it word for word.
+    pub from: usize,
+    /// Tokens of the summary before that, and the call before which it was written.
+    summary: Option<(usize, usize)>,
+    /// Which messages were fetched again.
+    fetched: Vec<bool>,
+    /// Tokens of what was fetched.
+    extra: usize,
+    /// Messages whose results were cleared.
+    pub cleared: HashSet<usize>,
+    /// Tokens that this freed.
+    freed: usize,
+    /// Tokens that the provider has in its cache.
+    pub cached: usize,
+    /// What happened.
+    pub done: Replayed,
+}
+
+impl<'t> Context<'t> {
+    /// At the beginning.
+    pub fn new(trace: &'t Trace, prices: &'t Prices) -> Self {
+        Context {
+            trace,
+            prices,
+            from: 0,
+            summary: None,
+            fetched: Vec::new(),
+            extra: 0,
+            cleared: HashSet::new(),
+            freed: 0,
+            cached: trace.shared,
+            done: Replayed::default(),
+        }
+    }
+
+    /// Right after a compaction before `call` that kept the messages from `from` on.
+    pub fn after(trace: &'t Trace, prices: &'t Prices, call: usize, from: usize) -> Self {
+        let summary = Some((SUMMARY, call));
+        Context { from, summary, cached: trace.stable, ..Context::new(trace, prices) }
+    }
+
+    /// Tokens of the prompt of a call.
+    pub fn tokens(&self, call: &Call) -> usize {
+        let summary = self.summary.map_or(0, |(tokens, _)| tokens);
+        let verbatim = self.trace.between(self.from, call.upto);
+        (self.trace.stable + summary + verbatim + self.extra).saturating_sub(self.freed)
+    }
+
+    /// The first message that is kept when `tail` tokens are: never less than the exchange under way.
+    pub fn kept_from(&self, call: &Call, tail: usize) -> usize {
+        kept_from(self.trace, call, tail).max(self.from)
+    }
+
+    /// What is known before a call, with a compaction in mind that keeps `tail` tokens.
+    pub fn moment(&self, call: &Call, tail: usize) -> Moment {
+        let kept = self.kept_from(call, tail);
+        let tail = self.trace.between(kept, call.upto);
+        let context = self.tokens(call);
+        Moment {
+            context,
+            cached: self.cached.min(context),
+            stable: self.trace.stable,
+            after: self.trace.stable + SUMMARY + tail,
+            read: context.saturating_sub(tail),
+            summary: SUMMARY,
+            is_turn: call.is_turn,
+        }
+    }
+
+    /// Does what a policy wants before call `nth`.
+    pub fn act(&mut self, nth: usize, action: &Action) {
+        let call = &self.trace.calls[nth];
+        match action {
+            Action::None => {}
+            Action::Compact { tail } => {
+                let moment = self.moment(call, *tail);
+                let cost = self.prices.lone_request(moment.read, moment.cached, moment.summary);
+                let after = Context::after(self.trace, self.prices, nth, self.kept_from(call, *tail));
+                *self = Context { done: self.done, cached: self.cached.min(after.cached), ..after };
+                self.done.cost += cost;
+                self.done.compactions += 1;
+            }
+            Action::Slide { to } => {
+                let tail = to.saturating_sub(self.trace.stable);
+                let from = self.kept_from(call, tail);
+                if from > self.from {
+                    let cached = self.cached.min(self.trace.stable);
+                    let after = Context { from, cached, ..Context::new(self.trace, self.prices) };
+                    *self = Context { done: self.done, ..after };
+                    self.done.compactions += 1;
+                }
+            }
+            Action::Clear { messages } => {
+                let Some(first) = messages.iter().min() else { return };
+                for at in messages {
+                    if self.cleared.insert(*at) {
+                        self.freed += self.trace.results[*at].saturating_sub(MARK);
+                    }
+                }
+                let before = self.trace.stable + self.trace.between(self.from, *first);
+                let earlier = self.cleared.iter().filter(|at| *at < first);
+                let gone: usize = earlier.map(|at| self.trace.results[*at].saturating_sub(MARK)).sum();
+                self.cached = self.cached.min(before.saturating_sub(gone));
+                self.done.compactions += 1;
+            }
+        }
+    }
+
+    /// The provider forgets the prompt, but for what other conversations share with it.
+    pub fn forget(&mut self) {
+        self.cached = self.cached.min(self.trace.shared);
+    }
+
+    /// A call, with what has to be fetched for it.
+    pub fn step(&mut self, nth: usize) {
+        let call = &self.trace.calls[nth];
+        let mut tokens = self.tokens(call);
+        for need in &call.needs {
+            if need.source >= self.from && self.cleared.is_empty() {
+                // They are in order.
+                break;
+            }
+            let away = need.source < self.from || self.cleared.contains(&need.source);
+            if !away || self.fetched.get(need.source) == Some(&true) {
+                continue;
+            }
+            let in_summary = |name: &u32| match self.summary {
+                Some((_, at)) if need.source < self.from => {
+                    self.trace.calls[at].salient.binary_search(name).is_ok()
+                }
+                _ => false,
+            };
+            if !need.passage && need.names.iter().all(in_summary) {
+                continue;
+            }
+            let again = match self.trace.results[need.source] {
+                0 => self.trace.sizes[need.source].min(MOST_RECALLED),
+                result if need.passage => result.min(MOST_AGAIN),
+                result => result.min(MOST_RECALLED),
+            };
+            self.done.cost += self.prices.request(tokens, self.cached, FETCH);
+            self.cached = tokens;
+            self.extra += FETCH + again;
+            tokens += FETCH + again;
+            self.done.faults += 1;
+            self.done.fetched += again;
+            if self.fetched.is_empty() {
+                self.fetched = vec![false; self.trace.sizes.len()];
+            }
+            self.fetched[need.source] = true;
+        }
+        self.done.cost += self.prices.request(tokens, self.cached, call.output);
+        self.cached = tokens;
+        self.done.largest = self.done.largest.max(tokens);
+    }
+}
+
+/// The first message of the last `tail` tokens before a call; at least the exchange under way.
+pub fn kept_from(trace: &Trace, call: &Call, tail: usize) -> usize {
+    let least = trace.before[call.upto].saturating_sub(tail);
+    trace.before.partition_point(|before| *before < least).min(call.exchange)
+}
+
+/// Replays a transcript under a policy.
+pub fn replay(trace: &Trace, policy: &Policy, prices: &Prices) -> Replayed {
+    let mut context = Context::new(trace, prices);
+    let mut pilot = policy.pilot();
+    for (nth, call) in trace.calls.iter().enumerate() {
+        if call.is_cold {
+            context.forget();
+        }
+        let action = pilot.before(call, nth, &context, trace, prices);
+        let due = context.cached.min(context.tokens(call));
+        context.act(nth, &action);
+        if matches!(action, Action::None) && context.cached.min(context.tokens(call)) != due {
+            context.done.broken += 1;
+        }
+        pilot.done(call, &context, &action, prices);
+        context.step(nth);
+    }
+    context.done
+}
