@@ -6,9 +6,8 @@ mod support;
 
 use context_compactor_core::plan::{CompactionResult, Trigger};
 use context_compactor_core::session::Fate;
-use context_compactor_core::step::Event;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
-use context_compactor_store_tests::host::{summary, thrown};
+use context_compactor_store_tests::host::{Summarise, summary, thrown};
 use context_compactor_store_tests::summariser::{Temper, give};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -104,7 +103,7 @@ fn compact(desk: &mut Desk) -> Option<CompactionResult> {
 }
 
 /// A summariser that writes down what it is asked to keep, and drops two of every five.
-fn dropping() -> Box<dyn FnMut(&context_compactor_core::summary::SummaryRequest, u32) -> Event> {
+fn dropping() -> Summarise {
     Box::new(|request, _| {
         let facts = request.facts.iter().enumerate().filter(|(at, _)| at % 5 > 1);
         let lines: String = facts.map(|(_, fact)| format!("- {}\n", fact.text)).collect();
@@ -177,8 +176,7 @@ fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_
     // One that repeats them is taken at once, and nothing of it is said twice.
     let mut desk = Desk::new(options());
     desk.host.summarise = Box::new(|_, _| {
-        let lines: String = MUSTS.iter().map(|must| format!("- {}\n", must.replace("", ""))).collect();
-        let lines = lines.replace("", "").replace("", "");
+        let lines: String = MUSTS.iter().map(|must| format!("- {must}\n")).collect();
         summary(&format!("## State\nThe exporter was begun.\n{lines}"))
     });
     desk.append(&conversation());
