@@ -117,8 +117,8 @@ enum Outcome {
     Opened(Session),
     Appended,
     Synced(Synced),
-    Prepared(Prepared),
-    Compacted(Compacted),
+    Prepared(Box<Prepared>),
+    Compacted(Box<Compacted>),
     Read(String),
     Marked(Goal),
     Taken(String),
@@ -348,7 +348,8 @@ impl World {
             11..13 => self.read(tab, &session),
             13..18 if !beside => self.prepare(tab, &session),
             18.. if !beside => {
-                let machine = Mapped(session.compact(None), Outcome::Compacted);
+                let machine =
+                    Mapped(session.compact(None), |compacted| Outcome::Compacted(Box::new(compacted)));
                 self.start(tab, Asked::Compact, Box::new(machine))
             }
             _ => Ok(()),
@@ -370,7 +371,9 @@ impl World {
     fn prepare(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let trigger = if self.rng.u8(..6) == 0 { Trigger::Overflow } else { Trigger::Auto };
         let machine =
-            Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), Outcome::Prepared);
+            Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), |prepared| {
+                Outcome::Prepared(Box::new(prepared))
+            });
         self.start(tab, Asked::Prepare, Box::new(machine))
     }
 
