@@ -7,12 +7,15 @@ export function words(tokens) {
   return line.repeat(Math.ceil((tokens * 4) / line.length)).slice(0, tokens * 4);
 }
 
-/** A turn of four messages, about 1,000 tokens of four characters: a question, a call, its result, an answer. */
-export function turn(nth) {
+/**
+ * A turn of four messages, about 1,000 tokens of four characters when its result has 760 of them: a question, a call, its
+ * result, an answer.
+ */
+export function turn(nth, tokens = 760) {
   return {
     question: `Question ${nth}: ${words(60)}`,
     call: { id: `call_${nth}`, name: "read_file", args: { path: `src/file_${nth}.rs` } },
-    result: `${nth}: ${words(760)}`,
+    result: `${nth}: ${words(tokens)}`,
     answer: `Answer ${nth}: ${words(150)}`,
   };
 }

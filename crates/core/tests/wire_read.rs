@@ -124,7 +124,7 @@ fn media_are_measured_and_never_kept() {
             .parts
             .iter()
             .map(|part| match part {
-                Part::Media(Media { kind, bytes }) => (*kind, *bytes),
+                Part::Media(Media { kind, bytes, .. }) => (*kind, *bytes),
                 other => panic!("{other:?}"),
             })
             .collect();

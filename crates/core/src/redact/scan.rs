@@ -257,8 +257,9 @@ impl<'t> Scan<'t> {
 
     /// The secret key that is the value of a label which ends at `end`, as `AWS_SECRET_ACCESS_KEY=`.
     fn aws_secret(&self, end: usize) -> Option<Range<usize>> {
-        // Most words are told apart by their last letter.
+        // Most words are told apart by their last letters.
         self.byte(end.checked_sub(1)?).filter(|last| last.eq_ignore_ascii_case(&b'y'))?;
+        self.byte(end.checked_sub(2)?).filter(|before| b"eE_- ".contains(before))?;
         let label = self.bytes.get(self.behind.max(end.saturating_sub(32))..end)?;
         let mut letters =
             label.iter().rev().filter(|byte| !b"_- ".contains(byte)).map(u8::to_ascii_lowercase);

@@ -370,10 +370,8 @@ impl World {
 
     fn prepare(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let trigger = if self.rng.u8(..6) == 0 { Trigger::Overflow } else { Trigger::Auto };
-        let machine =
-            Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), |prepared| {
-                Outcome::Prepared(Box::new(prepared))
-            });
+        let prepared = |prepared| Outcome::Prepared(Box::new(prepared));
+        let machine = Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), prepared);
         self.start(tab, Asked::Prepare, Box::new(machine))
     }
 

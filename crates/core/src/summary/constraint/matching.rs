@@ -4,7 +4,7 @@
 //! any word but these; `*` is any word; `_` is a piece of code; `VERB` is a verb of the language; `..` is up to eight
 //! words; `$` is the end.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// Words that `..` may stand for.
 const GAP: usize = 8;
@@ -12,14 +12,13 @@ const GAP: usize = 8;
 /// The patterns of a table by the words that they may begin with: most are told apart by one look.
 pub(super) struct Index {
     verbs: &'static [&'static str],
-    by_word: BTreeMap<&'static str, Vec<&'static str>>,
-    by_verb: Vec<&'static str>,
+    by_word: HashMap<&'static str, Vec<&'static str>>,
     others: Vec<&'static str>,
 }
 
 impl Index {
     pub(super) fn new(patterns: &[&'static str], verbs: &'static [&'static str]) -> Self {
-        let mut index = Self { verbs, by_word: BTreeMap::new(), by_verb: Vec::new(), others: Vec::new() };
+        let mut index = Self { verbs, by_word: HashMap::new(), others: Vec::new() };
         for &pattern in patterns {
             let (first, _) = pattern.split_once(' ').unwrap_or((pattern, ""));
             if first.starts_with('!') || first.contains(['*', '$']) || matches!(first, "" | "..") {
@@ -28,7 +27,11 @@ impl Index {
             }
             for choice in first.split('|') {
                 match choice {
-                    "VERB" => index.by_verb.push(pattern),
+                    "VERB" => {
+                        for &verb in verbs {
+                            index.by_word.entry(verb).or_default().push(pattern);
+                        }
+                    }
                     word => index.by_word.entry(word).or_default().push(pattern),
                 }
             }
@@ -44,10 +47,8 @@ impl Index {
     /// True when `words` begin with what some pattern says.
     pub(super) fn matches_at(&self, words: &[&str]) -> bool {
         let fits = |patterns: &[&str]| patterns.iter().any(|pattern| begins(words, pattern, self.verbs));
-        let known = words.first().is_some_and(|word| {
-            self.by_word.get(word).is_some_and(|patterns| fits(patterns))
-                || (self.verbs.contains(word) && fits(&self.by_verb))
-        });
+        let known =
+            words.first().is_some_and(|word| self.by_word.get(word).is_some_and(|patterns| fits(patterns)));
         known || fits(&self.others)
     }
 }
