@@ -18,12 +18,17 @@ fn the_memory_store_passes_the_suite() {
     conformance::run(MemoryStore::default);
 }
 
-/// `CC_SIM_SEEDS` asks for more seeds, `CC_SIM_SEED` for a single one, `CC_PROGRESS=1` for a word about how far it is.
-fn seeds() -> Range<u64> {
+/// Seeds of tabs on one session, when no other number is asked for.
+const SEEDS: u64 = 10_000;
+/// Seeds of damage between two runs.
+const DAMAGES: u64 = 5_000;
+
+/// `CC_SIM_SEEDS` asks for another number of seeds than is `usual`, `CC_SIM_SEED` for a single one, `CC_PROGRESS=1` for a word about how far it is.
+fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     match number("CC_SIM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("CC_SIM_SEEDS").unwrap_or(10_000),
+        None => 0..number("CC_SIM_SEEDS").unwrap_or(usual),
     }
 }
 
@@ -37,7 +42,7 @@ fn every_seed_keeps_the_invariants() {
             }
             simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"))
         };
-        seeds().skip(first).step_by(threads).map(report).collect::<Vec<_>>()
+        seeds(SEEDS).skip(first).step_by(threads).map(report).collect::<Vec<_>>()
     };
     let reports = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
@@ -63,7 +68,7 @@ fn every_seed_keeps_the_invariants() {
     let mut counts = Counts::default();
     counts.add("failures", 0);
     for (what, number) in [
-        ("seeds", seeds().count()),
+        ("seeds", seeds(SEEDS).count()),
         ("commits", sum.commits as usize),
         ("calls that ended well", sum.done as usize),
         ("calls that ended with an error", sum.failed as usize),
@@ -86,11 +91,17 @@ fn every_seed_keeps_the_invariants() {
         sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0,
         "faults and compactions happen: {sum:?}"
     );
-    assert!(seeds().count() < 400 || (sum.kept > 0 && sum.resumed > 0), "answers are kept and used: {sum:?}");
+    assert!(
+        seeds(SEEDS).count() < 400 || (sum.kept > 0 && sum.resumed > 0),
+        "answers are kept and used: {sum:?}"
+    );
     let rungs = ["admit", "clear", "offload", "compress", "summarise", "age", "merge", "rollover"];
-    let missing = rungs.iter().find(|rung| seeds().count() >= 2_000 && !sum.rungs.contains_key(**rung));
+    let missing = rungs.iter().find(|rung| seeds(SEEDS).count() >= 2_000 && !sum.rungs.contains_key(**rung));
     assert_eq!(missing, None, "every rung of every preset has something to do");
-    assert!(seeds().count() < 4_000 || (sum.forks > 0 && sum.staged > 0), "forks and large results: {sum:?}");
+    assert!(
+        seeds(SEEDS).count() < 4_000 || (sum.forks > 0 && sum.staged > 0),
+        "forks and large results: {sum:?}"
+    );
 }
 
 #[test]
@@ -99,7 +110,7 @@ fn every_damage_between_two_runs_is_mended_or_told_and_the_session_goes_on() {
     let run = |first: usize| {
         let repeat = |seed| format!("(CC_SIM_SEED={seed} repeats it)");
         let damage = |seed| simulate_damage(seed).unwrap_or_else(|what| panic!("{what} {}", repeat(seed)));
-        seeds().skip(first).step_by(threads).map(damage).collect::<Vec<_>>()
+        seeds(DAMAGES).skip(first).step_by(threads).map(damage).collect::<Vec<_>>()
     };
     let damages = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
