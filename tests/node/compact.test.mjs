@@ -278,7 +278,7 @@ test("lesson: the compaction request overflows; it is shrunk and sent again", as
     assert.equal(request.truncated, true);
     return SUMMARY;
   };
-  const result = await passing(compact(history, { summarize, contextWindow: 20_000 }));
+  const result = await passing(compact(history, { summarize, contextWindow: 20_000, longHistory: "clip" }));
   assert.equal(result.success, true);
   assert.ok(sizes[1] < sizes[0] && sizes[2] < sizes[1], `${sizes}`);
 });

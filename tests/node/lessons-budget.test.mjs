@@ -157,7 +157,10 @@ for (const [name, history] of Object.entries({
       assert.equal(truncated, /left out|<omitted/.test(messages[0].content), "what is left out is said");
     }
     const purposes = summarize.calls.map(({ purpose }) => purpose);
-    assert.deepEqual([purposes.length, purposes.at(-1)], [plan.rungs[0].llmCalls, "merge"]);
+    assert.equal(purposes.at(-1), "merge");
+    // The plan takes answers to be as long as they may be; shorter ones are joined in fewer calls.
+    const foretold = plan.rungs.find(({ rung }) => rung === "summarise")?.llmCalls ?? Infinity;
+    assert.ok(purposes.length <= foretold, `${purposes.length} ${foretold}`);
     assert.equal(summarize.calls.filter(({ request }) => request.truncated).length, name.startsWith("one huge") || name.startsWith("text") ? 1 : 0);
     const clipped = summariser();
     await compact(history, { contextWindow: window, summarize: clipped, longHistory: "clip" });
@@ -166,15 +169,16 @@ for (const [name, history] of Object.entries({
 }
 
 test("lesson: compaction request overflows: a model with a smaller window than it said gets less, and less again", async (context) => {
-  const sizes = [];
+  const [refused, taken] = [[], []];
   const summarize = async ({ messages: [{ content }] }) => {
-    sizes.push(estimateTokens(content));
-    if (sizes.length < 3) throw new Error("prompt is too long: 200001 tokens > 200000 maximum");
+    const size = estimateTokens(content);
+    (size > 12_000 ? refused : taken).push(size);
+    if (size > 12_000) throw new Error("prompt is too long: 12001 tokens > 12000 maximum");
     return SUMMARY;
   };
   const { success } = await passing(context, compact(chat(400), { contextWindow: 30_000, summarize }));
-  assert.equal(success, true);
-  assert.ok(Math.max(...sizes.slice(1)) < sizes[0] * 0.7, `${sizes}`);
+  assert.equal(success, true, `${refused} ${taken}`);
+  assert.ok(refused.some((size) => size > 20_000) && refused.some((size) => size < 20_000), `less, and less again: ${refused}`);
 });
 
 test("lesson: compaction request overflows: the size is counted here; no error of the provider is needed", () => {

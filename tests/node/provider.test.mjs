@@ -126,7 +126,7 @@ describe("provider", { concurrency: true }, () => {
       test(`${kind} by ${way}: a prompt that is too long is shrunk and sent again`, async (context) => {
         const { requests, url } = await serve(context, [400, { error: { message: tooLong } }], [200, good]);
         const provider = { kind, model: "m", url: base(kind, url) };
-        const given = { provider, contextWindow: 20_000, ...options };
+        const given = { provider, contextWindow: 20_000, longHistory: "clip", ...options };
         const result = await compact(chat(200), given);
         assert.equal(result.success, true);
         const [first, second] = requests.map(({ body }) => estimateTokens(JSON.stringify(body)));

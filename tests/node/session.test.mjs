@@ -115,7 +115,7 @@ test("s1_9_offloads_that_a_summary_replaced are retired and still readable", asy
 
 test("s1_4_a_summary follows when offloading frees too little, and waits for its cooldown", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", contextWindow: 8_000, summarize });
+  const session = await openSession({ store: "memory", contextWindow: 8_000, summaryContextWindow: 32_000, summarize });
   await session.append(...chat(30));
   const { result, messages } = await session.prepare();
   assert.deepEqual([result.trigger, result.success, summarize.calls.length], ["auto", true, 1]);

@@ -80,7 +80,7 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
 /// Errors: what did not hold, and after which choice.
 pub fn simulate_on(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -> Result<Report, String> {
     let mut world = World::new(seed, make);
-    if seed % LARGE_EVERY == LARGE_EVERY - 1 {
+    if has_large(seed) {
         (world.is_large, world.max_batch_ops) = (true, WHOLE);
     }
     let mut at = 0;
@@ -204,7 +204,7 @@ struct World {
 }
 
 /// Every preset, at sizes where all of its rungs have something to do.
-fn options(rng: &mut Rng) -> serde_json::Value {
+fn options(rng: &mut Rng, is_large: bool) -> serde_json::Value {
     let preset = PRESETS[rng.usize(..PRESETS.len())].name;
     let window = match preset {
         // Nothing is ever removed: it must take all that is said.
@@ -222,7 +222,8 @@ fn options(rng: &mut Rng) -> serde_json::Value {
     });
     options[preset] = match preset {
         "react" => serde_json::json!({
-            "singleResultThreshold": rng.usize(300..700), "chunkSize": 200, "modelContextLimit": 400_000,
+            // A large result in chunks of 200 characters would be 40,000 calls.
+            "chunkSize": if is_large { 150_000 } else { 200 }, "singleResultThreshold": rng.usize(300..700), "modelContextLimit": 400_000,
             "globalCompressionThreshold": rng.usize(1..20) as f64 / 1_000.0, "resultCompressionMinSize": 100,
             "systemPromptLength": 0, "instructionLength": 0,
         }),
@@ -247,6 +248,11 @@ fn options(rng: &mut Rng) -> serde_json::Value {
     options
 }
 
+/// Whether a seed has results that are larger than a batch.
+fn has_large(seed: u64) -> bool {
+    seed % LARGE_EVERY == LARGE_EVERY - 1
+}
+
 /// Messages that the app pins, when it pins any.
 fn is_pinned(index: usize) -> bool {
     index % 23 == 5
@@ -257,7 +263,7 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let memory = Rc::new(MemoryStore::default());
         let store = make(Rc::clone(&memory));
-        let options = options(&mut rng).to_string();
+        let options = options(&mut rng, has_large(seed)).to_string();
         let options = serde_json::from_str(&options).expect("options are JSON");
         let settings = Rc::new(Settings::read(&options).expect("options are valid"));
         let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
