@@ -43,7 +43,7 @@ for (const name of ["memoryStore", "fileStore"]) {
     assert.deepEqual(all, ["the raven flies at midnight", "and the owl"]);
     const archive = async (session) => new Response(session.exportJsonl()).text();
     assert.equal(await archive(second), await archive(first));
-    assert.match(await new Response(second.exportMarkdown()).text(), /midnight/);
+    assert.match(await second.exportMarkdown(), /midnight/);
     const [hit] = await second.search("raven");
     assert.match(await second.read(hit.ref), /flies at midnight/);
     await second.append(say("mine"));

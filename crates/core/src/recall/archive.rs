@@ -48,8 +48,10 @@ impl Archive {
 
     /// With what other handles on the session appended.
     pub(crate) async fn latest(self, io: &Io, known: SessionRow) -> Result<Self> {
-        let row = latest(io, &self.sid, known).await?;
-        Ok(Archive { rows: row.next_seq, format: row.format.unwrap_or(self.format), ..self })
+        let (sid, row) = latest(io, self.sid, known).await?;
+        let format = row.format.unwrap_or(self.format);
+        let (rows, messages, ver) = (row.next_seq, row.messages, row.ver);
+        Ok(Archive { sid, format, rows, messages, ver, secret: row.secret, ..self })
     }
 
     /// The reference of the message at log position `seq`.

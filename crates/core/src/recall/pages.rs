@@ -196,20 +196,21 @@ impl<'b> Page<'b> {
         if name != format.as_str().as_bytes() {
             return None;
         }
-        let mut number = || usize::try_from(read(&mut rest)?).ok();
-        let (first, messages) = (number()?, number()?);
+        let size = |number: u64| usize::try_from(number).ok();
+        let (first, messages) = (size(read(&mut rest)?)?, size(read(&mut rest)?)?);
         let (mut entries, mut seq, mut first_seq) = (Vec::new(), 0, 0);
         for nth in 0..messages {
-            seq += number()? as u64;
+            seq += read(&mut rest)?;
             first_seq = if nth == 0 { seq } else { first_seq };
             entries.push(Entry::Message(seq));
-            for _ in 0..number()? {
-                let call = number()?;
+            for _ in 0..read(&mut rest)? {
+                // One bit more than a `usize` may have.
+                let call = read(&mut rest)?;
                 entries.push(Entry::Call((call >> 1) as u32, call & 1 == 1));
             }
-            entries.push(Entry::Said(number()?));
-            for _ in 0..number()? {
-                entries.push(Entry::Result(number()? as u32, number()?));
+            entries.push(Entry::Said(size(read(&mut rest)?)?));
+            for _ in 0..read(&mut rest)? {
+                entries.push(Entry::Result(read(&mut rest)? as u32, size(read(&mut rest)?)?));
             }
         }
         Some(Page { first, messages, seqs: (first_seq, seq), entries, postings: rest })

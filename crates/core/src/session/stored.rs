@@ -233,14 +233,17 @@ pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>
 }
 
 /// The session's row as it is by now, for who only looks: another handle may have written since `known` was read. Where
-/// the store has none that can be read, what is known goes on.
+/// the store has none that can be read, what is known goes on. With it the name of its rows: where nothing was written
+/// through this handle, another one may have begun the session.
 ///
 /// Errors: those of the store.
-pub(crate) async fn latest(io: &Io, sid: &str, known: SessionRow) -> Result<SessionRow> {
-    match session_row(io, sid).await {
-        Ok(Some(row)) if row.ver > known.ver => Ok(row),
+pub(crate) async fn latest(io: &Io, sid: String, known: SessionRow) -> Result<(String, SessionRow)> {
+    let begun = if known.ver == 0 { name_row(io, &known.id).await? } else { None };
+    let sid = begun.filter(|name| !name.deleted).map_or(sid, |name| name.sid);
+    match session_row(io, &sid).await {
+        Ok(Some(row)) if row.ver > known.ver => Ok((sid, row)),
         Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Err(error),
-        _ => Ok(known),
+        _ => Ok((sid, known)),
     }
 }
 

@@ -33,7 +33,8 @@ impl Session {
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let archive = slot.look(Archive::of)?;
+            let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
+            let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
             let text = archive.text(&io, &reference).await?;
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));

@@ -104,17 +104,18 @@ impl Source {
         Source { sid: state.sid.clone(), format: state.format(), row: state.row.clone() }
     }
 
-    /// With what other handles on the session wrote. Only a first page begins so: the rest is of the same moment.
+    /// With what other handles on the session wrote. Only a first page begins so: the rest is of the same moment; or a
+    /// handle that wrote nothing, and does not know the rows' name.
     async fn latest(self, io: &Io) -> Result<Self> {
         let Source { sid, format, row } = self;
-        let row = latest(io, &sid, row).await?;
+        let (sid, row) = latest(io, sid, row).await?;
         Ok(Source { sid, format: row.format.unwrap_or(format), row })
     }
 
     /// What the page at `cursor` is made of.
     async fn at(session: &Session, io: &Io, cursor: Option<Cursor>) -> Result<Self> {
         let source = session.look(Source::of)?;
-        if cursor.is_some() { Ok(source) } else { source.latest(io).await }
+        if cursor.is_some() && source.row.ver > 0 { Ok(source) } else { source.latest(io).await }
     }
 
     fn begin(&self, cursor: Option<Cursor>) -> Cursor {
@@ -197,7 +198,8 @@ impl Session {
         let session = self.clone();
         Machine::new(move |io| async move {
             let source = session.look(Source::of)?;
-            let source = if at == Export::Begin { source.latest(&io).await? } else { source };
+            let is_new = at == Export::Begin || source.row.ver == 0;
+            let source = if is_new { source.latest(&io).await? } else { source };
             export::page(&io, &source, at).await
         })
     }
