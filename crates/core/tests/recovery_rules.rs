@@ -427,6 +427,22 @@ fn r5_a_view_that_cannot_be_read_gives_way_to_an_earlier_one_down_to_the_log() {
 }
 
 #[test]
+fn r5_a_view_that_reaches_beyond_the_log_is_not_what_was_written() {
+    let mut browser = Browser::new();
+    let log = history(&mut browser.rich());
+    let key = browser.keys("views").pop().unwrap();
+    let bytes = browser.memory.rows().into_iter().find(|(known, _)| *known == key).unwrap().1;
+    let text = String::from_utf8(bytes).unwrap();
+    let (before, to) = text.split_once("\"to\":").unwrap();
+    // No message is read from there on, and the row that would speak against it is not there yet.
+    let beyond = format!("{before}\"to\":1{to}");
+    browser.memory.damage(&key, Some(beyond.into_bytes()));
+    let mut desk = browser.open();
+    assert_eq!(kinds(&desk)[0], (LossKind::Context, None));
+    assert_eq!(history(&mut desk), log);
+}
+
+#[test]
 fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
     let mut browser = Browser::new();
     let mut desk = browser.open();

@@ -21,7 +21,7 @@ fn the_memory_store_passes_the_suite() {
 /// Seeds of tabs on one session, when no other number is asked for.
 const SEEDS: u64 = 10_000;
 /// Seeds of damage between two runs.
-const DAMAGES: u64 = 5_000;
+const DAMAGES: u64 = 10_000;
 
 /// `CC_SIM_SEEDS` asks for another number of seeds than is `usual`, `CC_SIM_SEED` for a single one, `CC_PROGRESS=1` for a word about how far it is.
 fn seeds(usual: u64) -> Range<u64> {

@@ -168,7 +168,7 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.check_format(&row)?;
     let sid = state.sid.clone();
     let mut losses = Vec::new();
-    let Standing { mut items, mut left, to } = standing(io, &sid, row.generation, &mut losses).await?;
+    let Standing { mut items, mut left, to } = standing(io, &sid, &row, &mut losses).await?;
     items.extend(readable_items(io, &sid, to, row.next_seq).await?);
     let restored = restore_results(io, &sid, &mut items).await?;
     if restored > 0 {
@@ -231,9 +231,10 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
 }
 
 /// View `generation`, or the last one before it that can be read; at last the plain log.
-async fn standing(io: &Io, sid: &str, generation: u64, losses: &mut Vec<Loss>) -> Result<Standing> {
+async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<Standing> {
+    let generation = row.generation;
     for number in (1..=generation).rev() {
-        match view(io, sid, number).await {
+        match view(io, sid, number, row.next_seq).await {
             Ok(view) => {
                 if number < generation {
                     let reason =
@@ -255,14 +256,18 @@ async fn standing(io: &Io, sid: &str, generation: u64, losses: &mut Vec<Loss>) -
     Ok(Standing::default())
 }
 
-/// A view, as the log tells of it.
-async fn view(io: &Io, sid: &str, generation: u64) -> Result<Standing> {
+/// A view, as the log of `rows` rows tells of it.
+async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing> {
     let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
     let views = views_from_whole(io, sid, generation).await?;
     let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
     let notes = io.read(keys).await?;
     let mut standing = Standing::default();
     for ((mut view, bytes), note) in views.into_iter().zip(notes) {
+        // It was written together with its row of the log.
+        if view.to > rows {
+            return Err(corrupt());
+        }
         // A note that is damaged says nothing about its view.
         if let Ok((row, _)) = record::read_row(&note.unwrap_or_default())
             && Noted::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
