@@ -317,7 +317,7 @@ fn compaction_items_and_pictures_are_counted_by_rule() {
 
 #[test]
 fn prose_in_items_that_are_news_to_us_is_read() {
-    let item = json!({ "type": "agent_message", "author": "/root/a", "recipient": "/root", "content": [
+    let item = json!({ "type": "agent_message", "author": "/lead/a", "recipient": "/lead", "content": [
         { "type": "input_text", "text": "The review is done." },
         { "type": "encrypted_content", "encrypted_content": "gAAA" }] });
     read(&item, |message| {

@@ -95,7 +95,7 @@ fn names_are_needed_where_nobody_can_guess_them() {
     let call = ToolCall {
         id: "c".into(),
         name: "read".into(),
-        arguments: "{\"path\":\"/work/src/app/main.rs\"}".into(),
+        arguments: "{\"path\":\"/project/src/app/main.rs\"}".into(),
     };
     let asks = Turn { calls: vec![call], ..turn(Role::Assistant, "the parser of 8F3A21C", 10) };
     let needs = memory.needs(&asks);

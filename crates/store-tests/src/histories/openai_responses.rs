@@ -288,7 +288,7 @@ impl Writer<'_> {
         self.said("qc", json!({ "type": "quantum_call", "call_id": id, "qubits": [0, 1] }));
         if self.rng.bool() {
             let text = prose(self.rng);
-            self.item(json!({ "type": "agent_message", "author": "/root/a", "recipient": "/root", "content": [
+            self.item(json!({ "type": "agent_message", "author": "/lead/a", "recipient": "/lead", "content": [
                 { "type": "input_text", "text": text }, { "type": "encrypted_content", "encrypted_content": "gAAA" }] }));
         }
         let ends = ["quantum_call_output", "quantum_output", "quantum_result"];
