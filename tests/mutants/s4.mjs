@@ -148,6 +148,22 @@ export const s4 = [
     tests: ["pin_rules"],
   },
   {
+    id: "S4.3",
+    what: "what a summary lacks does not stand beside it",
+    file: `${core}/plan/summarise.rs`,
+    from: "behind = kept.behind(io, held, &text).await?;",
+    to: "kept.behind(io, held, &text).await?;",
+    tests: ["keep_rules"],
+  },
+  {
+    id: "S4.3",
+    what: "what is kept is read from the context and not from the log",
+    file: `${core}/session/raw.rs`,
+    from: "if !held.state().durable {",
+    to: "if held.state().durable {",
+    tests: ["keep_rules"],
+  },
+  {
     id: "S4.4",
     what: "saved are the tokens of the summary",
     file: `${core}/plan/summarise.rs`,

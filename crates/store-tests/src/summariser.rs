@@ -101,9 +101,9 @@ pub fn give(host: &mut Host, temper: Temper, most: usize) -> Refused {
     host.gives_up = Box::new(move |effect| {
         let Effect::Summarize { attempt, purpose, .. } = effect else { return None };
         let (nth, of_result) = (looked.get().nth + 1, purpose.is_of_result());
-        // Some are left alone: a session goes on as if nothing had been. Of results several are asked for at once, and one
-        // that is aborted ends them all.
-        let aborted = if of_result { nth <= 4 } else { nth % 3 > 0 };
+        // Some are left alone: a session goes on as if nothing had been. Of results and of parts of a long history several
+        // are asked for at once, and one that is aborted ends them all.
+        let aborted = if of_result { nth <= 4 } else { nth <= 2 || nth % 7 == 0 };
         let given_up = match temper {
             Temper::Slow => (*attempt == 1).then_some(Code::Timeout),
             Temper::AfterAbort => aborted.then_some(Code::Aborted),

@@ -112,27 +112,14 @@ impl Long<'_> {
 
     /// What a request about some of the messages is built with. What must be kept is asked of the whole: no part knows
     /// whether a later one takes it back.
-    fn of(&self, of: &Range<usize>, limit: usize) -> (&[Message<'_>], PromptOptions<'_>) {
-        let messages = self.messages.get(of.clone()).unwrap_or_default();
-        let indices = self.options.indices.and_then(|indices| indices.get(of.clone()));
-        (
-            messages,
-            PromptOptions {
-                max_input_tokens: Some(limit),
-                indices,
-                keep: &[],
-                rejected: None,
-                ..self.options
-            },
-        )
+    fn asked(&self, limit: usize) -> PromptOptions<'_> {
+        PromptOptions { max_input_tokens: Some(limit), keep: &[], rejected: None, ..self.options }
     }
 
     /// Parts of some of the messages that fit `limit`.
     fn split(&self, settings: &Settings, of: &Range<usize>, limit: usize) -> Vec<Part> {
-        let (messages, options) = self.of(of, limit);
-        let runs = settings.preset.prompt.split(messages, &options);
-        let moved = |run: summary::Run| of.start + run.of.start..of.start + run.of.end;
-        runs.into_iter().map(|run| Part { of: moved(run), limit, text: None }).collect()
+        let runs = settings.preset.prompt.split(self.messages, of.clone(), &self.asked(limit));
+        runs.into_iter().map(|run| Part { of: run.of, limit, text: None }).collect()
     }
 
     /// The request for the summary, what the call is for, and how far that is: `attempts` where the history is shown whole.
@@ -175,8 +162,8 @@ impl Long<'_> {
         for _ in 0..settings.numbers.retry_count {
             let mut requests = Vec::new();
             for part in parts.iter().filter(|part| part.text.is_none()) {
-                let (messages, options) = self.of(&part.of, part.limit);
-                let request = settings.preset.prompt.part(messages, &options)?;
+                let options = self.asked(part.limit);
+                let request = settings.preset.prompt.part(self.messages, part.of.clone(), &options)?;
                 requests.push(clean(io, held, &settings, request).await?);
             }
             let steps = (parts.len() - requests.len(), parts.len() + 1);
@@ -231,7 +218,9 @@ impl Long<'_> {
                 let of = told.get(group.clone()).unwrap_or_default();
                 if let [first, .., last] = of {
                     let range = first.of.start..last.of.end;
-                    let (messages, options) = self.of(&range, limit);
+                    let messages = self.messages.get(range.clone()).unwrap_or_default();
+                    let indices = self.options.indices.and_then(|indices| indices.get(range.clone()));
+                    let options = PromptOptions { indices, ..self.asked(limit) };
                     let request = prompt.merge(&texts(of), messages, &options)?;
                     requests.push(clean(io, held, &settings, request).await?);
                     merges.push(range);
@@ -471,7 +460,7 @@ pub(super) fn foretell(held: &Held, proposal: &Proposal) -> Result<Calls> {
     if !matches!(prompt.build(&messages, &options), Ok(request) if request.truncated) {
         return Ok(one);
     }
-    let runs = prompt.split(&messages, &options);
+    let runs = prompt.split(&messages, 0..messages.len(), &options);
     if runs.len() < 2 {
         return Ok(one);
     }

@@ -33,7 +33,7 @@ pub use extractive::extractive;
 pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
-pub(crate) use parts::{Run, once_more};
+pub(crate) use parts::once_more;
 pub(crate) use prompt::fill;
 pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
 pub(crate) use scan::names;

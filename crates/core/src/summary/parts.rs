@@ -3,7 +3,7 @@
 
 use super::budget::{FRAMES, content, fitting, whole};
 use super::prompt::{KEPT_PART, Prompt, PromptOptions, SummaryRequest, rejected};
-use super::render::{Block, Class, Piece, blocks};
+use super::render::{Block, Class, Piece, blocks_of};
 use crate::error::Result;
 use crate::message::{Exchanges, Message};
 use std::borrow::Cow;
@@ -27,32 +27,37 @@ pub(crate) struct Run {
 }
 
 impl Prompt {
-    /// `messages` in as few runs as fit a request each. They end where exchanges end; one that is too long is parted
-    /// between its messages, and only a message that is too long by itself is not shown whole.
-    pub(crate) fn split(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Run> {
+    /// The messages `all` in as few runs as fit a request each. They end where exchanges end; one that is too long is
+    /// parted between its messages, and only a message that is too long by itself is not shown whole.
+    pub(crate) fn split(
+        &self,
+        messages: &[Message<'_>],
+        all: Range<usize>,
+        options: &PromptOptions<'_>,
+    ) -> Vec<Run> {
         let limit = options.max_input_tokens.unwrap_or(usize::MAX);
         let estimator = options.estimator;
         let taken = estimator.text(&self.system(PART, options)) + FRAMES;
         let room = (limit - reserve(limit)).saturating_sub(taken);
-        let texts: Vec<String> = blocks(messages, options).iter().map(whole).collect();
+        let texts: Vec<String> = blocks_of(messages, &all, options).iter().map(whole).collect();
         let sizes: Vec<usize> = texts.iter().map(|text| estimator.text(text)).collect();
         let exchanges = Exchanges::of(messages);
-        let ends: Vec<usize> = (1..=messages.len()).filter(|end| exchanges.is_boundary(*end)).collect();
+        let ends: Vec<usize> =
+            (all.start + 1..=all.end).filter(|end| exchanges.is_boundary(*end) || *end == all.end).collect();
         let measure = |of: Range<usize>| {
-            let shown = texts.get(of.clone()).unwrap_or_default().concat();
+            let shown = texts.get(of.start - all.start..of.end - all.start).unwrap_or_default().concat();
             estimator.text(&content(&shown, of.len(), ""))
         };
         let mut runs = Vec::new();
-        let mut start = 0;
-        while start < messages.len() {
+        let mut start = all.start;
+        while start < all.end {
             let left = room.saturating_sub(measure(start..start + 1));
-            let guess = start + 1 + fitting(sizes.iter().skip(start + 1), left);
+            let guess = start + 1 + fitting(sizes.iter().skip(start + 1 - all.start), left);
             let fits = |end: usize| measure(start..end) <= room;
             let ends = ends.get(ends.partition_point(|end| *end <= start)..).unwrap_or_default();
             let end = longest(ends, guess, fits).unwrap_or_else(|| {
                 // The exchange is too long, or the rest of one.
-                let inside: Vec<usize> =
-                    (start + 1..ends.first().copied().unwrap_or(messages.len())).collect();
+                let inside: Vec<usize> = (start + 1..ends.first().copied().unwrap_or(all.end)).collect();
                 let end = longest(&inside, guess, fits).unwrap_or(start);
                 // What is too long by itself stands with what led to it.
                 if measure(end..end + 1) > room { end + 1 } else { end }
@@ -69,15 +74,14 @@ impl Prompt {
     pub(crate) fn part(
         &self,
         messages: &[Message<'_>],
+        of: Range<usize>,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
-        let free = options.max_input_tokens.map(|limit| limit - reserve(limit));
-        self.request(
-            blocks(messages, options),
-            messages,
-            PART,
-            &PromptOptions { max_input_tokens: free, ..*options },
-        )
+        let max_input_tokens = options.max_input_tokens.map(|limit| limit - reserve(limit));
+        let blocks = blocks_of(messages, &of, options);
+        let indices = options.indices.and_then(|indices| indices.get(of.clone()));
+        let messages = messages.get(of).unwrap_or_default();
+        self.request(blocks, messages, PART, &PromptOptions { max_input_tokens, indices, ..*options })
     }
 
     /// The request for one summary of `messages` in the place of the summaries of their parts.

@@ -33,6 +33,7 @@ use crate::tokens::Estimator;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// The names of our tags.
 pub(super) const TAGS: [&str; 9] = [
@@ -96,26 +97,42 @@ pub(super) const CLOSE: &str = "</message>\n";
 
 /// Reads messages into blocks, borrowing their texts. One pass.
 pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_>) -> Vec<Block<'a>> {
+    blocks_of(messages, &(0..messages.len()), options)
+}
+
+/// The blocks of some of the messages. A result says the name of its tool, though its call may stand before them.
+pub(super) fn blocks_of<'a>(
+    messages: &'a [Message<'_>],
+    of: &Range<usize>,
+    options: &PromptOptions<'_>,
+) -> Vec<Block<'a>> {
     let mut waiting: HashMap<&str, Vec<&str>> = HashMap::new();
-    messages
-        .iter()
-        .enumerate()
-        .map(|(position, message)| {
-            let mut pieces = Vec::with_capacity(message.parts.len());
-            for part in &message.parts {
-                if let Some(piece) = piece(part, message.role, &mut waiting, options.estimator) {
-                    add(&mut pieces, piece);
-                }
-                if let Part::ToolCall(call) = part {
-                    waiting.entry(&call.id).or_default().push(&call.name);
-                }
+    let mut blocks = Vec::with_capacity(of.len());
+    for (position, message) in messages.iter().enumerate().take(of.end) {
+        let mut pieces = Vec::with_capacity(message.parts.len());
+        for part in &message.parts {
+            let name = match part {
+                // Calls and results are paired by order, because ids repeat across turns.
+                Part::ToolResult(result) => waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop),
+                _ => None,
+            };
+            if of.contains(&position)
+                && let Some(piece) = piece(part, message.role, name, options.estimator)
+            {
+                add(&mut pieces, piece);
             }
+            if let Part::ToolCall(call) = part {
+                waiting.entry(&call.id).or_default().push(&call.name);
+            }
+        }
+        if of.contains(&position) {
             let index =
                 options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
             let open = format!("<message{index} role=\"{}\">\n", message.role.as_str());
-            Block { open, pieces }
-        })
-        .collect()
+            blocks.push(Block { open, pieces });
+        }
+    }
+    blocks
 }
 
 /// Adds a piece. Prose that follows prose becomes one piece with it: each escaped alone, two halves of a tag would
@@ -132,12 +149,8 @@ fn add<'a>(pieces: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
     }
 }
 
-fn piece<'a>(
-    part: &'a Part<'_>,
-    role: Role,
-    waiting: &mut HashMap<&'a str, Vec<&'a str>>,
-    estimator: Estimator,
-) -> Option<Piece<'a>> {
+/// A part of a message as a piece; `name` is that of a result's tool.
+fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Estimator) -> Option<Piece<'a>> {
     let bare = |text, class| Piece { before: String::new(), text, after: String::new(), class };
     Some(match part {
         Part::Text(text) => {
@@ -161,8 +174,7 @@ fn piece<'a>(
         },
         Part::ToolResult(result) => {
             let mut before = "<tool_result".to_string();
-            // Calls and results are paired by order, because ids repeat across turns.
-            if let Some(name) = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop) {
+            if let Some(name) = name {
                 let _ = write!(before, " name=\"{}\"", attribute(name));
             }
             before.push_str(if result.is_error { " error=\"true\">\n" } else { ">\n" });

@@ -1,6 +1,7 @@
 //! A history in as few parts as fit, every message in exactly one of them.
 
-use super::super::{OFFLOAD, PromptOptions, Run};
+use super::super::parts::Run;
+use super::super::{OFFLOAD, PromptOptions};
 use super::{call, result, text};
 use crate::message::{Exchanges, Message, Role};
 use crate::tokens::Estimator;
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 const FRAME: usize = 1_400;
 
 /// Tokens by which a request may be shorter than it was thought to be.
-const SLACK: usize = 64;
+const SLACK: usize = 4;
 
 fn options(room: usize, estimator: Estimator) -> PromptOptions<'static> {
     PromptOptions { max_input_tokens: Some(FRAME + room), estimator, ..Default::default() }
@@ -37,16 +38,15 @@ fn exchange(kind: u8, nth: usize, body: &str) -> Vec<Message<'static>> {
 /// The runs are all messages in their order, and what is asked about each fits, shortened only where one message is
 /// too long by itself.
 fn check(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Run> {
-    let runs = OFFLOAD.split(messages, options);
+    let runs = OFFLOAD.split(messages, 0..messages.len(), options);
     let covered: Vec<usize> = runs.iter().flat_map(|run| run.of.clone()).collect();
     assert_eq!(covered, (0..messages.len()).collect::<Vec<_>>());
     let exchanges = Exchanges::of(messages);
     let limit = options.max_input_tokens.unwrap();
-    let part = |of: std::ops::Range<usize>| OFFLOAD.part(&messages[of], options).unwrap();
-    // A result that is shown without its call has no name of a tool, and is a little shorter; an estimate of two texts is
-    // now and then a token less than that of the first.
+    let part = |of: std::ops::Range<usize>| OFFLOAD.part(messages, of, options).unwrap();
+    // An estimate of two texts is now and then a token less than that of the first.
     let less = PromptOptions { max_input_tokens: Some(limit - SLACK), ..*options };
-    let is_long = |of: std::ops::Range<usize>| OFFLOAD.part(&messages[of], &less).unwrap().truncated;
+    let is_long = |of: std::ops::Range<usize>| OFFLOAD.part(messages, of, &less).unwrap().truncated;
     for run in &runs {
         let request = part(run.of.clone());
         let size =
@@ -118,6 +118,11 @@ fn an_exchange_that_is_too_long_is_parted_between_its_results() {
     let runs = check(&messages, &options(2_000, Estimator::Chars4));
     let of: Vec<_> = runs.iter().map(|run| run.of.clone()).collect();
     assert_eq!(of, [0..2, 2..3, 3..4]);
+    let request = OFFLOAD.part(&messages, 2..3, &options(2_000, Estimator::Chars4)).unwrap();
+    assert!(
+        request.messages[0].content.contains("<tool_result name=\"read_file\">"),
+        "its call is in another part"
+    );
 }
 
 #[test]
