@@ -64,7 +64,7 @@ export interface Progress {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export interface CompactOptions {
-  /** Default `offload`. */
+  /** Default `balanced`. */
   preset?: Preset;
   /** Detected when it can be. */
   format?: Format;
@@ -87,12 +87,12 @@ export interface CompactOptions {
    *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
    *  own. */
   maxOutputTokens?: number;
-  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own threshold. With
-   *  `price` a session acts as soon as its calls paid as much for a larger context as a compaction costs, by `prices`, and
-   *  at the threshold given here, or where the window ends, at the latest. */
+  /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own trigger. With
+   *  `price` (that of `balanced`) a session acts as soon as its calls paid as much for a larger context as a compaction
+   *  costs, by `prices`, and at the threshold given here, or where the window ends, at the latest. */
   trigger?: { tokens?: number; fraction?: number; price?: boolean };
   /** What the model's tokens cost; default what the catalogue knows about `model` where the window is looked up too. With
-   *  neither, `trigger.price` takes those of a model of the middle class (3 and 15 USD, 0.30 to read the cache, 3.75 to
+   *  neither, the trigger takes those of a model of the middle class (3 and 15 USD, 0.30 to read the cache, 3.75 to
    *  write it), and plans tell no cost. */
   prices?: Prices;
   /** What stays at the end. Overrides the preset's own count. */

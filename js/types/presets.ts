@@ -1,6 +1,6 @@
 /** The presets and every number of each. */
 
-/** Presets; the default is `offload`. */
+/** Presets; the default is `balanced`. */
 export type Preset = "balanced" | "offload" | "react" | "layered" | "factor3" | "checkpoint";
 
 /** Every number of preset `offload` (`S1.1` to `S1.12`). */
@@ -24,9 +24,9 @@ export interface OffloadOptions {
 /** Every number of preset `layered` (`S3.1` to `S3.8`). `clear: "every-turn"` and `largeOutputTokens` switch those
  *  rungs on under another preset too. */
 export interface LayeredOptions {
-  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). `break-even` clears them in batches,
-   *  when reading less from the provider's cache at the calls to come (as many are expected as there were) saves more
-   *  than writing what stands behind the first of them anew costs, and when the session would act otherwise. */
+  /** Clear old results at every `prepare`, or never; default `every-turn` (`S3.1`). `break-even`, the default of
+   *  `balanced`, clears them in batches: when the calls since they grew old paid more for reading them from the provider's
+   *  cache than writing what stands behind the first of them anew costs, and when the session would act otherwise. */
   clear?: "every-turn" | "break-even" | "never";
   /** For `break-even`: price of a token read from the provider's cache, as a share of the price of input; default that
    *  of the model where its prices are known, else 0.1. */

@@ -11,7 +11,7 @@ import {
   repairHistory,
   splitMessages,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { frozen, runtime } from "../support/api.mjs";
 
 const here = new URL("./", import.meta.url);

@@ -71,8 +71,8 @@ export const s3 = [
     id: "S3.1",
     what: "batches are cleared whatever they cost",
     file: `${core}/reduce/clear.rs`,
-    from: "freed, behind.saturating_sub(freed), state",
-    to: "freed, 0, state",
+    from: "read, behind.saturating_sub(freed)",
+    to: "read, 0",
     tests: ["layered_rules"],
   },
   {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 import { chat, exchange, fails, frozen, openStore, runtime, SUMMARY } from "../support/api.mjs";
 
 const { compact, openSession, version } = library;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { memoryStore, openSession } from "context-compactor";
+import { memoryStore, openSession } from "../support/offload.mjs";
 import { chat, deferred, exchange, fails, openStore, settled, summariser, SUMMARY } from "../support/api.mjs";
 
 /** A session with 20 messages whose summariser waits for `answer`. */
@@ -257,7 +257,7 @@ test("listeners, onProgress and logger that throw do not end the operation, and 
   const { success, heard, uncaught } = apart(`
     const thrower = (name) => () => { throw new Error(name); };
     const session = await openSession({
-      store: "memory", summarize: summariser(), onProgress: thrower("onProgress"), logger: thrower("logger"),
+      store: "memory", preset: "offload", summarize: summariser(), onProgress: thrower("onProgress"), logger: thrower("logger"),
     });
     let heard = 0;
     session.on("compact", thrower("listener"));

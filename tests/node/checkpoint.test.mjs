@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildSummaryPrompt, compact, memoryStore, openSession } from "context-compactor";
+import { buildSummaryPrompt, compact, memoryStore, openSession } from "../support/offload.mjs";
 import { chat, fails, frozen, summariser, SUMMARY } from "../support/api.mjs";
 
 const GOAL = {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chatCommand, COMMANDS, CompactionError, isChatCommand, openSession } from "context-compactor";
+import { chatCommand, COMMANDS, CompactionError, isChatCommand, openSession } from "../support/offload.mjs";
 import { chat, deferred, exchange, fails, settled, summariser } from "../support/api.mjs";
 
 const open = (options) => openSession({ store: "memory", ...options });

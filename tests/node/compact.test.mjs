@@ -9,7 +9,7 @@ import {
   extractiveSummary,
   openSession,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import {
   anthropicExchange,
   chat,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 
 const { encryptedStore, indexedDbStore, memoryStore, openSession, storeConformance } = library;
 

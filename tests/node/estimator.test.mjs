@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { estimateTokens, openSession } from "context-compactor";
+import { estimateTokens, openSession } from "../support/offload.mjs";
 import { chat, fails } from "../support/api.mjs";
 import { generator, samples } from "../support/corpus.mjs";
 

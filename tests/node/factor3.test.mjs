@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, memoryStore, openSession, proposePins, validateHistory } from "context-compactor";
+import { compact, memoryStore, openSession, proposePins, validateHistory } from "../support/offload.mjs";
 import { fails } from "../support/api.mjs";
 
 const SUMMARY = "## Key Decisions\nThe parser is rewritten step by step, and every step is tested.";

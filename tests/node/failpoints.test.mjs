@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 import { failpoints } from "../support/failpoints.mjs";
 import { protocols } from "../support/protocols.mjs";
 import { stores } from "../support/stores.mjs";

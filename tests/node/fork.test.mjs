@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { listSessions, memoryStore, openSession, restoreBackup } from "context-compactor";
+import { listSessions, memoryStore, openSession, restoreBackup } from "../support/offload.mjs";
 
 const SUMMARY = "## Current Status\nThe user asked about the parser and the tools answered.";
 

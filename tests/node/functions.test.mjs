@@ -14,7 +14,7 @@ import {
   splitMessages,
   validateHistory,
   version,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, frozen } from "../support/api.mjs";
 
 test("version is the package's", () => {
@@ -106,7 +106,7 @@ test("splitMessages keeps a pinned message with its exchange", () => {
 });
 
 test("s1_7_buildSummaryPrompt asks for the eight sections, the target and caps the answer", () => {
-  const request = buildSummaryPrompt(frozen(chat(10)));
+  const request = buildSummaryPrompt(frozen(chat(10)), { preset: "offload" });
   for (const section of [
     "Technical Context",
     "Project Overview",

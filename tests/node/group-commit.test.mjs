@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryStore, openSession } from "context-compactor";
+import { memoryStore, openSession } from "../support/offload.mjs";
 
 function counted(caps = {}) {
   const store = memoryStore();

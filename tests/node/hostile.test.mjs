@@ -4,7 +4,7 @@
  */
 
 import { after, describe, test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 import { hostileCases } from "../support/hostile.mjs";
 import { stores } from "../support/stores.mjs";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 import { check, Told } from "../support/kills-check.mjs";
 import { read, write } from "../support/writer.mjs";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildSummaryPrompt, compact, estimateTokens, openSession, planCompaction } from "context-compactor";
+import { buildSummaryPrompt, compact, estimateTokens, openSession, planCompaction } from "../support/offload.mjs";
 import {
   anthropicExchange,
   chat,

@@ -10,7 +10,7 @@ import {
   repairHistory,
   splitMessages,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, frozen, summariser, SUMMARY } from "../support/api.mjs";
 
 const LONG = "The parser fails in src/parser.rs on line 42 with error E0502. ".repeat(8).trimEnd();

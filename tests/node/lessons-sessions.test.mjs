@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { CompactionError, memoryStore, openSession, validateHistory } from "context-compactor";
+import { CompactionError, memoryStore, openSession, validateHistory } from "../support/offload.mjs";
 import {
   anthropicExchange,
   chat,

@@ -9,7 +9,7 @@ import {
   extractiveSummary,
   openSession,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { chat, exchange, fails, frozen, openStore, summariser, SUMMARY } from "../support/api.mjs";
 
 const user = (content) => ({ role: "user", content });

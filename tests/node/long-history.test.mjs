@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, memoryStore, openSession, planCompaction } from "context-compactor";
+import { compact, memoryStore, openSession, planCompaction } from "../support/offload.mjs";
 import { chat, fails, summariser, SUMMARY } from "../support/api.mjs";
 
 const LONG = { contextWindow: 16_000, concurrency: 2, retryCount: 1 };

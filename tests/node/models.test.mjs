@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { calcPrice } from "@pydantic/genai-prices";
-import { compact, modelFacts, openSession, planCompaction } from "context-compactor";
+import { compact, modelFacts, openSession, planCompaction } from "../support/offload.mjs";
 import { resolve } from "llm-zoo";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 

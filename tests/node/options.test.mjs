@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/offload.mjs";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 
 const { compact, openSession, optionsFromEnv, planCompaction } = library;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryStore, openSession } from "context-compactor";
+import { memoryStore, openSession } from "../support/offload.mjs";
 import { chat, exchange, SUMMARY } from "../support/api.mjs";
 
 const open = (options = {}) => openSession({ store: memoryStore(), contextWindow: 200_000, ...options });

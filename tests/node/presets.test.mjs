@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, openSession, validateHistory } from "context-compactor";
+import { compact, openSession, validateHistory } from "../support/offload.mjs";
 
 const output = (nth, lines) => Array.from({ length: lines }, (_, at) => `${nth}:${at} the parser keeps 한국어 👩‍👩‍👧`).join("\n");
 

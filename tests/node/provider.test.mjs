@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, test } from "node:test";
-import { compact, estimateTokens } from "context-compactor";
+import { compact, estimateTokens } from "../support/offload.mjs";
 import { chat, fails, frozen, SUMMARY } from "../support/api.mjs";
 
 const openai = (content, more = {}) => ({

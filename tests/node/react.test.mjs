@@ -10,7 +10,7 @@ import {
   repairHistory,
   splitMessages,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { fails, frozen, summariser } from "../support/api.mjs";
 
 /** `turns` of about 500 tokens each. */

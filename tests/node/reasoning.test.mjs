@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, openSession, validateHistory } from "context-compactor";
+import { compact, openSession, validateHistory } from "../support/offload.mjs";
 import { chat, frozen, summariser } from "../support/api.mjs";
 
 const thinking = { type: "thinking", thinking: "It is the parser.", signature: "c2lnbmVk" };

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryStore, openSession, validateHistory } from "context-compactor";
+import { memoryStore, openSession, validateHistory } from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, openStore, runtime, summariser } from "../support/api.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */

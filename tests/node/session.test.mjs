@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { indexedDbStore, memoryStore, openSession, validateHistory } from "context-compactor";
+import { indexedDbStore, memoryStore, openSession, validateHistory } from "../support/offload.mjs";
 import { chat, exchange, fails, frozen, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { join } from "node:path";
-import { memoryStore, openSession } from "context-compactor";
+import { memoryStore, openSession } from "../support/offload.mjs";
 import { fileStore } from "context-compactor/node";
 import { folder } from "../support/file-store.mjs";
 

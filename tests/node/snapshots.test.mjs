@@ -14,7 +14,7 @@ import {
   repairHistory,
   splitMessages,
   validateHistory,
-} from "context-compactor";
+} from "../support/offload.mjs";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 
 const OPTIONS = { preset: "checkpoint", contextWindow: 32_000 };

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importSession, memoryStore, openSession } from "context-compactor";
+import { importSession, memoryStore, openSession } from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, frozen, openStore, runtime, summariser } from "../support/api.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 

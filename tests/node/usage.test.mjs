@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { estimateTokens, estimateTokensDetailed, memoryStore, openSession } from "context-compactor";
+import { estimateTokens, estimateTokensDetailed, memoryStore, openSession } from "../support/offload.mjs";
 import { chat, exchange, fails } from "../support/api.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 import { replay, row } from "../../bench/usage.bench.mjs";

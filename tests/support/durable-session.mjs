@@ -1,6 +1,6 @@
 /** A Worker that keeps one session in a Durable Object, and the history that it is given: both sides know it by number. */
 
-import { CompactionError, openSession } from "context-compactor";
+import { CompactionError, openSession } from "./offload.mjs";
 import { durableObjectStore } from "context-compactor/cloudflare";
 
 const WORDS = "queue worker retry timeout shard replica commit offset partition lease 队列 작업 مهلة 🧵".split(" ");

@@ -1,6 +1,6 @@
 /** Failpoints over IndexedDB, in a page. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import { failpoints } from "./failpoints.mjs";
 
 let places = 0;

@@ -1,6 +1,6 @@
 /** What the tests of wire formats have in common. */
 
-import { compact, openSession } from "context-compactor";
+import { compact, openSession } from "./offload.mjs";
 import { runtime } from "./api.mjs";
 
 /** As short as a summary may be: one that is longer than what it stands for is refused. */

@@ -1,6 +1,6 @@
 /** What `tests/browser/hostile.test.mjs` runs inside the page. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import { hostileCases } from "./hostile.mjs";
 
 /** How each store is opened again: by name, with what was written into it. */

@@ -1,6 +1,6 @@
 /** What `tests/workerd/hostile.test.mjs` runs in Durable Objects: one object for each case. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import { durableObjectStore } from "context-compactor/cloudflare";
 import { hostileCases } from "./hostile.mjs";
 

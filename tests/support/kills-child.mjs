@@ -1,6 +1,6 @@
 /** A process that writes to a session until it is killed, or reads it: `fork`ed with what to do as JSON. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import * as node from "context-compactor/node";
 import { read, write } from "./writer.mjs";
 

@@ -1,6 +1,6 @@
 /** Steps of a page that writes to a session until it, its browser or its storage is killed. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import { tell } from "./session-page.mjs";
 import { read, write } from "./writer.mjs";
 

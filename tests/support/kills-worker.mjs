@@ -1,6 +1,6 @@
 /** A Worker whose Durable Objects write to a session until they are ended, or read it. */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 import { durableObjectStore } from "context-compactor/cloudflare";
 import { read, write } from "./writer.mjs";
 

@@ -3,7 +3,7 @@
  * in and out are plain JSON.
  */
 
-import * as library from "context-compactor";
+import * as library from "./offload.mjs";
 
 /** Open sessions by name. */
 const open = new Map();

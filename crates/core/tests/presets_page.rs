@@ -115,6 +115,14 @@ fn behaviour() -> Vec<Row> {
             }
             .to_owned()
         }),
+        row("in the place of a result", |preset| {
+            match (removes(preset), preset.stubs) {
+                (false, _) => "",
+                (true, true) => "its reference, length, hash and first line",
+                (true, false) => "what the document says",
+            }
+            .to_owned()
+        }),
         row("files read last are put back", |preset| {
             if preset.numbers.restore.is_some() { "yes" } else { "" }.to_owned()
         }),

@@ -54,6 +54,27 @@ fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
 }
 
 #[test]
+fn balanced_acts_by_the_prices_unless_an_option_says_when() {
+    let rule = |options: Value| {
+        let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
+        assert_eq!(settings.preset.name, "balanced", "the default");
+        (settings.price_rule.is_some(), settings.threshold.tokens)
+    };
+    let window = 200_000;
+    let (acts, limit) = rule(json!({ "contextWindow": window }));
+    assert!(acts && limit > 150_000, "the limit of the window stays: {limit}");
+    for trigger in [json!({ "tokens": 30_000 }), json!({ "fraction": 0.15 })] {
+        assert_eq!(rule(json!({ "contextWindow": window, "trigger": trigger })), (false, 30_000));
+    }
+    let offload = json!({ "offloadThreshold": 30_000 });
+    assert_eq!(rule(json!({ "contextWindow": window, "offload": offload })), (false, 30_000));
+    let both = json!({ "tokens": 30_000, "price": true });
+    assert_eq!(rule(json!({ "contextWindow": window, "trigger": both })), (true, 30_000));
+    let (acts, never) = rule(json!({ "contextWindow": window, "trigger": { "price": false } }));
+    assert!(!acts && never == limit);
+}
+
+#[test]
 fn the_cheaper_the_cache_the_later_it_acts() {
     let with = |read: f64| {
         let prices = json!({ "input": 3, "output": 15, "cacheRead": read, "cacheWrite": 3.75 });

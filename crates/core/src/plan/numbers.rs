@@ -94,10 +94,12 @@ pub(super) fn threshold(
     })
 }
 
-/// The rule that the prices decide by, where the preset or an option wants it.
+/// The rule that the prices decide by, where an option wants it, or the preset and no option says another trigger.
 pub(super) fn price_rule(options: &Reader<'_>, when: When) -> Result<Option<Rule>> {
-    let wanted = options.child("trigger")?.switch("price")?;
-    Ok(wanted.unwrap_or(when == When::Price).then_some(Rule::TUNED))
+    let (trigger, offload) = (options.child("trigger")?, options.child("offload")?);
+    let is_usual = !trigger.has("tokens") && !trigger.has("fraction") && !offload.has("offloadThreshold");
+    let wanted = trigger.switch("price")?.unwrap_or(is_usual && when == When::Price);
+    Ok(wanted.then_some(Rule::TUNED))
 }
 
 /// The prices: the app's, or those that a catalogue has for the model.

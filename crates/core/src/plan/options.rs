@@ -5,8 +5,8 @@ use super::numbers::{
     Clears, MAX_TOKENS, Threshold, Window, clears, numbers, price_rule, prices, safety_margin, threshold,
 };
 use super::presets::{
-    API_TOOLS, COMPACTABLE_TOOLS, Fallback, Numbers, OFFLOAD, PRESETS, Preset, QUERY_TOOLS, READ_TOOLS, Rung,
-    SEARCH_TOOLS,
+    API_TOOLS, BALANCED, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, PRESETS, Preset, QUERY_TOOLS,
+    READ_TOOLS, Rung, SEARCH_TOOLS,
 };
 use super::reader::Reader;
 use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
@@ -453,7 +453,7 @@ fn keep(options: &Reader<'_>, default: Keep) -> Result<Keep> {
 
 /// What `splitMessages` is told to keep; the default is the preset's.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
-    keep(&Reader::new(options)?, Keep::Messages(OFFLOAD.numbers.preserve_count))
+    keep(&Reader::new(options)?, Keep::Messages(NUMBERS.preserve_count))
 }
 
 /// Options of the functions that need no session.
@@ -534,7 +534,7 @@ impl StandaloneOptions {
 
 fn preset(options: &Reader<'_>) -> Result<&'static Preset> {
     let presets: Vec<(&str, &'static Preset)> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
-    Ok(options.choice("preset", &presets)?.unwrap_or(&OFFLOAD))
+    Ok(options.choice("preset", &presets)?.unwrap_or(&BALANCED))
 }
 
 fn format(options: &Reader<'_>) -> Result<Option<Format>> {

@@ -99,6 +99,8 @@ pub struct Preset {
     /// Summaries are checkpoints: earlier ones stay as messages of their own, each of a level that the tokens decide,
     /// made in six stages (`S5.5` to `S5.8`).
     pub checkpoints: bool,
+    /// What stands where a result was says how long it was, its hash and how it began; else what the documents say.
+    pub stubs: bool,
     /// Its numbers.
     pub numbers: Numbers,
 }
@@ -297,7 +299,7 @@ const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 pub static BALANCED: Preset = Preset {
     name: "balanced",
     rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],
-    when: When::Tokens(60_000),
+    when: When::Price,
     fallback: Fallback::Extractive,
     prompt: &summary::BALANCED,
     summary_marker: "[Compressed History]\n\n",
@@ -305,6 +307,7 @@ pub static BALANCED: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    stubs: true,
     numbers: Numbers {
         target_tokens: 2_000,
         keep_tokens: 6_000,
@@ -318,6 +321,7 @@ pub static BALANCED: Preset = Preset {
             most_tokens: 4_000,
         }),
         layered: LayeredNumbers { every_turn: false, large_output_tokens: 20_000, ..NUMBERS.layered },
+        offload: OffloadNumbers { min_chars: 1_000, ..NUMBERS.offload },
         ..NUMBERS
     },
 };
@@ -334,6 +338,7 @@ pub static OFFLOAD: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    stubs: false,
     numbers: NUMBERS,
 };
 
@@ -349,6 +354,7 @@ pub static REACT: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    stubs: false,
     numbers: NUMBERS,
 };
 
@@ -364,6 +370,7 @@ pub static LAYERED: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
     checkpoints: false,
+    stubs: false,
     numbers: Numbers {
         min_savings: 20_000,
         compact_cooldown_steps: 0,
@@ -384,6 +391,7 @@ pub static FACTOR3: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    stubs: false,
     numbers: Numbers {
         preserve_count: 3,
         target_tokens: 4_000,
@@ -405,6 +413,7 @@ pub static CHECKPOINT: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: true,
+    stubs: false,
     numbers: Numbers {
         compact_cooldown_steps: 0,
         checkpoint: CheckpointNumbers { keep_user_messages: 10, ..NUMBERS.checkpoint },

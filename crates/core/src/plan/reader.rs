@@ -42,6 +42,11 @@ impl<'v> Reader<'v> {
         self.value.is_some()
     }
 
+    /// True when the option was given.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
     /// A whole number in `min ..= max`.
     pub(crate) fn integer(&self, key: &str, min: usize, max: usize) -> Result<Option<usize>> {
         let Some(number) = self.number(key, min as f64, max as f64)? else { return Ok(None) };

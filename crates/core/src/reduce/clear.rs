@@ -3,6 +3,7 @@
 use super::calls::answered;
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
+use crate::message::Role;
 use crate::plan::cost::{Rates, clearing_saves};
 use crate::plan::{LayeredNumbers, Trigger};
 use crate::session::{How, State};
@@ -26,31 +27,41 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     let estimator = state.settings.estimator;
     let found = moves(state, usize::MAX, |_, place, (nth, text)| {
         let clears = old.contains(&(place.index, nth)) && estimator.text(text) > numbers.clear_min_tokens;
-        clears.then(|| Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string()))
+        clears.then(|| {
+            if state.settings.preset.stubs {
+                return Replacement::stub(state, place, nth, text);
+            }
+            Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string())
+        })
     })?;
     let pays = if numbers.every_turn { found } else { what_pays(state, found) };
     Ok(Some(pays).filter(|moves| !moves.is_empty()))
 }
 
-/// Of what could be cleared, the batch that saves most, or nothing. Clearing `c` tokens makes the provider write the `s`
-/// tokens behind the first of them to its cache again, and saves reading `c` at each call that is still to come: as many
-/// are expected as there were. It pays when `calls × read × c > (write − read) × s`. A session that is full clears
-/// everything: it would summarise otherwise.
+/// Of what could be cleared, the batch that saves most, or nothing. Clearing makes the provider write the `s` tokens behind
+/// the first that is cleared to its cache again, and saves reading each result at the calls that are still to come: as many
+/// are expected for it as have read it since it was one of the newest, so that clearing costs no more than waiting did
+/// (`n > (write − read) × s / (read × c)`, and results go in batches). A session that is full clears everything: it would
+/// summarise otherwise.
 fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
     if state.is_due() {
         return found;
     }
-    let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
+    let LayeredNumbers { cache_read, cache_write, keep_recent, .. } = state.settings.numbers.layered;
     let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
     let items = state.context.items();
     let (mut behind, mut freed, mut end) = (0_usize, 0_usize, items.len());
+    let (mut answers, mut read) = (0_usize, 0_u64);
     let (mut best, mut from) = (0, found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
         let between = items.get(planned.at..end).unwrap_or_default();
         behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
+        answers += between.iter().filter(|item| item.size.role == Role::Assistant).count();
         end = planned.at;
-        freed += planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum::<usize>();
-        let saves = clearing_saves(rates, freed, behind.saturating_sub(freed), state.row.steps);
+        let frees = planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum::<usize>();
+        freed += frees;
+        read += frees as u64 * answers.saturating_sub(keep_recent) as u64;
+        let saves = clearing_saves(rates, read, behind.saturating_sub(freed));
         if saves > best {
             (best, from) = (saves, nth);
         }

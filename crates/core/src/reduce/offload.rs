@@ -22,7 +22,12 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     let scanned = (state.context.items().len() as f64 * numbers.scan_ratio) as usize;
     let found = moves(state, scanned, |_, place, (nth, text)| {
         let long = text.chars().count() > numbers.min_chars;
-        long.then(|| Replacement::new(state, place, nth, text, How::Reference, reference))
+        long.then(|| {
+            if state.settings.preset.stubs {
+                return Replacement::stub(state, place, nth, text);
+            }
+            Replacement::new(state, place, nth, text, How::Reference, reference)
+        })
     })?;
     Ok(Some(found))
 }

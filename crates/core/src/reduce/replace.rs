@@ -8,6 +8,7 @@ use crate::plan::{Edit, OffloadReport, Rung, Trigger};
 use crate::recall::Answers;
 use crate::session::{
     Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
+    text_range,
 };
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
@@ -49,7 +50,25 @@ impl Replacement {
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
+
+    /// The same, replaced by what tells a model whether to read it again: where it is, its length, its hash, how it began.
+    pub(crate) fn stub(state: &State, place: Place, nth: usize, text: &str) -> Self {
+        let mut stub = Replacement::new(state, place, nth, text, How::Preview, |_| String::new());
+        let Offload { reference, sha256, chars, .. } = &stub.blob.offload;
+        let hash = sha256.get(..HASH_DIGITS).unwrap_or_default();
+        stub.text = format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})");
+        if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
+            stub.text += "\nIt begins: ";
+            stub.text += &text_range(line.trim(), 0, Some(FIRST_LINE));
+        }
+        stub
+    }
 }
+
+/// Characters of a result's first line in the place of the result.
+const FIRST_LINE: usize = 120;
+/// Digits of its hash: enough to see whether what is read now is the same.
+const HASH_DIGITS: usize = 12;
 
 /// What `with` makes of the tool results of the first `range` messages of the context: of those that were not replaced
 /// so far, and that are not what the model read back with a recall tool: moved again, it would be read again.

@@ -20,9 +20,10 @@ pub const FORMATS: [Format; 2] = PLAIN;
 /// The summary that the scripted summariser writes.
 pub const SUMMARY: &str = "## Current Status\nThe user asked about the parser and the tools answered.";
 
-/// Options over those that the tests share: four characters are a token, a window of 8,000.
+/// Options over those that the tests share: four characters are a token, a window of 8,000, offload first (`S1`).
 pub fn settings(over: Value) -> Rc<Settings> {
-    let mut options = json!({ "contextWindow": 8_000, "estimator": "chars4", "hasSummarize": true });
+    let mut options =
+        json!({ "preset": "offload", "contextWindow": 8_000, "estimator": "chars4", "hasSummarize": true });
     for (key, value) in over.as_object().unwrap() {
         options[key] = value.clone();
     }

@@ -13,11 +13,12 @@ pub use rule::{Decision, LastCall, Meter, Moment, Rule};
 
 pub(crate) use prices::read as read_prices;
 
-/// Clearing `freed` tokens makes the provider write the `behind` tokens after the first of them to its cache again, once,
-/// and saves reading `freed` at each of the `calls` that are still to come. What that saves in all, in the unit of
-/// [`Cost`]; negative when it does not pay: it does when `calls > (write − read) × behind / (read × freed)`.
-pub fn clearing_saves(rates: Rates, freed: usize, behind: usize, calls: u64) -> i128 {
-    let saved = i128::from(calls) * i128::from(rates.cache_read) * freed as i128;
+/// Clearing makes the provider write the `behind` tokens after the first that is cleared to its cache again, once, and
+/// saves that it reads what is cleared at each call that is still to come: `read` tokens in all. What that saves, in the
+/// unit of [`Cost`]; negative when it does not pay. For `c` tokens it does from `n > (write − read) × behind / (read × c)`
+/// calls on.
+pub fn clearing_saves(rates: Rates, read: u64, behind: usize) -> i128 {
+    let saved = i128::from(rates.cache_read) * i128::from(read);
     let again = i128::from(rates.cache_write) - i128::from(rates.cache_read);
     saved - again.max(0) * behind as i128
 }

@@ -265,9 +265,9 @@ mod tests {
     fn clearing_pays_from_the_calls_of_the_law_on() {
         // n > (w − r) s / (r c) = 11.5 s / c
         let rates = DEFAULT_PRICES.base;
-        assert!(clearing_saves(rates, 1_000, 1_000, 11) < 0);
-        assert!(clearing_saves(rates, 1_000, 1_000, 12) > 0);
-        assert_eq!(clearing_saves(rates, 1_000, 0, 1), 300_000_000);
+        assert!(clearing_saves(rates, 11 * 1_000, 1_000) < 0);
+        assert!(clearing_saves(rates, 12 * 1_000, 1_000) > 0);
+        assert_eq!(clearing_saves(rates, 1_000, 0), 300_000_000);
     }
 
     #[test]

@@ -1,0 +1,102 @@
+/** The preset that nobody has to ask for: what it keeps, what it changes and when. */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { openSession, planCompaction, validateHistory } from "context-compactor";
+
+const RULE = "Never touch the public API of src/parser.rs.";
+
+/** A question, a call, a result of about 1,000 tokens and an answer. */
+function turn(nth) {
+  const id = `call_${nth}`;
+  const call = { id, type: "function", function: { name: "read_file", arguments: JSON.stringify({ path: `src/f${nth}.rs` }) } };
+  const lines = Array.from({ length: 60 }, (_, at) => `${at}: let value_${nth}_${at} = parse(${at})?; // step ${nth}`);
+  return [
+    { role: "user", content: nth === 0 ? `Fix the parser. ${RULE}` : `Go on with step ${nth}.` },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: id, content: lines.join("\n") },
+    { role: "assistant", content: `Step ${nth} is done.` },
+  ];
+}
+
+/** A question and an answer of about 500 tokens, in words of their own. */
+function talk(nth) {
+  const words = Array.from({ length: 70 }, (_, at) => `Point ${nth}.${at} of the plan is settled.`);
+  const question = nth === 0 ? `Fix the parser. ${RULE}` : `What about step ${nth}?`;
+  return [
+    { role: "user", content: question },
+    { role: "assistant", content: words.join(" ") },
+  ];
+}
+
+/** Runs an agent of so many turns, each a second after the last: what was sent at each, and what was done before it. */
+async function agent(options, of = turn, turns = 60) {
+  let [now, ids] = [1_700_000_000_000, 0];
+  const runtime = { now: () => (now += 1_000), id: () => (++ids).toString(16).padStart(32, "0") };
+  const session = await openSession({ store: "memory", runtime, ...options });
+  const steps = [];
+  for (let nth = 0; nth < turns; nth++) {
+    await session.append(...of(nth));
+    const tokens = session.getContextUsage().usedTokens;
+    const { messages, edits, result } = await session.prepare();
+    steps.push({ messages, tokens, rungs: edits.map(({ rung }) => rung), result });
+  }
+  return { session, steps };
+}
+
+test("balanced, the default, acts long before the window ends, by what the calls cost", async () => {
+  const { steps } = await agent({});
+  const acted = steps.filter(({ rungs }) => rungs.length > 0);
+  assert.ok(acted.length >= 2 && acted.length < steps.length / 3, `${acted.length} of ${steps.length} steps`);
+  assert.ok(acted.every(({ tokens }) => tokens > 5_000 && tokens < 60_000), `${acted.map(({ tokens }) => tokens)} of 200,000`);
+  const { steps: waiting } = await agent({ trigger: { tokens: 150_000 } }, talk);
+  assert.equal(waiting.filter(({ rungs }) => rungs.length > 0).length, 0, "who names a threshold gets that");
+});
+
+test("balanced: in the place of a result stand its reference, length, hash and first line, and its call stays", async () => {
+  const { session, steps } = await agent({});
+  const { messages } = steps.at(-1);
+  assert.deepEqual(validateHistory(messages).problems, []);
+  const at = messages.findIndex(({ role, content }) => role === "tool" && content.startsWith("Tool result is at:"));
+  const [, ref, chars, hash, line] = messages[at].content.match(
+    /^Tool result is at: (off_\w+) \((\d+) characters, sha256 (\w{12})\)\nIt begins: (.+)$/,
+  );
+  const text = await session.read(ref);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  assert.deepEqual([text.length, sha256.slice(0, 12), text.split("\n")[0]], [Number(chars), hash, line]);
+  const { function: called } = messages[at - 1].tool_calls[0];
+  assert.match(called.arguments, /src\/f\d+\.rs/);
+});
+
+for (const [name, of] of Object.entries({ results: turn, talk })) {
+  test(`lesson: cache: without a compaction no message that was sent before changes: ${name}`, async () => {
+    const { steps } = await agent({}, of);
+    let changed = 0;
+    for (const [nth, { messages, rungs }] of steps.entries()) {
+      if (nth === 0) continue;
+      const before = JSON.stringify(steps[nth - 1].messages);
+      const same = JSON.stringify(messages.slice(0, steps[nth - 1].messages.length)) === before;
+      assert.equal(same, rungs.length === 0, `step ${nth}: ${rungs}`);
+      changed += Number(!same);
+    }
+    assert.ok(changed > 0, "it acts");
+  });
+}
+
+test("balanced keeps the user's rule beside any summary, and what left the context is one search away", async () => {
+  for (const text of ["## Current Status\nThe points of the plan are settled one after the other.", undefined]) {
+    const { session, steps } = await agent({ summarize: text && (async () => text) }, talk, 80);
+    const [{ content }] = steps.at(-1).messages;
+    assert.match(content, /^\[Compressed History\]/);
+    assert.ok(content.includes(RULE), content);
+    assert.ok(session.explain().some(({ fate }) => fate === "summarised"));
+    const found = await session.search("Point 3.17 of the plan");
+    assert.ok(found.some(({ snippet }) => snippet.includes("Point 3.17")), JSON.stringify(found));
+  }
+});
+
+test("planCompaction of a short chat proves that nothing is to be done", () => {
+  const { willCompact, tokens, floor, rungs } = planCompaction(turn(0));
+  assert.deepEqual([willCompact, floor, rungs], [false, tokens, []]);
+});
