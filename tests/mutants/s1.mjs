@@ -416,7 +416,7 @@ export const s1 = [
     what: "a retired reference is not read",
     file: `${core}/session/operations/looks.rs`,
     from: `io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));`,
-    to: `return Err(Error::new(Code::NotFound, format!("{reference} is retired: {checkpoint}")));`,
+    to: `return Err(crate::Error::new(crate::Code::NotFound, format!("{reference} is retired: {checkpoint}")));`,
     tests: ["compact_rules"],
   },
   {

@@ -1,6 +1,6 @@
 /** A Worker that runs `everything` on the messages that it is sent. */
 
-import * as library from "../support/offload.mjs";
+import * as library from "context-compactor";
 import { everything } from "../support/everything.mjs";
 
 export default {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, test } from "node:test";
-import * as library from "../support/offload.mjs";
+import * as library from "context-compactor";
 import { longTask } from "../fixtures/long-task.mjs";
 import { browsers } from "../support/browser.mjs";
 import { everything } from "../support/everything.mjs";
