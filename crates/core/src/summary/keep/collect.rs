@@ -23,7 +23,9 @@ const MOST_SAID: usize = 256;
 /// Constraints that are held; the newest.
 const MOST_CONSTRAINTS: usize = 256;
 /// Pieces of the end of the conversation that are held.
-const MOST_LATEST: usize = 64;
+const MOST_LATEST: usize = 128;
+/// Bytes of a result among them: it can be read again, and what the agent wrote itself it copies more often.
+const LATEST_RESULT: usize = 40;
 /// A line of more bytes is looked at sentence by sentence.
 const LONG_LINE: usize = 400;
 
@@ -172,10 +174,10 @@ impl Collector {
         let mut told = String::new();
         texts(&arguments, &mut |text| {
             self.prose(at, text, 0.8);
-            told.push_str(if told.is_empty() { "" } else { " " });
-            told.push_str(head(text, 300));
+            told.push_str(if told.is_empty() { "" } else { "\n" });
+            told.push_str(text);
         });
-        self.last(at, "", &format!("[{}] {}", call.name, head(&told, 600)));
+        self.last(at, "", &format!("[{}] {told}", call.name));
         // What is named outside of lines: numbers, short texts.
         arguments_of(&arguments, &mut |kind, name| {
             if let Some(id) = entities::id(kind, name) {
@@ -206,7 +208,7 @@ impl Collector {
             let emphasis = if is_error_line(line) { emphasis * 2.0 } else { emphasis };
             self.lines.add(at, line, emphasis);
         }
-        self.last(at, "[result] ", &text);
+        self.last(at, "[result] ", head(&text, LATEST_RESULT));
     }
 
     /// The message of an earlier summary, where an app hands over what a compaction made: its sections live on.

@@ -22,7 +22,7 @@ pub struct Shares {
 
 impl Shares {
     /// A page that stands for a conversation alone.
-    pub const ALONE: Shares = Shares { said: 10, latest: 20 };
+    pub const ALONE: Shares = Shares { said: 10, latest: 40 };
     /// A page beside a summary, and the messages that follow it word for word.
     pub const BESIDE: Shares = Shares { said: 15, latest: 10 };
 }
