@@ -3,7 +3,7 @@
  *
  * Sessions of 100,000 tokens and more, replayed under six price sheets; the engine's rule was tuned on one half of them,
  * and this is about the other. Peers are their published thresholds with one common operator: a table of triggers, not of
- * products. All of it is in out/cost.full.json, a picture in out/cost.svg.
+ * products. All of it is in out/cost.full.json.
  */
 
 import { execFileSync } from "node:child_process";
@@ -11,6 +11,16 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export const title = "Cost over the optimum, six price sheets, sessions that were not tuned on";
+
+export const notes = [
+  "The optimum is exact for these operators, by dynamic programming over every call: who knows the future pays 1.",
+  "Trajectories are frozen: an agent with another context would have gone on differently. What it copies from what left " +
+    "its context is fetched again and paid for; what a compaction costs in quality is not priced otherwise.",
+  "Summaries are of 1,500 tokens, whoever asks for them. A recall tool is taken to be there.",
+];
+
+/** What the picture is of. */
+let drawn = [];
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const out = new URL("out/", import.meta.url);
@@ -24,7 +34,7 @@ export function run() {
   mkdirSync(out, { recursive: true });
   writeFileSync(new URL("cost.full.json", out), `${JSON.stringify(report, null, 2)}\n`);
   const held = report["held out"];
-  writeFileSync(new URL("cost.svg", out), plot(held.policies));
+  drawn = held.policies;
   const policies = held.policies.map(({ policy, mean, worst, sheets, ...rest }) => ({
     case: policy,
     mean,
@@ -41,10 +51,10 @@ export function run() {
 }
 
 /** Means as bars, the worst session as a mark. */
-function plot(policies) {
+export function plot() {
   const [left, height, unit] = [230, 22, 110];
   const x = (ratio) => left + (Math.min(ratio, 6) - 1) * unit;
-  const rows = policies.map(({ policy, mean, worst }, nth) => {
+  const rows = drawn.map(({ policy, mean, worst }, nth) => {
     const y = nth * height + 30;
     return [
       `<text x="${left - 8}" y="${y + 12}" text-anchor="end">${policy}</text>`,
@@ -53,7 +63,7 @@ function plot(policies) {
       `<text x="${(x(mean) + 6).toFixed(1)}" y="${y + 12}">${mean.toFixed(2)}</text>`,
     ].join("");
   });
-  const size = `width="${left + 5 * unit + 40}" height="${policies.length * height + 50}"`;
+  const size = `width="${left + 5 * unit + 40}" height="${drawn.length * height + 50}"`;
   const head = `<text x="${left}" y="18">cost over the optimum: mean (bar), worst session (dot)</text>`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="12">${head}${rows.join("")}</svg>\n`;
 }

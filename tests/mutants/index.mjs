@@ -7,10 +7,12 @@
  */
 
 import { s1 } from "./s1.mjs";
+import { s1summary } from "./s1-summary.mjs";
 import { s2 } from "./s2.mjs";
 import { s3 } from "./s3.mjs";
 import { s4 } from "./s4.mjs";
 import { s5 } from "./s5.mjs";
+import { s5goals } from "./s5-goals.mjs";
 
 /** Behaviours of each system. */
 const COUNTS = { S1: 15, S2: 12, S3: 11, S4: 7, S5: 18 };
@@ -24,7 +26,7 @@ export const ids = Object.entries(COUNTS).flatMap(([system, count]) =>
 export const missing = [];
 
 /** Every mutant, in the order of the ids. */
-export const mutants = [...s1, ...s2, ...s3, ...s4, ...s5];
+export const mutants = [...s1, ...s1summary, ...s2, ...s3, ...s4, ...s5, ...s5goals];
 
 /** True for the name of a test of this behaviour: `s1_4_the_cooldown`, `S1.4: the cooldown`. */
 export function carries(name, id) {

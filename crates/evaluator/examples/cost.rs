@@ -49,6 +49,7 @@ fn main() {
             else {
                 continue;
             };
+            transcript.source = name.into();
             if name.starts_with("responses") {
                 // There what was read from the cache is told as a part of the input.
                 for billed in &mut transcript.billed {
