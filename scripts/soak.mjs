@@ -1,12 +1,12 @@
 /**
  * `npm run soak`: what takes too long for `npm test`, in two parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of every
- * recorded transcript, each of them through every preset with every summariser, and the exact tokenizers against others over
- * more texts. `storage` (`soak-storage.json`): browsers and processes that are killed under sessions, and the simulator over
+ * recorded transcript, each of them as a session through every preset with every summariser, and the exact tokenizers
+ * against others over more texts. `storage` (`soak-storage.json`): browsers and processes that are killed under sessions, and the simulator over
  * more seeds. Counts are shown as they come; a report is written when all of its part was run.
  *
- * `--only formats|storage`. For formats: `--histories N` for each format, `--cuts some`, `--data core|full|none`,
- * `--megabytes N` and `--fuzzed N` texts for each encoding. For storage: `--kills N` of each engine, `--engines a,b`,
+ * `--only formats|storage`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
+ * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For storage: `--kills N` of each engine, `--engines a,b`,
  * `--together N` of them, `--seed N` of the kills, `--seeds N` of the simulator.
  * A run other than the whole one leaves its report as it is, unless `--report FILE` (with `--only`) says where to write.
  */

@@ -6,7 +6,7 @@ mod support;
 use context_compactor_core::Code;
 use context_compactor_core::session::{Fate, PinProposal};
 use context_compactor_core::step::Notice;
-use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
+use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
 use context_compactor_store_tests::host::How;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -93,6 +93,39 @@ fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
         desk.append(&talk(4, 100));
         assert!(desk.compact().success);
         assert!(summary_text(&desk).contains(&text));
+    }
+}
+
+#[test]
+fn s5_6_what_the_user_said_beside_a_result_that_left_is_quoted_without_the_result() {
+    let bulk = long("a long result", 600);
+    let mut desk = Desk::new(json!({
+        "preset": "checkpoint", "format": "anthropic", "contextWindow": 8_000,
+        "layered": { "largeOutputTokens": 100 }, "checkpoint": { "keepUserMessages": 2 }, "keep": { "messages": 1 },
+    }));
+    desk.append(&[
+        user("Read the file."),
+        body(&json!({ "role": "assistant", "content": [
+            { "type": "tool_use", "id": "toolu_1", "name": "read", "input": {} },
+        ] })),
+        body(&json!({ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "toolu_1", "content": bulk },
+            { "type": "text", "text": "Leave its tests alone." },
+        ] })),
+        assistant("I do."),
+    ]);
+    assert_eq!(desk.prepare().edits[0].rung, "admit");
+    // The second compaction finds it quoted.
+    for round in 0..2 {
+        desk.append(&[assistant(&long("work", 200)), assistant(&long("more", 200))]);
+        assert!(desk.compact().success, "{round}");
+        let all: Vec<String> = desk.context().iter().map(Value::to_string).collect();
+        let all = all.join("\n");
+        assert!(all.contains("Leave its tests alone.") && !all.contains("a long result"), "{round}: {all}");
+        let entry = desk.session.explain().unwrap()[2].clone();
+        let reference = entry.reference.unwrap();
+        assert!(all.contains(&format!("Tool result is at: {reference}")), "{round}: {all}");
+        assert_eq!(desk.read(&reference), bulk);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Recorded traffic of real agents: read without loss, valid where a provider accepted it, and compacted with every
 //! preset at many cut points.
 //!
-//! `CC_DATA` says where it is, `CC_DATA_SET=full` asks for all of it, `CC_CUTS=all` for every cut point.
+//! `CC_DATA` says where it is, `CC_DATA_SET=full` asks for all of it, `CC_CUTS=all` for every cut point,
+//! `CC_CUTS=compacted` for every one of histories that are compacted and a sample for sessions.
 
 use context_compactor_core::message::{Exchanges, Message, Part};
 use context_compactor_core::plan::{PRESETS, Preset, Rung, Trigger};
@@ -26,6 +27,9 @@ const BUDGET: usize = 6_000_000;
 /// Transcripts (how their ids begin) that break a rule as they were recorded: the user broke off turns that had only
 /// thought so far.
 const KNOWN: (&str, &str) = ("entireio-cc-", "AN5");
+
+/// What the check of single compactions is called.
+const COMPACTED: &str = "recorded, compacted";
 
 /// Runs `check` on every record, on every core, file by file; prints counts by file.
 ///
@@ -183,12 +187,13 @@ fn recorded_messages_are_read_and_what_a_provider_accepted_is_valid() {
 }
 
 /// Ends of prefixes: between exchanges first, then anywhere; and a generator for choices about them.
-fn cuts(recorded: &Recorded) -> Result<(Vec<usize>, Rng), String> {
+fn cuts(recorded: &Recorded, name: &str) -> Result<(Vec<usize>, Rng), String> {
     let all = 1..=recorded.bodies.len();
     let seed =
         recorded.id.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let mut rng = Rng::with_seed(seed);
-    if std::env::var("CC_CUTS").is_ok_and(|cuts| cuts == "all") {
+    let asked = std::env::var("CC_CUTS").unwrap_or_default();
+    if asked == "all" || (asked == "compacted" && name == COMPACTED) {
         return Ok((all.collect(), rng));
     }
     let exchanges = read(recorded, |messages| Exchanges::of(messages))?;
@@ -226,7 +231,7 @@ fn at_each_cut(
         let tokens = read(recorded, |messages| {
             messages.iter().map(|message| Estimator::default().message(message)).collect::<Vec<_>>()
         })?;
-        let (cuts, mut rng) = cuts(recorded)?;
+        let (cuts, mut rng) = cuts(recorded, name)?;
         for cut in cuts {
             counts.add("cuts", 1);
             for preset in PRESETS {
@@ -245,7 +250,7 @@ fn lesson_recorded_histories_survive_compaction() {
         counts.merge(&compact_once(recorded.format, options, &recorded.bodies[..cut])?);
         Ok(())
     };
-    at_each_cut(once, "recorded, compacted");
+    at_each_cut(once, COMPACTED);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use super::cut::Proposal;
 use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
-use crate::session::{Cover, Held, Item, Made, Origin, Place, carried, ids, logged, measure};
+use crate::reduce::offload;
+use crate::session::{Cover, Held, Item, Made, Offload, Origin, Place, carried, ids, logged, measure};
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -236,8 +237,8 @@ impl Quoted {
             match logged(io, held, *place).await {
                 Ok(body) => {
                     let value = wire::parse(place.index, &body)?;
-                    quotes
-                        .push(summary::quote(place.index, &held.format().wire().read(place.index, &value)?));
+                    let message = held.format().wire().read(place.index, &value)?;
+                    quotes.push(summary::quote(place.index, &message, &stand_ins(held, place)));
                 }
                 Err(error) if error.code == Code::StoreCorrupt => match standing(held, place)? {
                     Some(quote) => quotes.push(quote),
@@ -248,6 +249,26 @@ impl Quoted {
         }
         Ok(Quoted { text: summary::quotes(&quotes), missing })
     }
+}
+
+/// What stands for the results of a message that left the context before it did, by their numbers in it: it is quoted for
+/// what the user said. Who pinned it wants all of it.
+fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
+    if held.state().is_pinned(place.index) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut add = |offload: &Offload| found.push((offload.nth, offload::reference(&offload.reference)));
+    for item in held.context().items() {
+        if item.origin.place().as_ref() == Some(place) {
+            item.origin.offloads().iter().for_each(&mut add);
+        }
+        if let Origin::Summary { covers, .. } = &item.origin {
+            let offloads = covers.iter().flat_map(|cover| &cover.offloads);
+            offloads.filter(|(index, _)| *index == place.index).for_each(|(_, offload)| add(offload));
+        }
+    }
+    found
 }
 
 /// A message as a summary of the context quotes it.

@@ -33,6 +33,6 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
 }
 
 /// The text that stands where a result was.
-fn reference(reference: &str) -> String {
+pub(crate) fn reference(reference: &str) -> String {
     format!("Tool result is at: {reference}")
 }

@@ -27,9 +27,10 @@ pub(crate) fn find_quote(quotes: &str, index: usize) -> Option<String> {
     Some(format!("{body}\n</message>"))
 }
 
-/// A message word for word.
-pub(crate) fn quote(index: usize, message: &Message<'_>) -> String {
+/// A message word for word; where a result has something in `stand_ins`, by its number in the message, that stands for it.
+pub(crate) fn quote(index: usize, message: &Message<'_>, stand_ins: &[(usize, String)]) -> String {
     let mut out = opening(index);
+    let mut results = 0;
     // Writing to a string has no way to fail.
     let _ = writeln!(out, "{}\">", message.role.as_str());
     for part in &message.parts {
@@ -40,9 +41,14 @@ pub(crate) fn quote(index: usize, message: &Message<'_>) -> String {
                 writeln!(out, "<tool_call name=\"{name}\">\n{arguments}\n</tool_call>")
             }
             Part::ToolResult(result) => {
-                let media: String =
-                    result.media.iter().map(|item| format!("\n{}", placeholder(item))).collect();
-                writeln!(out, "<tool_result>\n{}{media}\n</tool_result>", escape(&result.text))
+                let stand_in = stand_ins.iter().find(|(nth, _)| *nth == results);
+                results += 1;
+                let (text, media) = match stand_in {
+                    Some((_, text)) => (text.as_str(), &[][..]),
+                    None => (result.text.as_ref(), result.media.as_slice()),
+                };
+                let media: String = media.iter().map(|item| format!("\n{}", placeholder(item))).collect();
+                writeln!(out, "<tool_result>\n{}{media}\n</tool_result>", escape(text))
             }
             Part::Media(item) => writeln!(out, "{}", placeholder(item)),
             Part::Opaque { kind, .. } => writeln!(out, "[block: {}]", attribute(kind)),
