@@ -48,7 +48,7 @@ test("examples", async (context) => {
     assert.match(stdout, /\d+ results offloaded: \d+ tokens\n/);
     assert.match(stdout, /history summarised: \d+ tokens\n/);
     assert.match(stdout, /A job failed on the days 9, 18, 27\.\n/);
-    assert.match(stdout, /\{ verbatim: \d+, summarised: \d+, offloaded: \d+ \} valid: true\n$/);
+    assert.match(stdout, /\{ verbatim: \d+, summarised: \d+(, offloaded: \d+)? \} valid: true\n$/);
     for (const [, used] of stdout.matchAll(/^(\d+) of 10000 tokens$/gm)) assert.ok(Number(used) <= 9_000);
   });
 
@@ -81,7 +81,8 @@ test("examples", async (context) => {
       assert.deepEqual([headers.authorization, body.model], ["Bearer secret", "small"]);
       assert.match((await (await ask("one", "/compact")).json()).text, /tokens/);
       assert.equal((await (await ask("one", "still there?")).json()).text, "You said: still there?");
-      assert.equal(model.requests.at(-1).body.messages[0].content, `[Compressed History]\n\n${summary}`);
+      const { content } = model.requests.at(-1).body.messages[0];
+      assert.equal(content.slice(0, content.indexOf(summary) + summary.length), `[Compressed History]\n\n${summary}`);
       const asked = [{ role: "user", content: "still there?" }, { role: "assistant", content: "You said: still there?" }];
       assert.deepEqual(await (await ask("one")).json(), [...said, ...asked]);
       assert.deepEqual(await (await ask("two")).json(), []);
@@ -128,7 +129,7 @@ test("examples", async (context) => {
       await enter("/compact keep the numbers");
       await settled(" offloads.");
       const [first, ...rest] = await shown();
-      assert.equal(first, `user: [Compressed History]\n\n${summary}`);
+      assert.equal(first.slice(0, first.indexOf(summary) + summary.length), `user: [Compressed History]\n\n${summary}`);
       assert.deepEqual(rest.slice(0, -1), said.slice(-rest.length + 1));
       assert.match(JSON.stringify(model.requests.at(-1).body), /keep the numbers/);
       await enter("still there?");

@@ -6,6 +6,7 @@ export async function scenario(library) {
   const thrown = new library.CompactionError("closed", "said");
   const messages = task();
   const options = {
+    preset: "offload",
     contextWindow: 16_000,
     maxOutputTokens: 2_000,
     offload: { offloadThreshold: 4_000, targetTokens: 300 },
