@@ -239,10 +239,13 @@ fn hash(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The answer holds blocks of our transcript.
+/// The answer holds blocks of our transcript, or of the checkpoints that it was to take the place of.
 fn echoes_fence(text: &str) -> bool {
-    text.lines()
-        .any(|line| line.starts_with("<message index=\"") || line.starts_with("<conversation messages="))
+    text.lines().any(|line| {
+        line.starts_with("<message index=\"")
+            || line.starts_with("<conversation messages=")
+            || line.trim_end() == "<previous_summary>"
+    })
 }
 
 /// At least three of five equal stretches of the answer stand in `content` to the letter. Quotations in a summary are

@@ -28,6 +28,10 @@ fn s5_16_unusable_answers_are_rejected_with_a_reason() {
         ("I'm sorry, but I can't help with that request.", "refusal"),
         ("很抱歉，我无法为您总结这段对话内容，请您谅解一下。", "refusal"),
         ("<message index=\"0\" role=\"user\">\nBuild the exporter", "repeated the conversation"),
+        (
+            "<previous_summary>\n## Goal\nBuild the exporter.\n</previous_summary>",
+            "repeated the conversation",
+        ),
     ] {
         let reason = verdict(answer).unwrap_err();
         assert!(reason.contains(says), "{answer:?}: {reason}");
