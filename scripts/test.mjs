@@ -41,6 +41,7 @@ async function cargo(...selection) {
     result.failed += Number(failed);
     result.skipped += Number(ignored);
   }
+  result.failures = [...output.matchAll(/^test (.+) \.\.\. FAILED$/gm)].map(([, name]) => name);
   return failedAtLeastOnce(result, ok);
 }
 
@@ -71,15 +72,19 @@ function testFiles(folder) {
 async function node(folder) {
   heading(folder);
   mkdirSync(reports, { recursive: true });
-  const report = join(reports, `${relative(".", folder).replaceAll(/\W/g, "-")}.tap`);
-  rmSync(report, { force: true });
+  const name = join(reports, relative(".", folder).replaceAll(/\W/g, "-"));
+  const [report, failures] = [`${name}.tap`, `${name}.failures`];
+  for (const file of [report, failures]) rmSync(file, { force: true });
   const { ok } = await run(process.execPath, [
     "--test",
-    "--test-timeout=180000",
+    // Of a file too, and real browsers are slow on a busy machine: what waits has shorter limits of its own.
+    "--test-timeout=600000",
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     "--test-reporter=tap",
     `--test-reporter-destination=${report}`,
+    `--test-reporter=${join(root, "scripts/failures.mjs")}`,
+    `--test-reporter-destination=${failures}`,
     ...testFiles(folder),
   ]);
   const text = existsSync(report) ? readFileSync(report, "utf8") : "";
@@ -89,6 +94,7 @@ async function node(folder) {
     passed: count("pass"),
     failed: count("fail") + count("cancelled"),
     skipped: count("skipped") + count("todo"),
+    failures: existsSync(failures) ? [readFileSync(failures, "utf8").trimEnd()].filter(Boolean) : [],
   };
   return failedAtLeastOnce(result, ok);
 }
@@ -105,5 +111,8 @@ function summarise(results) {
     console.log(`${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
   }
   if (sum("failed") > 0) process.exitCode = 1;
+  for (const { name, failures = [] } of results) {
+    for (const failure of failures) console.log(`\nfailed in ${name}: ${failure}`);
+  }
   console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`);
 }

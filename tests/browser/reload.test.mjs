@@ -43,11 +43,12 @@ after(() => pages?.close());
 /** Lets a turn begin and waits until the browser ended it. Resolves to the browser and page to go on with. */
 async function interrupted(state, round, moment, restart) {
   const loads = pages.loads();
-  const killed = new Promise((resolve) => (kill = () => resolve(state.session.kill())));
+  const killed = new Promise((resolve) => (kill = () => resolve(state.session.kill().then(() => true))));
   // The page goes away under the call.
   call(state.page, "compactAndReload", SESSION, round, moment).catch((error) => (told.error = error));
   if (moment.kill) {
-    await killed;
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000, false).unref());
+    assert.ok(await Promise.race([killed, late]), `the browser was not killed at ${JSON.stringify(moment)}: ${told.error}`);
     return restart();
   }
   for (const until = Date.now() + 20_000; pages.loads() === loads; ) {

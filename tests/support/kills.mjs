@@ -67,7 +67,7 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
         for (const page of open) await within(5_000, page.close());
       }
       // Firefox sometimes opens no more pages when those that it had were killed.
-      let page = await within(45_000, pages.openPage(browser));
+      let page = await within(20_000, pages.openPage(browser));
       if (!page) {
         await browser.kill();
         browser = await launch(name, { profile, args });

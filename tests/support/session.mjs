@@ -57,7 +57,12 @@ export async function launch(name, { profile, args = [], preferences = {} } = {}
       await page.goto(url);
       return { page, errors };
     },
-    close: () => browser.close(),
+    async close() {
+      // A browser that was killed, or that hangs, does not answer.
+      const ended = new Promise((resolve) => setTimeout(resolve, 20_000).unref());
+      await Promise.race([browser.close().catch(() => {}), ended]);
+      if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL");
+    },
     async kill() {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       // The browser leads a process group of its own.
