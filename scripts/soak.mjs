@@ -2,8 +2,8 @@
  * `npm run soak`: what takes too long for `npm test`, in two parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of the
  * small set of transcripts and a sample of all of them, the small set as sessions through every preset with every
- * summariser, and the exact tokenizers against others over more texts. `storage` (`soak-storage.json`): browsers and processes that are killed under sessions, and the simulator over
- * more seeds. Counts are shown as they come; a report is written when all of its part was run.
+ * summariser, and the exact tokenizers against others over more texts. `storage` (`soak-storage.json`): browsers and
+ * processes that are killed under sessions, and the simulator over more seeds. Counts are shown as they come; a report is written when all of its part was run.
  *
  * `--only formats|storage`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
  * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For storage: `--kills N` of each engine, `--engines a,b`,
