@@ -23,6 +23,7 @@ const VALUES = [
   "fallback",
   "retryCount",
   "timeoutMs",
+  "background",
   "instructions",
   "redactSecrets",
   "pinProposals",

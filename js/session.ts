@@ -7,11 +7,12 @@ import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } fr
 import { checkHistory, decode, pack } from "./codec.js";
 import { drive, driveSync, quietly, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
-import { Held, type Place, type Sent } from "./held.js";
+import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { byAge } from "./sessions.js";
+import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
@@ -21,7 +22,6 @@ import type {
   ActiveContext,
   CompactionResult,
   ContextUsage,
-  Edit,
   CheckpointRecord,
   Format,
   Goal,
@@ -106,11 +106,10 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #host: Host;
   readonly #turns: Turns;
   readonly #appends: Appends<M>;
+  readonly #prepares: Prepares<M>;
   readonly #watermarks: Watermarks;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
-  /** Definitions of the tools of the last `prepare`. */
-  #tools = "";
   #handle!: Handle;
   #id = "";
   #format: Format | undefined;
@@ -141,6 +140,13 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    this.#prepares = new Prepares(options, this.#turns, this.#held, {
+      drive: (begin, host, seal) => this.#drive(begin, host, seal),
+      warn: ({ code, message }) => {
+        options.logger?.("warn", `the summary in the background failed: ${message}`);
+        this.#listeners.emit("warning", { code, message });
+      },
+    });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
       this.#held.incoming = messages;
@@ -210,30 +216,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
-    return this.#turns.exclusive(options, ["signal", "tools", "trigger"], async (host) => {
-      const { trigger = "auto", tools } = options;
-      if (trigger !== "auto" && trigger !== "overflow") {
-        throw invalidOption("trigger", 'must be "auto" or "overflow"');
-      }
-      const prompt = systemPromptOf(this.#options);
-      const fixed = [prompt ?? "", (this.#tools = asSent("tools", tools))];
-      let thrown = new Map<number, unknown>();
-      const { usage, edits, result, goal, ...sent } = await this.#drive<Sent & {
-        usage: ContextUsage;
-        edits: Edit[];
-        result?: EngineResult;
-        goal?: string;
-      }>((handle) => handle.prepare(trigger === "overflow", fixed, this.#held.sent), host, (causes) => (thrown = causes));
-      const messages = this.#held.prepared(sent);
-      const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
-      return {
-        messages,
-        usage,
-        edits,
-        ...(system === undefined ? {} : { system }),
-        ...(result ? { result: toResult(result, messages, thrown) } : {}),
-      };
-    });
+    return this.#prepares.prepare(options);
   }
 
   compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessageAmong<M>>> {
@@ -271,7 +254,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
       const child = new LiveSession<M>(this.#options, this.#lease);
       child.#begin(opened);
-      child.#tools = this.#tools;
+      child.#prepares.tools = this.#prepares.tools;
       child.#held.inherit(places, this.#held);
       return child;
     });
@@ -496,6 +479,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #ended(last: () => Promise<void>): Promise<void> {
+    this.#prepares.stop();
     return this.#turns.end(last, async () => {
       call(() => {
         this.#handle.close();
@@ -522,7 +506,7 @@ class LiveSession<M extends Message> implements Session<M> {
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */
   #countFixed(): void {
     this.#turns.checkOpen();
-    const fixed = [systemPromptOf(this.#options) ?? "", this.#tools];
+    const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools];
     driveSync(
       run(() => this.#handle.countFixed(fixed)),
       this.#host,

@@ -93,6 +93,17 @@ export class Turns {
     }
   }
 
+  /** A call beside one that changes the context, while that waits for a summariser. */
+  async shared<T>(options: { signal?: AbortSignal }, work: (host: Host) => Promise<T>): Promise<T> {
+    checkSignal(options.signal);
+    return this.queued(() =>
+      withEither([options.signal, this.#options.signal], (signal) => {
+        checkAborted(signal);
+        return work({ ...this.#host, signal });
+      }),
+    );
+  }
+
   /** A call that only reads what is written once: others go on meanwhile, and the session ends after it. */
   async beside<T>(options: { signal?: AbortSignal }, work: (host: Host) => Promise<T>): Promise<T> {
     checkOptions(options, ["signal"]);

@@ -1,13 +1,14 @@
 /**
- * `npm run soak`: what takes too long for `npm test`, in two parts, each with a report of its own in `bench/reports/`.
+ * `npm run soak`: what takes too long for `npm test`, in three parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of the
  * small set of transcripts and a sample of all of them, the small set as sessions through every preset with every
- * summariser, and the exact tokenizers against others over more texts. `storage` (`soak-storage.json`): browsers and
- * processes that are killed under sessions, and the simulator over more seeds. Counts are shown as they come; a report is written when all of its part was run.
+ * summariser, and the exact tokenizers against others over more texts. `kills` (`soak-kills.json`): browsers and
+ * processes that are killed under sessions. `simulation` (`soak-simulation.json`): the simulator over more seeds. Counts
+ * are shown as they come; a report is written when all of its part was run.
  *
- * `--only formats|storage`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
- * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For storage: `--kills N` of each engine, `--engines a,b`,
- * `--together N` of them, `--seed N` of the kills, `--seeds N` of the simulator.
+ * `--only formats|kills|simulation`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
+ * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For kills: `--kills N` of each engine,
+ * `--engines a,b`, `--together N` of them, `--seed N`. For the simulation: `--seeds N`.
  * A run other than the whole one leaves its report as it is, unless `--report FILE` (with `--only`) says where to write.
  */
 
@@ -19,10 +20,11 @@ import { build as buildPackage } from "./build.mjs";
 import { Problem, root, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 import * as formats from "./soak/formats.mjs";
-import * as storage from "./soak/storage.mjs";
+import * as kills from "./soak/kills.mjs";
+import * as simulation from "./soak/simulation.mjs";
 
 /** What can be run: `usual` numbers, how to `run` with them, and what of them is `told` in the report. */
-const PARTS = { formats, storage };
+const PARTS = { formats, kills, simulation };
 
 await script(async () => {
   const names = Object.values(PARTS).flatMap(({ usual }) => Object.keys(usual));
@@ -31,10 +33,10 @@ await script(async () => {
   });
   const chosen = asked.only ? [asked.only] : Object.keys(PARTS);
   const unknown = chosen.find((name) => !(name in PARTS));
-  if (unknown) throw new Problem(`soak: --only ${unknown}: there are ${Object.keys(PARTS).join(" and ")}`);
+  if (unknown) throw new Problem(`soak: --only ${unknown}: there are ${Object.keys(PARTS).join(", ")}`);
   if (asked.report && !asked.only) throw new Problem("soak: --report needs --only: each part has a report of its own");
   const started = Date.now();
-  await setup({ tools: true, browsers: chosen.includes("storage") });
+  await setup({ tools: true, browsers: chosen.includes("kills") });
   await buildPackage();
   for (const name of chosen) {
     const { usual, run, told } = PARTS[name];

@@ -45,11 +45,23 @@ impl Session {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ nth, kept, items, usage, edits, result?, goal? }`; `fixed` are the system prompt and the tools as texts, `since`
+    /// `{ nth, kept, items, usage, edits, result?, putOff?, goal? }`; `fixed` are the system prompt and the tools as texts, `since`
     /// is the `nth` of the one whose items the caller has: the first `kept` of them stay.
     pub fn prepare(&self, overflow: bool, fixed: Vec<String>, since: f64) -> Operation {
         let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
         Operation::new(self.core.prepare_since(trigger, fixed, since as u64), to_js)
+    }
+
+    /// The same beside `summariseLater`; `null` when that must be waited for, or has ended.
+    #[wasm_bindgen(js_name = prepareBeside)]
+    pub fn prepare_beside(&self, fixed: Vec<String>, since: f64) -> Operation {
+        Operation::new(self.core.prepare_beside(fixed, since as u64), to_js)
+    }
+
+    /// `{ edits, result? }`: makes the summary that a prepare put off.
+    #[wasm_bindgen(js_name = summariseLater)]
+    pub fn summarise_later(&self) -> Operation {
+        Operation::new(self.core.summarise_later(), to_js)
     }
 
     /// Nothing: counts the system prompt and the tools for `usage` and `plan`.

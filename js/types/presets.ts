@@ -33,12 +33,17 @@ export interface LayeredOptions {
   cacheRead?: number;
   /** And of one written to it; default that of the model, else 1.25. */
   cacheWrite?: number;
-  /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file. */
+  /** Tools whose old results are cleared, whatever the letter case; default bash, read_file, write_file, edit_file;
+   *  preset `balanced`: all. */
   compactableTools?: string[];
   /** The newest results of those tools that stay; default 3. */
   keepRecent?: number;
   /** Only results of more tokens than this are cleared; default 1,000. */
   clearMinTokens?: number;
+  /** The inputs of calls whose results are old are cleared too, when they are as large: their long texts go to the store, a
+   *  reference with their length and first line stands in their places. Calls that a provider holds to something (a signature,
+   *  a record of its own) stay. Default false; preset `balanced`: true. */
+  clearInputs?: boolean;
   /** The most tokens that are kept free for an answer; default 20,000 (`S3.2`). */
   outputReserve?: number;
   /** Tokens that the system prompt and the tools may take before they count; default 13,000 (`S3.2`). */

@@ -165,6 +165,8 @@ export interface Prepared<M = Message> {
   edits: Edit[];
   /** Present when a summary was attempted. */
   result?: CompactionResult<M | NewMessageAmong<M>>;
+  /** A summary is being made that this prompt does not wait for (option `background`). */
+  pending?: true;
 }
 
 export interface Split<M = Message> {

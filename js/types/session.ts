@@ -31,6 +31,10 @@ export interface SessionOptions extends CompactOptions {
    *  back: `indexedDbStore()` rejects with `store_unavailable` there. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
+  /** `prepare` does not wait for a summary that is due while there is still room: it is made while the agent goes on, and
+   *  one commit puts it in the place of what it stands for, with every message that came meanwhile behind it. The first
+   *  `prepare` after that has it, with its `result`. Without room `prepare` waits. Default false. */
+  background?: boolean;
   /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
   parent?: string;
   /** Where how far the session is, is kept outside of its store: so a database that the platform removed, or gave back as

@@ -1,6 +1,6 @@
 /**
  * Kills of browsers while pages append and compact (`storage` rows 1 to 4). `CC_KILLS` says how many for each engine,
- * `CC_KILLS_SEED` repeats what was done. `npm run soak -- --only storage` does hundreds.
+ * `CC_KILLS_SEED` repeats what was done. `npm run soak -- --only kills` does hundreds.
  */
 
 import assert from "node:assert/strict";

@@ -367,7 +367,7 @@ export const s5goals = [
     id: "S5.15",
     what: "an oversized prompt is returned",
     file: `${core}/plan/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;",
+    from: "let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse && climb.part != Part::Later;",
     to: "let must_fit = climb.trigger == Trigger::Overflow && !climb.rehearse;",
     tests: ["session_rules"],
   },

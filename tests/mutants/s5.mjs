@@ -23,7 +23,7 @@ export const s5 = [
     id: "S5.1",
     what: "what does not fit is not refused",
     file: `${core}/plan/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;",
+    from: "let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse && climb.part != Part::Later;",
     to: "let must_fit = climb.trigger == Trigger::Overflow && !climb.rehearse;",
     tests: ["checkpoint_rules"],
   },

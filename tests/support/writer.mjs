@@ -156,8 +156,9 @@ async function patiently(open, tell) {
 /** All that an app can see of the session, and that it can still be written to. */
 export async function read({ library, store, session: id, after }) {
   const losses = [];
-  // Nothing is summarised here, however large the results are.
-  const open = (more) => library.openSession({ id, store: store(), contextWindow: 100_000_000, ...more });
+  // Nothing leaves the context here, however large the results are and whatever was paid for them so far.
+  const options = { preset: "offload", contextWindow: 100_000_000, trigger: { fraction: 1 } };
+  const open = (more) => library.openSession({ id, store: store(), ...options, ...more });
   const session = await open().catch((error) => {
     if (error.code !== "data_loss") throw error;
     losses.push({ kind: "session", reason: error.message });

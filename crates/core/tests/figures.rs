@@ -63,7 +63,7 @@ fn s3_1_s3_2_s3_3_s3_6_s3_8_the_numbers_of_preset_layered() {
     assert_eq!((numbers.layered.large_output_tokens, numbers.layered.preview_chars), (40_000, 2_000));
     let restore = RestoreNumbers { max_files: 5, max_tokens_per_file: 5_000, max_tokens_total: 50_000 };
     assert_eq!(numbers.restore, Some(restore));
-    assert_eq!(settings.compactable_tools, ["bash", "read_file", "write_file", "edit_file"]);
+    assert_eq!(settings.compactable_tools.unwrap(), ["bash", "read_file", "write_file", "edit_file"]);
 }
 
 #[test]

@@ -5,20 +5,24 @@
 mod support;
 
 use context_compactor_core::session::audit::audit;
+use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::session::transcript::{Importer, Restore};
 use context_compactor_core::session::{Session, SnapshotPurpose};
+use context_compactor_core::step::Scan;
 use context_compactor_core::wire::Format;
-use context_compactor_core::{Code, Result};
+use context_compactor_core::{Code, Error, Result};
 use context_compactor_store_tests::conversation::user;
-use context_compactor_store_tests::{How, MemoryStore};
+use context_compactor_store_tests::{Host, How, MemoryStore, Store};
 use serde_json::json;
+use std::cell::RefCell;
 use std::rc::Rc;
 use support::*;
 
 /// A session with results to move, messages to summarise and a snapshot to go back to, in a store of `most` operations.
 fn worked(most: usize) -> Desk {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 300 } }));
-    let opened = Session::open(settings(json!({ "trigger": { "tokens": 300 } })), Some("s".into()), most);
+    let options = json!({ "trigger": { "tokens": 300 }, "hasWatermark": true });
+    let mut desk = Desk::new(options.clone());
+    let opened = Session::open(settings(options), Some("s".into()), most);
     desk.session = desk.host.run(opened).unwrap().0;
     desk.append(&turn(Format::Anthropic, 0, 200));
     desk.append(&talk(8, 20));
@@ -32,6 +36,13 @@ fn said(memory: &MemoryStore) -> (Vec<String>, Vec<String>, u64, u64, usize) {
     let found = audit("s", &memory.rows()).unwrap();
     let context = found.context.into_iter().map(|(_, body)| body).collect();
     (found.messages, context, found.generation, found.rows, found.snapshots.len())
+}
+
+/// Rows of the log that the watermark of the only session knows.
+fn marked(desk: &Desk) -> u64 {
+    let marks = desk.host.marks.borrow();
+    let mark = marks.values().next().expect("a watermark");
+    mark.split('.').nth(1).unwrap().parse().unwrap()
 }
 
 type Work = fn(&mut Desk) -> Result<()>;
@@ -81,6 +92,7 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
                         (expected.2, expected.3, expected.4),
                         "{name} {at}"
                     );
+                    assert_eq!(marked(&desk), rows, "{name}, commit {at}, {how:?}: as far as the log is");
                     desk.append(&[user("it goes on")]);
                     desk.stored();
                 }
@@ -90,13 +102,56 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
 }
 
 #[test]
-fn indeterminate_the_first_append_takes_its_name_once() {
+fn indeterminate_the_first_append_takes_its_name_once_and_moves_the_watermark() {
     for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Desk::new(json!({ "hasWatermark": true }));
         desk.host.fault(1, is_commit, how);
         desk.append(&talk(2, 5));
         assert_eq!(desk.stored().messages.len(), 4, "{how:?}");
+        assert_eq!(marked(&desk), 4, "{how:?}");
     }
+}
+
+/// A store in which another tab writes as soon as the first batch from now on is there, whose answer is then lost.
+struct Overtaken {
+    memory: Rc<MemoryStore>,
+    other: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Store for Overtaken {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.memory.read(keys)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        self.memory.scan(scan)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        self.memory.commit(batch)?;
+        let Some(other) = self.other.take() else { return Ok(()) };
+        other();
+        Err(Error::new(Code::Indeterminate, "no answer"))
+    }
+}
+
+#[test]
+fn indeterminate_a_sync_that_another_tab_came_into_says_where_the_histories_part() {
+    let memory = Rc::<MemoryStore>::default();
+    let store = Rc::new(Overtaken { memory: Rc::clone(&memory), other: RefCell::default() });
+    let mut host = Host::new(Rc::clone(&store) as _, "a");
+    // Two messages for each batch.
+    let (session, _) = host.run(Session::open(settings(json!({})), Some("s".into()), 6)).unwrap();
+    let history = talk(3, 5);
+    host.run(session.sync(0, history[..2].to_vec())).unwrap();
+    let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+    store.other.replace(Some(Box::new(move || other.append(&[user("from another tab")]))));
+    let synced = host.run(session.sync(0, history.clone())).unwrap();
+    assert_eq!((synced.appended, synced.diverged), (2, Some(4)));
+    let messages = audit("s", &memory.rows()).unwrap().messages;
+    let expected: Vec<_> = history[..4].iter().map(ToString::to_string).collect();
+    assert_eq!(messages[..4], expected);
+    assert!(messages.len() == 5 && messages[4].contains("from another tab"), "{messages:?}");
 }
 
 #[test]

@@ -4,13 +4,17 @@
 
 mod support;
 
+use context_compactor_core::Result;
 use context_compactor_core::plan::{CompactionResult, Trigger};
-use context_compactor_core::session::Fate;
+use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::session::{Fate, Session, SnapshotPurpose};
+use context_compactor_core::step::Scan;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::{Summarise, summary, thrown};
 use context_compactor_store_tests::summariser::{Temper, give};
+use context_compactor_store_tests::{Host, MemoryStore, Store};
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::*;
 
@@ -155,6 +159,93 @@ fn s4_3_lesson_later_compactions_what_is_kept_is_made_anew_from_the_log_and_not_
     assert!(second.contains("src/helpers/part_34.rs (read; lines 1-20)"), "{second}");
 }
 
+/// A store that counts the rows of the log that are read of it.
+#[derive(Default)]
+struct Counting {
+    rows: MemoryStore,
+    read: Cell<usize>,
+}
+
+impl Store for Counting {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.rows.read(keys)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        let found = self.rows.scan(scan)?;
+        let of_log = found.iter().filter(|(key, _)| key.to_string().starts_with("log/"));
+        self.read.set(self.read.get() + of_log.count());
+        Ok(found)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        self.rows.commit(batch)
+    }
+}
+
+/// A host, and a session that it opens over the store.
+fn open(store: &Rc<Counting>, name: &str) -> (Host, Session) {
+    let mut host = Host::new(Rc::clone(store) as _, name);
+    host.summarise = dropping();
+    let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
+    (host, session)
+}
+
+/// What a session sends after each of several compactions, and the rows of the log that each of these read. Where it is
+/// `reopened` for each, all there is to know has to be read again.
+fn rounds(reopened: bool) -> (Vec<Vec<Value>>, Vec<usize>) {
+    let store = Rc::<Counting>::default();
+    let (mut host, mut session) = open(&store, "a");
+    let (mut sent, mut read, mut before) = (Vec::new(), Vec::new(), String::new());
+    for round in 0..5 {
+        let more = match round {
+            0 => conversation(),
+            1 => vec![user(&format!("My key is {}, never print it.", secret(1)))],
+            3 => vec![user(&format!("The keys are {} and {}; never swap them.", secret(2), secret(1)))],
+            _ => Vec::new(),
+        };
+        let nth = 100 + 20 * round;
+        host.run(session.append(more.into_iter().chain((nth..nth + 6).flat_map(filler)).collect())).unwrap();
+        if reopened {
+            (host, session) = open(&store, &format!("a{round}"));
+        }
+        store.read.set(0);
+        assert!(host.run(session.compact(None)).unwrap().result.success);
+        read.push(store.read.get());
+        if round == 0 {
+            before = host.run(session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+        }
+        if round == 2 {
+            // The last two summaries go, and with them what is known of their messages.
+            host.run(session.restore(before.clone())).unwrap();
+        }
+        let prepared = host.run(session.prepare(Trigger::Auto, Vec::new())).unwrap();
+        sent.push(bodies(&session, &prepared));
+    }
+    (sent, read)
+}
+
+fn secret(nth: usize) -> String {
+    format!("sk-proj-{}", format!("{nth}aB3dE5gH7").repeat(5))
+}
+
+#[test]
+fn s4_3_lesson_later_compactions_what_was_read_of_the_log_is_not_read_again_and_as_good_as_read_again() {
+    let (going_on, read) = rounds(false);
+    let (reopened, read_again) = rounds(true);
+    for (round, (one, other)) in going_on.iter().zip(&reopened).enumerate() {
+        assert_eq!(texts(one), texts(other), "round {round}");
+    }
+    assert!(read_again.is_sorted() && read_again[4] > 100, "{read_again:?}");
+    assert!(read[1] < read_again[1] / 2 && read[2] < read_again[2] / 2, "{read:?} of {read_again:?}");
+}
+
+/// What messages say, without the ids of summaries.
+fn texts(messages: &[Value]) -> Vec<String> {
+    let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+    messages.iter().map(text).collect()
+}
+
 #[test]
 fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
     let mut desk = Desk::new(
@@ -266,7 +357,7 @@ fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_wh
 fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
     let mut desk =
         Desk::new(json!({ "preset": "balanced", "contextWindow": 12_000, "maxOutputTokens": 500 }));
-    for nth in 0..60 {
+    for nth in 0..300 {
         desk.append(&filler(nth));
         let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
         assert!(prepared.usage.used_tokens <= 11_500, "{nth}");

@@ -6,6 +6,7 @@ mod support;
 use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
+use context_compactor_core::session::audit::look;
 use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
@@ -287,4 +288,19 @@ fn a_fork_and_a_copy_of_a_session_with_large_rows_are_whole() {
     context_compactor_core::session::audit::audit("child", &desk.memory.rows()).unwrap();
     desk.host.run(child.delete()).unwrap();
     assert!(desk.memory.rows().is_empty());
+}
+
+#[test]
+fn a_large_message_that_is_appended_to_a_session_which_another_tab_has_just_begun_stands_behind_all_of_it() {
+    let memory = Rc::<MemoryStore>::default();
+    // Opened when there was no such session.
+    let mut late = Desk::over(Rc::clone(&memory), "late", options());
+    let mut first = Desk::over(Rc::clone(&memory), "first", options());
+    first.append(&[user("question"), assistant("answer")]);
+    late.append(&exchange(Format::Anthropic, "call", &large("result", BIG)));
+    let context = look(&late.session).unwrap().context;
+    let places: Vec<_> =
+        context.items().iter().filter_map(|item| item.origin.place()).map(|at| at.index).collect();
+    assert_eq!(places, [0, 1, 2, 3]);
+    assert_eq!(late.stored().messages.len(), 4);
 }

@@ -53,6 +53,23 @@ fn s3_1_clears_old_results_of_compactable_tools_every_turn_and_keeps_the_calls()
 }
 
 #[test]
+fn s3_1_of_results_in_one_message_the_old_ones_are_cleared() {
+    let calls =
+        ["a", "b", "c"].map(|id| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} }));
+    let results = ["a", "b", "c"]
+        .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 1_200) }));
+    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "keepRecent": 1 } }));
+    desk.append(&[
+        user("read them"),
+        body(&json!({ "role": "assistant", "content": calls })),
+        body(&json!({ "role": "user", "content": results })),
+    ]);
+    let sent = desk.sent();
+    let texts: Vec<_> = (0..3).map(|nth| sent[2]["content"][nth]["content"].as_str().unwrap()).collect();
+    assert_eq!(texts, [CLEARED, CLEARED, &long("c", 1_200)]);
+}
+
+#[test]
 fn s3_1_small_results_and_other_tools_are_left_alone() {
     for (tools, tokens, cleared) in
         [(json!(["read_file"]), 990, 0), (json!(["Read_File"]), 1_100, 2), (json!(["grep"]), 1_100, 0)]

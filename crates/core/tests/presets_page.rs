@@ -207,6 +207,7 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
         cache_write,
         keep_recent,
         clear_min_tokens,
+        clear_inputs,
         large_output_tokens,
         preview_chars,
     } = layered;
@@ -254,6 +255,7 @@ fn numbers(preset: &'static Preset) -> Vec<Group> {
                 ("cacheWrite (break-even)", on(Rung::Clear, percent(cache_write))),
                 ("keepRecent", on(Rung::Clear, number(keep_recent))),
                 ("clearMinTokens", on(Rung::Clear, number(clear_min_tokens))),
+                ("clearInputs", on(Rung::Clear, if clear_inputs { "yes" } else { "no" }.to_owned())),
                 ("largeOutputTokens", on(Rung::Admit, number(large_output_tokens))),
                 ("previewChars", on(Rung::Admit, number(preview_chars))),
                 ("minSavings", if min_savings == 0 { String::new() } else { number(min_savings) }),

@@ -131,6 +131,33 @@ fn the_window_and_a_threshold_end_the_wait() {
 }
 
 #[test]
+fn a_plan_says_whether_the_price_or_the_size_decides() {
+    let mut desk = priced(json!({}));
+    desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+    let early = plan(&mut desk);
+    assert!(!early.will_compact && early.reason.contains("does not pay yet"), "{}", early.reason);
+    let due = loop {
+        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        desk.host.now += 1_000;
+        let plan = plan(&mut desk);
+        if plan.will_compact {
+            break plan;
+        }
+        desk.prepare();
+    };
+    assert!(due.tokens < due.limit / 2 && due.reason.contains("what a compaction costs"), "{}", due.reason);
+    let mut full = priced(json!({ "trigger": { "price": true, "tokens": 900 } }));
+    full.append(&[
+        user(&long("question", 500)),
+        assistant(&long("answer", 500)),
+        user("and?"),
+        assistant("yes"),
+    ]);
+    let full = plan(&mut full);
+    assert!(full.reason.contains("of 900 tokens"), "{}", full.reason);
+}
+
+#[test]
 fn a_cache_that_has_gone_cold_makes_it_act_sooner() {
     let warm = acts(&mut priced(json!({})), 1_000).0;
     let cold = acts(&mut priced(json!({})), 600_000).0;

@@ -73,6 +73,11 @@ impl Model {
         }
     }
 
+    /// True when any message was acknowledged.
+    pub(crate) fn has_acked(&self) -> bool {
+        !self.acked.is_empty()
+    }
+
     /// How many acknowledged messages stand in none of the `rows`.
     pub(crate) fn missing(&self, rows: &[String]) -> usize {
         let acked: HashSet<&Body> = self.acked.iter().collect();

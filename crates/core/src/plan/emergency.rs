@@ -23,6 +23,11 @@ fn fires(state: &State, trigger: Trigger, tokens: usize) -> bool {
     trigger != Trigger::Manual && tokens >= limit(state)
 }
 
+/// True when the prompt can be sent as it is.
+pub(crate) fn has_room(state: &State) -> bool {
+    state.tokens() < limit(state)
+}
+
 /// What the rung would do with a prompt of `tokens`.
 pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result<Option<RungPlan>> {
     if !fires(state, trigger, tokens) {

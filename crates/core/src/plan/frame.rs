@@ -258,7 +258,11 @@ fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut add = |offload: &Offload| found.push((offload.nth, offload::reference(&offload.reference)));
+    let mut add = |offload: &Offload| {
+        if offload.is_result() {
+            found.push((offload.nth, offload::reference(&offload.reference)));
+        }
+    };
     for item in held.context().items() {
         if item.origin.place().as_ref() == Some(place) {
             item.origin.offloads().iter().for_each(&mut add);

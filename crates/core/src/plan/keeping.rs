@@ -7,19 +7,123 @@ use super::redaction::{messages_without_secrets, redact};
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::order;
-use crate::session::{Held, Item, Origin, Place, raw};
+use crate::session::{Cover, Held, Item, Origin, Place, raw};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collector, Must, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
-use crate::wire;
+use crate::wire::{self, Format};
+use std::rc::Rc;
 
 /// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
 /// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
 const MISSING_PART: usize = 3;
 
+/// What was taken in of the messages that a summary took the place of. The next one stands for them too, and the log only
+/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`Collector`] gets.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    sid: String,
+    format: Format,
+    /// What the session began with: messages that another one has.
+    before: Vec<Rc<str>>,
+    /// Runs of messages, by their indices.
+    runs: Vec<(usize, usize)>,
+    /// The first row of the log that was not read.
+    next: u64,
+    collector: Collector,
+    /// Messages of the user that are nothing but text, with their tokens.
+    said: Vec<(Place, usize)>,
+}
+
+impl Collected {
+    /// Nothing yet of these messages.
+    fn new(held: &Held, before: Vec<Rc<str>>) -> Self {
+        Collected {
+            sid: held.state().sid.clone(),
+            format: held.format(),
+            before,
+            runs: Vec::new(),
+            next: 0,
+            collector: Collector::default(),
+            said: Vec::new(),
+        }
+    }
+
+    /// What was taken in last, when it is how all of that begins.
+    fn last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Self> {
+        let last = held.state_mut().collected.take()?;
+        // Whoever still writes a summary with it keeps it.
+        let last = Rc::try_unwrap(last).ok()?;
+        let is_same = last.sid == held.state().sid && last.format == held.format() && last.before == before;
+        (is_same && is_beginning(&last.runs, runs)).then_some(last)
+    }
+
+    /// Takes in what a summary of `proposal` would stand for.
+    async fn of(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Self>> {
+        // A fork begins with summaries of messages that another session has.
+        let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
+        let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
+        let (covers, durable) = (proposal.covers(), held.state().durable);
+        let runs = runs(&covers);
+        let mut collected = match Self::last(held, &before, &runs) {
+            Some(last) if durable => last,
+            _ => {
+                let mut new = Self::new(held, before.clone());
+                for body in &before {
+                    new.add(held, Place { seq: 0, index: usize::MAX }, body)?;
+                }
+                new
+            }
+        };
+        let next = collected.next;
+        raw(io, held, &covers, next, |place, body| {
+            collected.next = place.seq + 1;
+            collected.add(held, place, body)
+        })
+        .await?;
+        collected.runs = runs;
+        let collected = Rc::new(collected);
+        if durable {
+            held.state_mut().collected = Some(Rc::clone(&collected));
+        }
+        Ok(collected)
+    }
+
+    fn add(&mut self, held: &Held, place: Place, body: &str) -> Result<()> {
+        let value = wire::parse(place.index, body)?;
+        let mut message = [self.format.wire().read(place.index, &value)?];
+        messages_without_secrets(held, &mut message);
+        let [message] = message;
+        if is_said(&message) {
+            self.said.push((place, held.settings().estimator.message(&message)));
+        }
+        self.collector.add(place.index, &message);
+        Ok(())
+    }
+}
+
+/// Runs of messages that these hold, in order and apart.
+fn runs(covers: &[Cover]) -> Vec<(usize, usize)> {
+    let covers = order::by_key(covers.iter().collect(), |cover| cover.from as u64);
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for cover in covers {
+        match runs.last_mut() {
+            Some((_, to)) if cover.from <= *to => *to = cover.to.max(*to),
+            _ => runs.push((cover.from, cover.to)),
+        }
+    }
+    runs
+}
+
+/// True when what `all` holds begins with what `first` holds.
+fn is_beginning(first: &[(usize, usize)], all: &[(usize, usize)]) -> bool {
+    let Some((last, before)) = first.split_last() else { return true };
+    all.starts_with(before) && all.get(before.len()).is_some_and(|run| run.0 == last.0 && run.1 >= last.1)
+}
+
 /// What is kept of the messages that a summary takes the place of.
 pub(super) struct Kept {
-    collector: Collector,
+    collected: Rc<Collected>,
     /// Messages of the user that are quoted whole, by their indices.
     quoted: Vec<usize>,
     /// Tokens of what stands beside a model's summary.
@@ -37,24 +141,9 @@ impl Kept {
     ) -> Result<Option<Kept>> {
         let settings = held.settings();
         let Some(numbers) = settings.numbers.keep else { return Ok(None) };
-        let (mut collector, mut said) = (Collector::default(), Vec::new());
-        let (format, estimator) = (held.format(), settings.estimator);
-        let mut read = |place: Place, body: &str| {
-            let value = wire::parse(place.index, body)?;
-            let mut message = [format.wire().read(place.index, &value)?];
-            messages_without_secrets(held, &mut message);
-            let [message] = message;
-            if is_said(&message) {
-                said.push((place, estimator.message(&message)));
-            }
-            collector.add(place.index, &message);
-            Ok(())
-        };
-        // A fork begins with summaries of messages that another session has.
-        for item in proposal.compress.iter().filter(|item| stands_for_nothing(item)) {
-            read(Place { seq: 0, index: usize::MAX }, &item.body)?;
-        }
-        raw(io, held, &proposal.covers(), &mut read).await?;
+        let estimator = settings.estimator;
+        let collected = Collected::of(io, held, proposal).await?;
+        let said = &collected.said;
         let replaced = proposal.replaced_tokens;
         let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
         // No more than a quarter of what they are kept from.
@@ -64,12 +153,12 @@ impl Kept {
             room = 0;
         }
         let pinned: Vec<usize> = proposal.quotes.iter().map(|place| place.index).collect();
-        for (place, tokens) in &said {
+        for (place, tokens) in said {
             if pinned.contains(&place.index) {
                 room = room.saturating_sub(*tokens);
             }
         }
-        for must in collector.musts() {
+        for must in collected.collector.musts() {
             if let Must::Constraint(index, text) = must
                 && !pinned.contains(&index)
             {
@@ -88,7 +177,7 @@ impl Kept {
         }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
-        Ok(Some(Kept { collector, quoted, budget: budget(numbers, replaced) }))
+        Ok(Some(Kept { collected, quoted, budget: budget(numbers, replaced) }))
     }
 
     /// What stands behind a model's summary: what it does not say itself.
@@ -109,12 +198,12 @@ impl Kept {
 
     fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
         let beside = Beside { summary, quoted: &self.quoted };
-        self.collector.layer_beside(tokens, shares, beside, held.settings().estimator).text
+        self.collected.collector.layer_beside(tokens, shares, beside, held.settings().estimator).text
     }
 
     /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
     pub(super) fn constraints(&self) -> Vec<(usize, String)> {
-        let musts = self.collector.musts().into_iter().rev();
+        let musts = self.collected.collector.musts().into_iter().rev();
         let constraints = musts.filter_map(|must| match must {
             Must::Constraint(index, text) => Some((index, text)),
             _ => None,
@@ -125,12 +214,12 @@ impl Kept {
     /// Why an answer that is a summary is none of these messages.
     pub(super) fn objection(&self, summary: &str, held: &Held, replaced: usize) -> Option<String> {
         let tokens = held.settings().estimator.text(summary);
-        objection(summary, tokens, replaced, &self.collector.unsupported(summary))
+        objection(summary, tokens, replaced, &self.collected.collector.unsupported(summary))
     }
 
     /// What to ask an answer for that is a summary and says too little of what must be kept.
     pub(super) fn missing(&self, summary: &str) -> Option<String> {
-        let musts = self.collector.musts();
+        let musts = self.collected.collector.musts();
         let missing: Vec<&Must> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
         if missing.is_empty() || missing.len() * MISSING_PART < musts.len() {
             return None;

@@ -20,15 +20,35 @@ use crate::step::Io;
 /// How often a rung that another tab overtook is tried again.
 const AGAIN: usize = 3;
 
+/// Which rungs a climb takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of them.
+    Whole,
+    /// Those that need no summary yet: one that can wait is put off.
+    Now,
+    /// The summary that was put off, and what follows it.
+    Later,
+}
+
 /// How a climb is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Climb<'r> {
+    /// Which rungs of the preset.
+    pub(crate) part: Part,
     /// What set it off.
     pub(crate) trigger: Trigger,
     /// More guidance for the summary.
     pub(crate) instructions: Option<&'r str>,
     /// A dry run on a copy of the session: nothing is stored and no model is called.
     pub(crate) rehearse: bool,
+}
+
+impl<'r> Climb<'r> {
+    /// All rungs, for real.
+    pub(crate) fn whole(trigger: Trigger, instructions: Option<&'r str>) -> Self {
+        Climb { part: Part::Whole, trigger, instructions, rehearse: false }
+    }
 }
 
 /// What a climb did, or would do.
@@ -44,6 +64,8 @@ pub(crate) struct Climbed {
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
     pub(crate) idle: Vec<String>,
+    /// A summary is due, and put off.
+    pub(crate) put_off: bool,
     /// How detailed the summary of a dry run would be.
     level: Option<Level>,
 }
@@ -95,7 +117,9 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
     let settings = held.settings();
     let mut freed = 0;
-    for rung in &settings.rungs {
+    let put_off = settings.rungs.iter().position(|rung| *rung == Rung::Summarise);
+    let first = if climb.part == Part::Later { put_off.unwrap_or_default() } else { 0 };
+    for rung in settings.rungs.iter().skip(first) {
         match rung {
             Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
                 let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
@@ -124,8 +148,13 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 done.spent.calls += spent.calls;
                 done.spent.usage = spent.usage;
             }
+            Rung::Summarise if climb.part == Part::Later => summarise(io, held, climb, &mut done).await?,
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                summarise(io, held, climb, &mut done).await?;
+                if climb.part == Part::Now && can_wait(&held.state(), climb.trigger)? {
+                    done.put_off = true;
+                } else {
+                    summarise(io, held, climb, &mut done).await?;
+                }
             }
             Rung::Summarise => {}
             Rung::Age | Rung::Merge => {
@@ -165,11 +194,21 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
         }
     }
-    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
+    // What was put off is no prompt: the next one is made to fit before it is sent.
+    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse && climb.part != Part::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
         return Err(overflow(io, held, done.result.as_ref()).await?);
     }
     Ok(done)
+}
+
+/// True when a summary that is due may be made while the conversation goes on: a model is asked for it, there is something
+/// to summarise, and the prompt fits without it.
+fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
+    if trigger != Trigger::Auto || !state.settings.asks_a_model() || !emergency::has_room(state) {
+        return Ok(false);
+    }
+    Ok(cut::propose(state, Aim::of(&state.settings))?.is_ok())
 }
 
 /// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
@@ -235,13 +274,19 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
 pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
-    let due = copy.state().is_due();
+    let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
     let floor = floor(io, &copy).await?;
     let moment = moment(io, &copy).await?;
-    let done = climb(io, &mut copy, Climb { trigger, instructions: None, rehearse: true }).await?;
+    let done = climb(io, &mut copy, Climb { rehearse: true, ..Climb::whole(trigger, None) }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
     let reason = if !done.rungs.is_empty() {
-        format!("{tokens} of {limit} tokens: about {} afterwards", tokens.saturating_sub(freed))
+        let afterwards = format!("about {} afterwards", tokens.saturating_sub(freed));
+        match by_price {
+            true => format!("to go on with {tokens} tokens has cost what a compaction costs: {afterwards}"),
+            false => format!("{tokens} of {limit} tokens: {afterwards}"),
+        }
+    } else if !due && trigger == Trigger::Auto && settings.price_rule.is_some() {
+        format!("a compaction of {tokens} tokens does not pay yet, and they are below the limit of {limit}")
     } else if !due && trigger == Trigger::Auto {
         format!("{tokens} tokens are below the limit of {limit}")
     } else if done.idle.is_empty() {

@@ -43,4 +43,5 @@ pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use frame::quoting;
-pub(crate) use ladder::{Climb, climb, plan};
+pub(crate) use keeping::Collected;
+pub(crate) use ladder::{Climb, Climbed, Part, climb, plan};

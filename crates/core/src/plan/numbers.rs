@@ -198,6 +198,7 @@ pub(super) fn numbers(
             clear_min_tokens: layered
                 .integer("clearMinTokens", 0, MAX_TOKENS)?
                 .unwrap_or_else(|| scaled(base.layered.clear_min_tokens, 100)),
+            clear_inputs: layered.switch("clearInputs")?.unwrap_or(base.layered.clear_inputs),
             large_output_tokens: layered
                 .integer("largeOutputTokens", 1, MAX_TOKENS)?
                 .unwrap_or_else(|| scaled(base.layered.large_output_tokens, 200)),

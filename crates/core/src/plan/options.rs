@@ -129,8 +129,8 @@ pub struct Settings {
     pub prices: Option<Prices>,
     /// Its numbers with the options' over them, scaled to the window.
     pub numbers: Numbers,
-    /// Tools whose old results are cleared (`S3.1`), in lower case.
-    pub compactable_tools: Vec<String>,
+    /// Tools whose old results are cleared (`S3.1`), in lower case; all when there are none of them.
+    pub compactable_tools: Option<Vec<String>>,
     /// Tools that read a file (`S3.6`), in lower case.
     pub read_tools: Vec<String>,
     /// Tools whose results are processed when they arrive (`S4.5`).
@@ -175,6 +175,8 @@ pub struct Settings {
     pub summary_window: Option<usize>,
     /// What becomes of signed reasoning behind an edit.
     pub prefix_mismatch: PrefixMismatch,
+    /// A prepare does not wait for a summary that can wait.
+    pub background: bool,
     /// Of one attempt, in ms.
     pub timeout_ms: u64,
     /// The app's guidance for summaries.
@@ -275,7 +277,7 @@ impl Settings {
             price_rule: price_rule(&options, preset.when)?,
             prices,
             numbers,
-            compactable_tools: tools(&options.child("layered")?, "compactableTools", &COMPACTABLE_TOOLS)?,
+            compactable_tools: compactable_tools(&options, preset)?,
             read_tools: tools(&options.child("layered")?, "readTools", &READ_TOOLS)?,
             process_tools: process_tools(&options)?,
             app_reads_files: options.flag("hasReadFile")?,
@@ -303,6 +305,7 @@ impl Settings {
             prefix_mismatch: options
                 .choice("prefixMismatchBehavior", &PREFIX_MISMATCH)?
                 .unwrap_or(PrefixMismatch::Error),
+            background: options.switch("background")?.unwrap_or(false),
             timeout_ms: options
                 .integer("timeoutMs", 1, 86_400_000)?
                 .map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
@@ -371,6 +374,15 @@ pub(crate) fn read_goal(json: &str) -> Result<Goal> {
 }
 
 /// Names of tools, in lower case.
+fn compactable_tools(options: &Reader<'_>, preset: &Preset) -> Result<Option<Vec<String>>> {
+    let layered = options.child("layered")?;
+    let is_given = layered.names("compactableTools")?.is_some();
+    if preset.clears_every_tool && !is_given {
+        return Ok(None);
+    }
+    tools(&layered, "compactableTools", &COMPACTABLE_TOOLS).map(Some)
+}
+
 fn tools(group: &Reader<'_>, key: &str, default: &[&str]) -> Result<Vec<String>> {
     let given = group.names(key)?;
     Ok(given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect())

@@ -99,6 +99,8 @@ pub struct Preset {
     /// Summaries are checkpoints: earlier ones stay as messages of their own, each of a level that the tokens decide,
     /// made in six stages (`S5.5` to `S5.8`).
     pub checkpoints: bool,
+    /// Old results of every tool are cleared, unless an option names some; else those of [`COMPACTABLE_TOOLS`].
+    pub clears_every_tool: bool,
     /// What stands where a result was says how long it was, its hash and how it began; else what the documents say.
     pub stubs: bool,
     /// Its numbers.
@@ -224,6 +226,8 @@ pub struct LayeredNumbers {
     pub keep_recent: usize,
     /// Only results larger than this are cleared.
     pub clear_min_tokens: usize,
+    /// The inputs of the calls that are answered by old results are cleared too, when they are as large.
+    pub clear_inputs: bool,
     /// A result larger than this is stored and previewed (`S3.8`).
     pub large_output_tokens: usize,
     /// Characters of a preview.
@@ -307,6 +311,7 @@ pub static BALANCED: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    clears_every_tool: true,
     stubs: true,
     numbers: Numbers {
         target_tokens: 2_000,
@@ -320,7 +325,12 @@ pub static BALANCED: Preset = Preset {
             least_tokens: 400,
             most_tokens: 4_000,
         }),
-        layered: LayeredNumbers { every_turn: false, large_output_tokens: 20_000, ..NUMBERS.layered },
+        layered: LayeredNumbers {
+            every_turn: false,
+            clear_inputs: true,
+            large_output_tokens: 20_000,
+            ..NUMBERS.layered
+        },
         offload: OffloadNumbers { min_chars: 1_000, ..NUMBERS.offload },
         ..NUMBERS
     },
@@ -338,6 +348,7 @@ pub static OFFLOAD: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    clears_every_tool: false,
     stubs: false,
     numbers: NUMBERS,
 };
@@ -354,6 +365,7 @@ pub static REACT: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    clears_every_tool: false,
     stubs: false,
     numbers: NUMBERS,
 };
@@ -370,6 +382,7 @@ pub static LAYERED: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: true,
     checkpoints: false,
+    clears_every_tool: false,
     stubs: false,
     numbers: Numbers {
         min_savings: 20_000,
@@ -391,6 +404,7 @@ pub static FACTOR3: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: false,
+    clears_every_tool: false,
     stubs: false,
     numbers: Numbers {
         preserve_count: 3,
@@ -413,6 +427,7 @@ pub static CHECKPOINT: Preset = Preset {
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,
     checkpoints: true,
+    clears_every_tool: false,
     stubs: false,
     numbers: Numbers {
         compact_cooldown_steps: 0,
@@ -456,6 +471,7 @@ pub(super) const NUMBERS: Numbers = Numbers {
         cache_write: 1.25,
         keep_recent: 3,
         clear_min_tokens: 1_000,
+        clear_inputs: false,
         large_output_tokens: 40_000,
         preview_chars: 2_000,
     },

@@ -82,7 +82,8 @@ fn compressed(state: &State) -> Result<HashMap<String, String>> {
         let value = wire::parse(at, &item.body)?;
         let message = state.format().wire().read(at, &value)?;
         for (nth, result) in message.results().enumerate() {
-            let offload = item.origin.offloads().iter().find(|offload| offload.nth == nth);
+            let offload =
+                item.origin.offloads().iter().find(|offload| offload.is_result() && offload.nth == nth);
             if let Some(offload) = offload.filter(|offload| offload.how == How::Compressed)
                 && !result.text.contains(CUT)
             {

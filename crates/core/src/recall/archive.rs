@@ -122,13 +122,17 @@ impl Whereabouts {
     /// The reference of an offloaded result.
     pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&str> {
         let offloads = &self.known.get(&index)?.offloads;
-        offloads.iter().find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
+        let mut results = offloads.iter().filter(|offload| offload.is_result());
+        results.find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
     }
 
     /// True when the model has this text in its context, what the message itself says or one of its results; or when it
     /// is not to have it.
     pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
-        let is_in_context = self.known.get(&index).is_some_and(|found| found.is_in_context);
+        let is_in_context = self.known.get(&index).is_some_and(|found| {
+            // What it says is not all there when an input of its calls was moved.
+            found.is_in_context && (result.is_some() || found.offloads.iter().all(Offload::is_result))
+        });
         self.behind.iter().any(|(from, to)| (*from..*to).contains(&index))
             || (is_in_context && self.offload(index, result).is_none())
     }

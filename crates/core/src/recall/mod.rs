@@ -1,7 +1,7 @@
 //! Recall: what is no longer in the context can be read back and searched, by the app and, with two tools, by the model.
 //!
 //! * [`archive`] reads the text behind a reference.
-//! * [`search`] ranks the whole transcript for a query; [`terms`] says what counts as a term.
+//! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
 //! * [`pages`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
@@ -15,7 +15,6 @@ mod pages;
 mod rank;
 mod search;
 mod snippet;
-mod terms;
 
 pub(crate) use archive::{Archive, Whereabouts};
 pub(crate) use call::answer;

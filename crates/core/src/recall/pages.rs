@@ -7,13 +7,13 @@
 
 use super::archive::said;
 use super::is_tool;
-use super::terms::{self, terms};
 use crate::error::Result;
 use crate::order;
 use crate::session::batch::{Key, keys};
 use crate::session::offloads::PART;
 use crate::session::{Item, ids};
 use crate::wire::{self, Format};
+use context_compactor_scan::terms::{self, terms};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -6,9 +6,9 @@ use super::index;
 use super::pages::hash;
 use super::rank::{Candidate, Corpus};
 use super::snippet::snippet;
-use super::terms::{self, terms};
 use crate::error::{Error, Result};
 use crate::step::Io;
+use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The passage of a text that a search shows.
 
 use super::search::Query;
-use super::terms::terms;
 use crate::summary::text::{head, tail};
+use context_compactor_scan::terms::terms;
 use std::ops::Range;
 
 /// Bytes of a snippet, without the marks of what was left out.

@@ -5,72 +5,18 @@
 //! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
 //! a summary can tell two of them apart and refer to each.
 
-mod scan;
 #[cfg(test)]
 mod tests;
 
 use crate::message::{Message, Part};
 use crate::session::ids;
+use context_compactor_scan::secrets::{Kind, secrets};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Secrets of a session that have numbers: what a session's row has to hold stays small. Those behind them are told by
 /// their kind alone.
 const MOST: usize = 100;
-
-/// The kinds of secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A private key in PEM, of OpenSSH, or of PGP in armour.
-    PrivateKey,
-    /// The id of an AWS key, `AKIA…`, or of a temporary one, `ASIA…`.
-    AwsAccessKey,
-    /// The secret to it, where a label says so.
-    AwsSecretKey,
-    /// `ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`.
-    GithubToken,
-    /// `xoxb-…` and its like, `xapp-…`.
-    SlackToken,
-    /// A signed JSON web token.
-    Jwt,
-    /// What follows `Bearer`.
-    BearerToken,
-    /// The password in `scheme://user:password@host`.
-    Password,
-    /// `sk-ant-…`.
-    AnthropicKey,
-    /// `sk-proj-…`.
-    OpenaiKey,
-    /// `sk_live_…`, `rk_live_…`.
-    StripeKey,
-    /// Another `sk-…`.
-    ApiKey,
-    /// `AIza…`.
-    GoogleApiKey,
-    /// `npm_…`.
-    NpmToken,
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Kind::PrivateKey => "private-key",
-            Kind::AwsAccessKey => "aws-access-key",
-            Kind::AwsSecretKey => "aws-secret-key",
-            Kind::GithubToken => "github-token",
-            Kind::SlackToken => "slack-token",
-            Kind::Jwt => "jwt",
-            Kind::BearerToken => "bearer-token",
-            Kind::Password => "password",
-            Kind::AnthropicKey => "anthropic-key",
-            Kind::OpenaiKey => "openai-key",
-            Kind::StripeKey => "stripe-key",
-            Kind::ApiKey => "api-key",
-            Kind::GoogleApiKey => "google-api-key",
-            Kind::NpmToken => "npm-token",
-        }
-    }
-}
 
 /// The secrets that have numbers, without the secrets: a mark of each that says its kind and half a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +47,7 @@ impl Secrets {
     pub(crate) fn redact<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         let mut behind = 0;
-        scan::secrets(text, |kind, range| {
+        secrets(text, &mut |kind, range| {
             let placeholder = self.placeholder(kind, text.get(range.clone()).unwrap_or_default());
             out.push_str(text.get(behind..range.start).unwrap_or_default());
             out.push_str(&placeholder);

@@ -1,7 +1,7 @@
 //! What is a secret and what is not, and what holds for every text.
 
 use super::Secrets;
-use super::scan::secrets;
+use context_compactor_scan::secrets::secrets;
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -226,7 +226,7 @@ fn lesson_secrets_time_is_linear_whatever_the_text_is() {
     texts.push(format!("-----BEGIN PRIVATE KEY-----{}", of("a b ")));
     for text in texts {
         let began = Instant::now();
-        secrets(&text, |_, _| {});
+        secrets(&text, &mut |_, _| {});
         let head: String = text.chars().take(40).collect();
         assert!(began.elapsed() < Duration::from_secs(3), "{:?} for {head}", began.elapsed());
     }
@@ -313,7 +313,7 @@ proptest! {
     #[test]
     fn lesson_secrets_what_is_none_stays(text in any::<String>()) {
         let mut count = 0;
-        secrets(&text, |_, _| count += 1);
+        secrets(&text, &mut |_, _| count += 1);
         prop_assert_eq!(matches!(redact(&text), Cow::Borrowed(_)), count == 0);
         // Without a letter of a marker nothing is one.
         let plain: String = text.chars().filter(|c| !c.is_ascii_alphanumeric()).collect();
@@ -324,7 +324,7 @@ proptest! {
     fn lesson_secrets_only_what_was_found_is_replaced(pieces in prop::collection::vec(pieces(), 1..14)) {
         let text = pieces.concat();
         let (mut rest, mut behind) = (String::new(), 0);
-        secrets(&text, |_, range| {
+        secrets(&text, &mut |_, range| {
             assert!(behind <= range.start && range.start < range.end, "in order, and apart");
             rest.push_str(&text[behind..range.start]);
             behind = range.end;

@@ -1,5 +1,5 @@
-//! Tool results out to the store, something shorter in their place: what every rung without a model does. The original
-//! has a reference, so that whatever was done can be read, explained and undone.
+//! Tool results, and inputs of calls, out to the store, something shorter in their place: what every rung without a model does.
+//! The original has a reference, so that whatever was done can be read, explained and undone.
 
 use super::reasoning;
 use crate::error::{Code, Error, Result};
@@ -12,9 +12,10 @@ use crate::session::{
 };
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
 use crate::wire;
+use serde_json_borrow::Value;
 use std::rc::Rc;
 
-/// One message with results to replace.
+/// One message with results or inputs to replace.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
     /// Position in the context.
@@ -25,7 +26,7 @@ pub(crate) struct Move {
     pub(crate) blobs: Vec<Replacement>,
 }
 
-/// A result on its way to the store, and what stands where it was.
+/// A result or an input on its way to the store, and what stands where it was.
 #[derive(Debug, Clone)]
 pub(crate) struct Replacement {
     /// The result.
@@ -56,15 +57,65 @@ impl Replacement {
         let mut stub = Replacement::new(state, place, nth, text, How::Preview, |_| String::new());
         let Offload { reference, sha256, chars, .. } = &stub.blob.offload;
         let hash = sha256.get(..HASH_DIGITS).unwrap_or_default();
-        stub.text = format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})");
-        if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
-            stub.text += "\nIt begins: ";
-            stub.text += &text_range(line.trim(), 0, Some(FIRST_LINE));
-        }
+        stub.text =
+            begins(format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})"), text);
         stub
+    }
+
+    /// The input of the `nth` call of the message at `place`, with a reference in place of its long texts; nothing when
+    /// it has none.
+    pub(crate) fn input(state: &State, place: Place, nth: usize, arguments: &str) -> Option<Self> {
+        let mut value: Value<'_> = serde_json::from_str(arguments).ok().filter(Value::is_object)?;
+        let reference = ids::input_reference(&state.row.secret, place.index, nth);
+        let write = |text: &str| {
+            let chars = text.chars().count();
+            (chars > LONG_TEXT)
+                .then(|| begins(format!("Tool input is at: {reference} ({chars} characters)"), text))
+        };
+        if !replace_texts(&mut value, &write) {
+            return None;
+        }
+        let (sha256, chars) = (ids::sha256_hex(arguments.as_bytes()), arguments.chars().count());
+        let text = value.to_string();
+        let offload = Offload { nth, reference, sha256, chars, how: How::Input };
+        Some(Replacement { blob: NewBlob { index: place.index, offload, text: arguments.into() }, text })
     }
 }
 
+/// What stands for a text, with how that begins.
+fn begins(mut stands: String, text: &str) -> String {
+    if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
+        stands += "\nIt begins: ";
+        stands += &text_range(line.trim(), 0, Some(FIRST_LINE));
+    }
+    stands
+}
+
+/// Replaces the texts in a value for which `write` has something else; true when there was one.
+fn replace_texts(value: &mut Value<'_>, write: &impl Fn(&str) -> Option<String>) -> bool {
+    match value {
+        Value::Str(text) => {
+            let Some(stands) = write(text) else { return false };
+            *text = stands.into();
+            true
+        }
+        // Every value is visited: `any` would stop at the first that was replaced.
+        Value::Array(values) => {
+            values.iter_mut().map(|value| replace_texts(value, write)).filter(|replaced| *replaced).count()
+                > 0
+        }
+        Value::Object(fields) => {
+            let keys: Vec<String> = fields.keys().map(str::to_string).collect();
+            let replaced =
+                |key: &&String| fields.get_mut(key).is_some_and(|value| replace_texts(value, write));
+            keys.iter().filter(replaced).count() > 0
+        }
+        _ => false,
+    }
+}
+
+/// Texts of an input that are no longer than this stay in it, in characters.
+const LONG_TEXT: usize = 300;
 /// Characters of a result's first line in the place of the result.
 const FIRST_LINE: usize = 120;
 /// Digits of its hash: enough to see whether what is read now is the same.
@@ -94,20 +145,58 @@ pub(crate) fn moves(
     Ok(moves)
 }
 
+/// What `with` makes of the inputs of the context's calls that were not replaced so far, and that can be.
+pub(crate) fn input_moves(
+    state: &State,
+    mut with: impl FnMut(Place, (usize, &str)) -> Option<Replacement>,
+) -> Result<Vec<Move>> {
+    let mut moves = Vec::new();
+    for (at, item) in state.context.items().iter().enumerate() {
+        let Some(place) = item.origin.place() else { continue };
+        let value = wire::parse(place.index, &item.body)?;
+        let message = state.format().wire().read(place.index, &value)?;
+        let open = message.calls().enumerate().filter(|(nth, _)| !item.origin.is_input_replaced(*nth));
+        let found = open.filter_map(|(nth, call)| with(place, (nth, &call.arguments)));
+        let fits = |planned: &Replacement| {
+            let nth = planned.blob.offload.nth;
+            state.format().wire().with_call_arguments(&value, nth, &planned.text).is_some()
+        };
+        let blobs: Vec<Replacement> = found.filter(fits).collect();
+        if !blobs.is_empty() {
+            moves.push(Move { at, item: item.clone(), blobs });
+        }
+    }
+    Ok(moves)
+}
+
+/// A message with the text of an offload, or with what stands for it, in its place.
+fn with_text(
+    state: &State,
+    index: usize,
+    body: &str,
+    offload: &Offload,
+    text: &str,
+) -> Result<Option<String>> {
+    let value = wire::parse(index, body)?;
+    let wire = state.format().wire();
+    Ok(match offload.is_result() {
+        true => wire.with_result_text(&value, offload.nth, text),
+        false => wire.with_call_arguments(&value, offload.nth, text),
+    })
+}
+
 /// The item with its references in place; its size is still to be measured.
 fn edited(state: &State, planned: &Move) -> Result<Item> {
-    let broken = || Error::new(Code::Poisoned, "a tool result could not be replaced in its own message");
+    let broken =
+        || Error::new(Code::Poisoned, "a tool result or an input could not be replaced in its own message");
     let place = planned.item.origin.place().ok_or_else(broken)?;
     let mut body = Rc::clone(&planned.item.body);
     for Replacement { blob, text } in &planned.blobs {
-        let value = wire::parse(place.index, &body)?;
-        let json =
-            state.format().wire().with_result_text(&value, blob.offload.nth, text).ok_or_else(broken)?;
-        body = Rc::from(json);
+        body = Rc::from(with_text(state, place.index, &body, &blob.offload, text)?.ok_or_else(broken)?);
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|replacement| replacement.blob.offload.clone()));
-    let offloads = order::by_key(offloads, |offload| offload.nth as u64);
+    let offloads = order::by_key(offloads, Offload::order);
     let reasoning_removed = matches!(planned.item.origin, Origin::Edited { reasoning_removed: true, .. });
     let origin = Origin::Edited { place, offloads, reasoning_removed };
     Ok(Item { body, size: planned.item.size, origin })
@@ -163,8 +252,8 @@ pub(crate) async fn run(
     }
     edit.indices.dedup();
     edit.tokens_freed = before.saturating_sub(held.tokens());
-    // Clearing is silent (`S3.1`).
-    let silent = rung == Rung::Clear;
+    // Clearing is silent (`S3.1`), but not where it leaves references as offloading does.
+    let silent = rung == Rung::Clear && !held.settings().preset.stubs;
     if !silent {
         edit.offload = Some(OffloadReport {
             offloaded_count: count,
@@ -234,8 +323,9 @@ fn concerns_one_item(error: &Error) -> bool {
 
 fn warn(io: &Io, planned: &Move, error: Error) {
     let index = planned.item.origin.place().map_or(0, |place| place.index);
-    let message =
-        format!("a result of message {index} could not be stored and stays in the context: {error}");
+    let message = format!(
+        "a tool result or an input of message {index} could not be stored and stays in the context: {error}"
+    );
     io.log(Level::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
@@ -270,12 +360,11 @@ async fn store(
     held.change(io, Change { blobs, job, ..Change::new(splices, cause) }).await
 }
 
-/// The message of an offloaded item with its results back in place; `texts` are those of its offloads, in order.
+/// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order.
 pub(crate) fn restored(state: &State, item: &Item, texts: &[String]) -> Result<Rc<str>> {
     let mut body = Rc::clone(&item.body);
     for (offload, text) in item.origin.offloads().iter().zip(texts) {
-        let value = wire::parse(0, &body)?;
-        if let Some(json) = state.format().wire().with_result_text(&value, offload.nth, text) {
+        if let Some(json) = with_text(state, 0, &body, offload, text)? {
             body = Rc::from(json);
         }
     }

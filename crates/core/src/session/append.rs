@@ -48,7 +48,12 @@ pub(crate) async fn append(
     let mut races = given.races;
     let mut written = 0;
     let most = held.state().max_batch_ops.saturating_sub(BESIDE).max(1);
+    let ver = held.state().row.ver;
     held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
+    if held.state().row.ver != ver {
+        // Someone else may have begun the session, and written to it.
+        (settled, measured) = again(io, held, bodies, given, 0, (settled, measured)).await?;
+    }
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
         loop {
@@ -61,23 +66,41 @@ pub(crate) async fn append(
                     if let Some(first) = more.first() {
                         held.state_mut().note_unseen(first.index);
                     }
+                    let end = more.last().map_or(0, |last| last.index + 1);
                     places.extend(more);
+                    // Behind a batch whose answer was lost there may be another one by now.
+                    if given.guarded && written < bodies.len() && end < held.messages() {
+                        return Ok((places, true));
+                    }
                     break;
                 }
                 Attempt::Raced if given.guarded => return Ok((places, true)),
                 Attempt::Raced if races == RACES => return Err(conflict()),
                 Attempt::Raced => races += 1,
             }
-            let format = settled.format;
-            settled = settle_format(io, held, bodies, given.first).await?;
-            // A message that another tab overtook has another index, which the app's pins may go by.
-            if settled.format != format || held.settings().app_pins {
-                let first = held.messages().saturating_sub(written);
-                measured = measure_all(io, held, settled.format, bodies, given, first).await?;
-            }
+            (settled, measured) = again(io, held, bodies, given, written, (settled, measured)).await?;
         }
     }
     Ok((places, false))
+}
+
+/// What is left to write, as it is after what someone else wrote: the context is another one, and the format may be.
+async fn again(
+    io: &Io,
+    held: &Held,
+    bodies: &[Rc<str>],
+    given: Given,
+    written: usize,
+    (before, measured): (Settled, Vec<Measured>),
+) -> Result<(Settled, Vec<Measured>)> {
+    let settled = settle_format(io, held, bodies, given.first).await?;
+    // A message that another tab overtook has another index, which the app's pins may go by.
+    if settled.format == before.format && !held.settings().app_pins {
+        return Ok((settled, measured));
+    }
+    let first = held.messages().saturating_sub(written);
+    let measured = measure_all(io, held, settled.format, bodies, given, first).await?;
+    Ok((settled, measured))
 }
 
 /// As many of the first messages as one batch holds; one at least. A large one takes several rows.

@@ -362,13 +362,13 @@ pub(super) fn resolves(
         return found.add("I2", format!("{reference} of message {index} is another text than its view says"));
     }
     let Some(body) = body else { return };
-    let is_result = |body: &str| -> Result<bool> {
+    let is_text = |body: &str| -> Result<bool> {
         let value = wire::parse(*index, body)?;
         let message = format.wire().read(*index, &value)?;
-        Ok(message.results().nth(offload.nth).is_some_and(|result| *result.text == *stored.text))
+        Ok(offload.text_in(&message).is_some_and(|text| *text == *stored.text))
     };
-    if !is_result(body).unwrap_or(false) {
-        let what = format!("{reference} is not the text of the result of message {index} that it stands for");
+    if !is_text(body).unwrap_or(false) {
+        let what = format!("{reference} is not the text of message {index} that it stands for");
         found.add("I2", what);
     }
 }

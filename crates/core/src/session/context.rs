@@ -2,7 +2,7 @@
 
 use super::pins::PinProposal;
 use crate::checkpoint::Level;
-use crate::message::Role;
+use crate::message::{Message, Role};
 use crate::order;
 use crate::step::Whose;
 use std::rc::Rc;
@@ -27,6 +27,10 @@ pub struct Size {
     pub role: Role,
     /// Tool calls in it.
     pub calls: usize,
+    /// Tool results in it.
+    pub results: usize,
+    /// Tokens of its results and inputs that are long enough to be cleared, by the estimator.
+    pub clearable: usize,
 }
 
 /// Where an item of the context comes from.
@@ -105,10 +109,10 @@ pub struct Place {
     pub index: usize,
 }
 
-/// A tool result in the store.
+/// A tool result in the store, or the input of a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Offload {
-    /// Which result of its message, from 0.
+    /// Which result of its message, from 0; which call, when it is the input of one.
     pub nth: usize,
     /// `off_` + 26 characters.
     pub reference: String,
@@ -136,6 +140,8 @@ pub enum How {
     Compressed,
     /// Its reference and what matters of it by the type of its tool (`S4.5`).
     Processed,
+    /// It is the input of a call: its long texts are the reference, the rest of it stands there still.
+    Input,
 }
 
 impl How {
@@ -145,7 +151,27 @@ impl How {
 
     /// True when the reference itself stands in the context.
     pub(crate) fn refers(self) -> bool {
-        matches!(self, How::Reference | How::Preview | How::Processed)
+        matches!(self, How::Reference | How::Preview | How::Processed | How::Input)
+    }
+}
+
+impl Offload {
+    /// True for a result; else it is the input of a call.
+    pub fn is_result(&self) -> bool {
+        self.how != How::Input
+    }
+
+    /// Where it was in its message, in order: results, then inputs.
+    pub(crate) fn order(&self) -> u64 {
+        (u64::from(!self.is_result()) << 32) | self.nth as u64
+    }
+
+    /// Its text in the message as it was appended.
+    pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
+        match self.is_result() {
+            true => message.results().nth(self.nth).map(|result| result.text.as_ref()),
+            false => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
+        }
     }
 }
 
@@ -180,7 +206,12 @@ impl Origin {
 
     /// True when the `nth` result was moved to the store.
     pub(crate) fn is_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.nth == nth)
+        self.offloads().iter().any(|offload| offload.is_result() && offload.nth == nth)
+    }
+
+    /// True when the input of the `nth` call was.
+    pub(crate) fn is_input_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| !offload.is_result() && offload.nth == nth)
     }
 
     /// The messages that stand in a summary word for word.

@@ -237,7 +237,7 @@ impl Copy {
             let value = wire::parse(place.index, body)?;
             let message = format.wire().read(place.index, &value)?;
             for offload in offloads {
-                let text = message.results().nth(offload.nth).map(|result| result.text.to_string());
+                let text = offload.text_in(&message).map(str::to_string);
                 let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
                 let text = text.ok_or_else(|| {
                     let what = format!("{} is not a text of the message that it was in", offload.reference);

@@ -17,6 +17,7 @@ pub(crate) struct Slot(Rc<Shared>);
 struct Shared {
     state: RefCell<State>,
     taken: Cell<bool>,
+    background: Cell<bool>,
     closed: Cell<bool>,
 }
 
@@ -25,6 +26,7 @@ impl Slot {
         Slot(Rc::new(Shared {
             state: RefCell::new(state),
             taken: Cell::new(false),
+            background: Cell::new(false),
             closed: Cell::new(false),
         }))
     }
@@ -46,6 +48,17 @@ impl Slot {
             ));
         }
         Ok(())
+    }
+
+    /// From now on, and until what is returned is dropped, a summary is made that nobody waits for.
+    pub(super) fn begin_background(&self) -> Background {
+        self.0.background.set(true);
+        Background(self.clone())
+    }
+
+    /// True while such a summary is made.
+    pub(super) fn is_in_background(&self) -> bool {
+        self.0.background.get()
     }
 
     fn check_open(&self) -> Result<()> {
@@ -77,6 +90,16 @@ impl Slot {
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T> {
         self.check_open()?;
         Ok(look(&self.0.state.borrow()))
+    }
+}
+
+/// A summary that nobody waits for.
+#[derive(Debug)]
+pub(super) struct Background(Slot);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.0.background.set(false);
     }
 }
 

@@ -52,6 +52,12 @@ pub(crate) fn reference(secret: &str, index: usize, nth: usize) -> String {
     format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
 }
 
+/// The same of the input of its `nth` call.
+pub(crate) fn input_reference(secret: &str, index: usize, nth: usize) -> String {
+    let place = format!("{index}/input/{nth}");
+    format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
+}
+
 /// True for text that has the shape of a reference; whether it *is* one only the session's table can say.
 pub(crate) fn looks_like_reference(text: &str) -> bool {
     text.strip_prefix(REFERENCE_PREFIX).is_some_and(|id| {

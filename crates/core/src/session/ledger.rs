@@ -82,7 +82,7 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
                     offloads.iter().partition(|offload| offload.how.refers());
                 let references = shown.into_iter().chain(hidden);
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview | How::Processed => None,
+                    How::Reference | How::Preview | How::Processed | How::Input => None,
                     How::Cleared => Some(CLEARED),
                     How::Compressed => Some(COMPRESSED),
                 });

@@ -47,7 +47,7 @@ pub use context::{Context, Cover, How, Item, Left, Made, Offload, Origin, Place,
 pub use fork::Forked;
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use loss::{Loss, LossKind};
-pub use operations::{Appended, Compacted, Opened, OutItem, Prepared, Session, Synced, ToolSet};
+pub use operations::{Appended, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use pins::PinProposal;
 pub use record::SCHEMA;
 pub use session_log::{LogEntry, SessionLog};

@@ -137,6 +137,8 @@ impl State {
         // Numbers that a summary under way uses already go on.
         if secrets.continues(&self.row.secrets) {
             self.row.secrets = secrets;
+        } else {
+            self.collected = None;
         }
         self.row.goal = self.row.goal.take().or(goal);
         self.row.format = self.row.format.or(self.settings.format);

@@ -2,22 +2,21 @@
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
 mod looks;
+mod prepare;
 
 pub use looks::ToolSet;
+pub use prepare::{Later, Prepared};
 
 use super::append::{Given, append};
 use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::ids;
-use super::sound::Sending;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
-use super::usage::ContextUsage;
-use super::{Held, fork, pins, price, sound};
+use super::{Held, fork, pins, price};
 use crate::checkpoint::{Goal, Source, markers};
 use crate::error::{Code, Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Edit, Plan, Settings, Trigger};
-use crate::reduce::reasoning;
+use crate::plan::{self, Climb, CompactionResult, Plan, Settings, Trigger};
 use crate::step::{Io, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -97,28 +96,6 @@ impl Opened {
         let row = &state.row;
         Opened { id: row.id.clone(), format: row.format, messages: row.messages }
     }
-}
-
-/// What to send now.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Prepared {
-    /// Which `prepare` of this session in memory it is, from 1.
-    pub nth: u64,
-    /// Items at the beginning that are those of the `prepare` that was named ([`Session::prepare_since`]); 0 otherwise.
-    pub kept: usize,
-    /// What of the context can be sent: the items behind those.
-    pub items: Vec<OutItem>,
-    /// How full the window is with it.
-    pub usage: ContextUsage,
-    /// What was changed on the way.
-    pub edits: Vec<Edit>,
-    /// What the summary rung did, when it was tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<CompactionResult>,
-    /// What belongs to the end of the system prompt: the goal, as long as it is worked on (`S5.13`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub goal: Option<String>,
 }
 
 /// What a compaction led to.
@@ -248,36 +225,6 @@ impl Session {
         })
     }
 
-    /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
-    /// first, then the tools' definitions.
-    pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
-        self.prepare_since(trigger, fixed, 0)
-    }
-
-    /// The same for a host that has the items of an earlier one: of a context that was only added to since, what was added.
-    /// `since` is [`Prepared::nth`] of that; 0 is none.
-    pub fn prepare_since(&self, trigger: Trigger, fixed: Vec<String>, since: u64) -> Machine<Prepared> {
-        let slot = self.slot.clone();
-        Machine::new(move |io| async move {
-            let mut held = slot.take()?;
-            let goal = held.state().goal_text();
-            let goal_text = goal.as_deref();
-            let fixed = count_fixed(&io, &held.settings(), held.format(), &fixed, goal_text).await?;
-            held.state_mut().set_fixed(fixed);
-            let is_step = begin_step(&mut held.state_mut());
-            let priced = price::ask(&io, &held).await?;
-            let climb = Climb { trigger, instructions: None, rehearse: false };
-            let done = plan::climb(&io, &mut held, climb).await?;
-            reasoning::settle(&io, &held, trigger).await?;
-            let Sending { nth, kept, items, usage } = sound::send(&io, &held, since).await?;
-            held.state_mut().hand_out();
-            if let Some(now) = priced {
-                held.state_mut().pay(now, is_step);
-            }
-            Ok(Prepared { nth, kept, items, usage, edits: done.edits, result: done.result, goal })
-        })
-    }
-
     /// Counts what goes with the messages, for [`Session::usage`] and [`Session::plan`] before the next prepare. Asks only
     /// for what is answered at once.
     pub fn count_fixed(&self, fixed: Vec<String>) -> Machine<()> {
@@ -377,7 +324,7 @@ impl Session {
 }
 
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
-    let climb = Climb { trigger: Trigger::Manual, instructions, rehearse: false };
+    let climb = Climb::whole(Trigger::Manual, instructions);
     let started = io.now().await?;
     let begun = CompactionResult::begin(held, Trigger::Manual);
     let done = plan::climb(io, held, climb).await?;

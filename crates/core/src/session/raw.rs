@@ -8,12 +8,13 @@ use crate::error::{Code, Result};
 use crate::step::Io;
 use std::rc::Rc;
 
-/// Calls `each` with every message that `covers` holds, in order. What the store lost is left out: what is left must
-/// still be of use.
+/// Calls `each` with every message that `covers` holds, in order, from row `next` of the log on. What the store lost is
+/// left out: what is left must still be of use.
 pub(crate) async fn raw(
     io: &Io,
     held: &Held,
     covers: &[Cover],
+    mut next: u64,
     mut each: impl FnMut(Place, &str) -> Result<()>,
 ) -> Result<()> {
     let holds = |index: usize| covers.iter().any(|cover| (cover.from..cover.to).contains(&index));
@@ -27,7 +28,6 @@ pub(crate) async fn raw(
         return Ok(());
     }
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
-    let mut next = 0;
     // Rows count the messages before them, so that nothing before the first is looked at twice.
     while let Some(page) = readable_page(io, &sid, next).await? {
         for (seq, bytes) in page {

@@ -19,9 +19,10 @@ use super::staging::rows_of;
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
-use crate::plan::Settings;
+use crate::plan::{Collected, Settings};
 use crate::recall::Unpaged;
 use crate::redact::Secrets;
+use crate::reduce::clear;
 use crate::step::{Io, Whose};
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
@@ -84,6 +85,8 @@ pub(crate) struct State {
     pub(crate) unseen_from: Option<usize>,
     /// Messages whose terms are in no page.
     pub(crate) unpaged: Unpaged,
+    /// What the last summary took in of the messages that it stands for.
+    pub(crate) collected: Option<Rc<Collected>>,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -183,6 +186,7 @@ impl State {
             handed: 0,
             unseen_from: None,
             unpaged: Unpaged::default(),
+            collected: None,
         }
     }
 
@@ -240,6 +244,11 @@ impl State {
     /// True when the session acts.
     pub(crate) fn is_due(&self) -> bool {
         self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
+    /// True when it acts because that pays, and not because of its size.
+    pub(crate) fn is_due_by_price(&self) -> bool {
+        self.pays && !self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
     }
 
     /// The checkpoint that retired an offload (`S1.9`).
@@ -473,5 +482,11 @@ pub(crate) async fn measure(
 
 /// What a message costs by the estimator, and what it holds.
 pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
-    Size { tokens: settings.estimator.message(message), role: message.role, calls: message.calls().count() }
+    Size {
+        tokens: settings.estimator.message(message),
+        role: message.role,
+        calls: message.calls().count(),
+        results: message.results().count(),
+        clearable: clear::clearable(settings, message),
+    }
 }

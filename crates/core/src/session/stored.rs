@@ -39,6 +39,8 @@ impl Held {
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
             copy.find(io).await?;
+            // It may be our own, whose answer was lost.
+            copy.mark(io);
             let moved = copy.row.generation > 0;
             *self.state_mut() = copy;
             return Ok(moved);

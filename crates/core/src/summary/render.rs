@@ -30,6 +30,7 @@ use super::prompt::PromptOptions;
 use super::text::{head, tail};
 use crate::message::{Media, MediaKind, Message, Part, Role};
 use crate::tokens::Estimator;
+use context_compactor_scan::base64;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -277,52 +278,18 @@ pub(super) fn attribute(value: &str) -> String {
 }
 
 /// `text` with long base64 runs replaced by `[base64, N characters]`; borrowed when there are none.
-///
-/// A run may be broken into lines of 60 characters or more, as mail and PEM do. It must mix letters and digits, so that
-/// a ruler of dashes or a row of one letter stays what it is.
 pub(super) fn without_base64(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    let mut out = String::new();
-    let (mut done, mut at) = (0, 0);
-    while at < bytes.len() {
-        let run = base64_run(bytes, at);
-        if run >= BASE64_RUN {
-            let slice = bytes.get(at..at + run).unwrap_or_default();
-            let has = |class: fn(&u8) -> bool| slice.iter().any(class);
-            if has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) {
-                out.push_str(text.get(done..at).unwrap_or(""));
-                let _ = write!(out, "[base64, {run} characters]");
-                done = at + run;
-            }
-        }
-        at += run.max(1);
-    }
+    let (mut out, mut done) = (String::new(), 0);
+    base64::runs(text, BASE64_RUN, &mut |run| {
+        out.push_str(text.get(done..run.start).unwrap_or(""));
+        let _ = write!(out, "[base64, {} characters]", run.len());
+        done = run.end;
+    });
     if done == 0 {
         return Cow::Borrowed(text);
     }
     out.push_str(text.get(done..).unwrap_or(""));
     Cow::Owned(out)
-}
-
-fn base64_run(bytes: &[u8], from: usize) -> usize {
-    let (mut at, mut line) = (from, from);
-    while let Some(&byte) = bytes.get(at) {
-        if byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte) {
-            at += 1;
-        } else {
-            let next = match byte {
-                b'\n' => at + 1,
-                b'\r' if bytes.get(at + 1) == Some(&b'\n') => at + 2,
-                _ => break,
-            };
-            let goes_on = bytes.get(next).is_some_and(|b| b.is_ascii_alphanumeric() || b"+/".contains(b));
-            if at - line < 60 || !goes_on {
-                break;
-            }
-            (at, line) = (next, next);
-        }
-    }
-    at - from
 }
 
 /// `text`, made safe by `safe` and at most `cap` tokens long: its start, a marker that counts what is missing, its end

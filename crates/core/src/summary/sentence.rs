@@ -1,5 +1,8 @@
 //! Sentences that bind: constraints that the user stated, decisions that were taken.
 
+use context_compactor_scan::phrases::Phrases;
+use std::sync::LazyLock;
+
 /// How many sentence characters are kept; a longer one is not a rule but a text.
 pub(super) const LONGEST: usize = 400;
 
@@ -171,6 +174,9 @@ const DECISION_PHRASES: &[&str] = &[
     "하기로",
 ];
 
+static CONSTRAINTS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(CONSTRAINT_PHRASES));
+static DECISIONS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(DECISION_PHRASES));
+
 /// True when a user's sentence states a requirement, a limit or a prohibition.
 pub(super) fn is_constraint(sentence: &str) -> bool {
     let Some(lower) = lowered(sentence) else { return false };
@@ -179,7 +185,7 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
     if lower.ends_with(['?', '？']) && !REQUESTS.iter().any(|request| lower.contains(request)) {
         return false;
     }
-    contains_any(&lower, CONSTRAINT_PHRASES)
+    CONSTRAINTS.is_in(&lower)
         || lower
             .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
             .any(|word| CONSTRAINT_WORDS.contains(&word))
@@ -187,11 +193,7 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
 
 /// True when a sentence reports a decision.
 pub(super) fn is_decision(sentence: &str) -> bool {
-    lowered(sentence).is_some_and(|lower| contains_any(&lower, DECISION_PHRASES))
-}
-
-fn contains_any(text: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| text.contains(phrase))
+    lowered(sentence).is_some_and(|lower| DECISIONS.is_in(&lower))
 }
 
 /// The sentence in lower case; `None` when it is too short or too long to bind anybody.

@@ -71,6 +71,23 @@ pub(super) fn replace_text(message: &mut Value<'_>, content: &str) {
     }
 }
 
+/// Replaces arguments: where they are JSON text, by this text; where they are an object, by this object. `None` when they are
+/// neither.
+pub(super) fn replace_arguments<'v>(call: &mut Value<'v>, key: &str, arguments: &'v str) -> Option<()> {
+    let slot = field_mut(call, key)?;
+    let mut object: Value<'v> = serde_json::from_str(arguments).ok().filter(Value::is_object)?;
+    let is_object = |json: &str| serde_json::from_str::<Value<'_>>(json).is_ok_and(|value| value.is_object());
+    if tagged::text(slot).is_some_and(|json| is_object(&json)) {
+        *slot = text(arguments);
+    } else if tagged::object(slot).is_some() {
+        tagged::escape(&mut object);
+        *slot = object;
+    } else {
+        return None;
+    }
+    Some(())
+}
+
 /// The object without these fields.
 pub(super) fn without<'v>(value: &'v Value<'v>, keys: &[&str]) -> Value<'v> {
     let kept = |fields: &'v ObjectAsVec<'v>| -> Value<'v> {

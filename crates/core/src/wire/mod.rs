@@ -194,6 +194,12 @@ pub trait Wire: Tools + Sync {
     /// what stood before it. JSON text, or `None` when there is no such result.
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String>;
 
+    /// `message` with other arguments (JSON text of an object) of its `nth` call (0-based, in the order of
+    /// [`Message::calls`]); everything else is as it was. `None` when there is no such call, when its arguments are no
+    /// object, and when the provider holds them to something else: a record of its own, a signature, what was said after
+    /// them in the same message.
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String>;
+
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;
 

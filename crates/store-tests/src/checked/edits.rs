@@ -1,4 +1,4 @@
-//! What an edit of a message may change: the text of an offloaded result, and reasoning that its provider binds to what
+//! What an edit of a message may change: the text of an offloaded result, long texts in the input of a call, and reasoning that its provider binds to what
 //! stood before it. Everything else stays, fields that nobody has heard of included.
 
 use super::text;
@@ -25,6 +25,18 @@ pub(super) fn check(
     let is = format.wire().read(0, &is).map_err(text)?;
     let mut texts = Vec::with_capacity(offloads.len());
     for offload in offloads {
+        if !offload.is_result() {
+            let now = is.calls().nth(offload.nth).ok_or("an offload of an input that is not there")?;
+            let before = offload.text_in(&was).ok_or("an offload of an input that never was")?;
+            let tree = |json: &str| serde_json::from_str::<Value>(json).map_err(|error| error.to_string());
+            let stand_ins = stand_ins(&tree(before)?, &tree(&now.arguments)?, &offload.reference)
+                .ok_or_else(|| format!("an input is not what it was\n  {before}\n  {}", now.arguments))?;
+            texts.extend(stand_ins);
+            texts.push(now.arguments.to_string());
+            let arguments = now.arguments.to_string();
+            replace_input(&mut was, offload.nth, arguments);
+            continue;
+        }
         let now = is.results().nth(offload.nth).ok_or("an offload of a result that is not there")?;
         texts.push(now.text.to_string());
         replace(&mut was, offload.nth, &now.text);
@@ -72,6 +84,36 @@ fn replace(message: &mut Message<'_>, nth: usize, text: &str) {
     });
     if let Some(result) = results.nth(nth) {
         result.text = text.to_owned().into();
+    }
+}
+
+fn replace_input(message: &mut Message<'_>, nth: usize, arguments: String) {
+    let mut calls = message.parts.iter_mut().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    });
+    if let Some(call) = calls.nth(nth) {
+        call.arguments = arguments.into();
+    }
+}
+
+/// What stands where long texts of an input were; nothing when anything else is another.
+fn stand_ins(was: &Value, is: &Value, reference: &str) -> Option<Vec<String>> {
+    match (was, is) {
+        (Value::String(was), Value::String(is)) if was != is => {
+            let says = is
+                .starts_with(&format!("Tool input is at: {reference} ({} characters)", was.chars().count()));
+            (says && was.chars().count() > 300).then(|| vec![is.clone()])
+        }
+        (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
+            let found = was.iter().zip(is).map(|(was, is)| stand_ins(was, is, reference));
+            Some(found.collect::<Option<Vec<_>>>()?.concat())
+        }
+        (Value::Object(was), Value::Object(is)) if was.keys().eq(is.keys()) => {
+            let found = was.values().zip(is.values()).map(|(was, is)| stand_ins(was, is, reference));
+            Some(found.collect::<Option<Vec<_>>>()?.concat())
+        }
+        _ => (was == is).then(Vec::new),
     }
 }
 

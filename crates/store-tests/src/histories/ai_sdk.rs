@@ -1,6 +1,6 @@
 //! Histories of the format: model messages or UI messages, never both.
 
-use super::{output, prose};
+use super::{input, output, prose};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn value(rng: &mut Rng) -> Value {
 }
 
 mod model {
-    use super::{Rng, Value, ids, json, odd, output, prose, rarely, reasoning, value};
+    use super::{Rng, Value, ids, input, json, odd, output, prose, rarely, reasoning, value};
 
     pub(super) fn history(rng: &mut Rng) -> Vec<Value> {
         let mut messages = Vec::new();
@@ -127,7 +127,7 @@ mod model {
     }
 
     fn call(rng: &mut Rng, id: &str) -> Value {
-        let input = [json!({ "path": "a.rs" }), json!({}), json!(null), json!("free text")];
+        let input = [input(rng), json!({}), json!(null), json!("free text")];
         let mut part = json!({ "type": "tool-call", "toolCallId": id, "toolName": "read", "input": input[rng.usize(..4)] });
         if rarely(rng, 3) {
             part["providerOptions"] = json!({ "openai": { "itemId": "fc_1" } });
@@ -221,7 +221,7 @@ mod model {
 }
 
 mod ui {
-    use super::{Rng, Value, ids, json, odd, output, prose, rarely, reasoning, value};
+    use super::{Rng, Value, ids, input, json, odd, output, prose, rarely, reasoning, value};
 
     pub(super) fn history(rng: &mut Rng) -> Vec<Value> {
         let turns = rng.usize(1..8);
@@ -298,8 +298,7 @@ mod ui {
     }
 
     fn tool(rng: &mut Rng, id: &str, state: &str) -> Value {
-        let mut part =
-            json!({ "type": "tool-read", "toolCallId": id, "state": state, "input": { "path": "a.rs" } });
+        let mut part = json!({ "type": "tool-read", "toolCallId": id, "state": state, "input": input(rng) });
         if rng.bool() {
             part["type"] = json!("dynamic-tool");
             part["toolName"] = json!("read");

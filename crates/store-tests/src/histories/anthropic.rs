@@ -1,7 +1,7 @@
 //! Messages of the Anthropic API: thinking, parallel calls, calls made by code over several turns, server tools that
 //! pause a turn, compaction blocks, instructions in the middle, blocks and fields that nobody has heard of.
 
-use super::{output, prose};
+use super::{input, output, prose};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -195,7 +195,7 @@ fn parallel(rng: &mut Rng) -> Vec<Value> {
         blocks.push(text(rng));
     }
     for nth in 0..count {
-        let mut call = json!({ "type": "tool_use", "id": format!("toolu_{nth}"), "name": "read_file", "input": { "path": "src/lib.rs" } });
+        let mut call = json!({ "type": "tool_use", "id": format!("toolu_{nth}"), "name": "read_file", "input": input(rng) });
         match rng.usize(..5) {
             0 => call["caller"] = json!({ "type": "direct" }),
             1 => call["input"] = json!({}),

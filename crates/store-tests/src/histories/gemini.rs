@@ -1,6 +1,6 @@
 //! Histories of Gemini: `contents`, in both spellings of the API.
 
-use super::{output, prose};
+use super::{input, output, prose};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -202,7 +202,7 @@ impl Maker<'_> {
             let name = NAMES[self.rng.usize(..NAMES.len())];
             // Ids repeat across turns, and an answer may lack the one of its call.
             let id = json!(format!("call_{}_{nth}", self.calls % 3));
-            let mut call = json!({ "name": name, "args": { "path": prose(self.rng), "深い": [null, true] } });
+            let mut call = json!({ "name": name, "args": { "path": prose(self.rng), "深い": [null, true], "in": input(self.rng) } });
             let mut response = json!({ "name": name, "response": self.result() });
             if self.chance(8) {
                 call.as_object_mut().into_iter().for_each(|call| drop(call.remove("args")));

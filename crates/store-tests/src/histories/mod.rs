@@ -15,7 +15,7 @@ pub use broken::broken;
 
 use context_compactor_core::wire::Format;
 use fastrand::Rng;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A history that the format's provider accepts, as an agent would have written it.
 pub fn valid(format: Format, rng: &mut Rng) -> Vec<Value> {
@@ -42,6 +42,18 @@ pub(crate) fn prose(rng: &mut Rng) -> String {
     let count = rng.usize(1..4);
     let said: Vec<&str> = (0..count).map(|_| sentences[rng.usize(..sentences.len())]).collect();
     said.join(" ")
+}
+
+/// The input of a call: short as a rule, at times with texts that are long enough to leave the context.
+pub(crate) fn input(rng: &mut Rng) -> Value {
+    if rng.usize(..4) > 0 {
+        return json!({ "path": "src/lib.rs" });
+    }
+    let mut content = prose(rng);
+    while content.chars().count() < 320 {
+        content = format!("{content}\n{}", prose(rng));
+    }
+    json!({ "path": "src/解析.rs", "edits": [{ "line": 3.5, "content": content }, null], "note": prose(rng) })
 }
 
 /// A tool result: often short, at times long enough to be offloaded.

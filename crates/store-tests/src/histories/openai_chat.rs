@@ -1,7 +1,7 @@
 //! Chat Completions and its dialects: parallel, custom and legacy calls, reasoning in every field that has been seen,
 //! media, refusals, and fields that nobody has heard of.
 
-use super::{output, prose};
+use super::{input, output, prose};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn step(rng: &mut Rng) -> Vec<Value> {
 }
 
 fn call(rng: &mut Rng, id: &str) -> Value {
-    let arguments = if rng.bool() { " {\"path\": \"src/lib.rs\"}" } else { "{}" };
+    let arguments = if rng.bool() { format!(" {}", input(rng)) } else { "{}".to_owned() };
     let function = json!({ "name": "read_file", "arguments": arguments });
     match rng.usize(..8) {
         0 => json!({ "id": id, "type": "custom", "custom": { "name": "patch", "input": prose(rng) } }),

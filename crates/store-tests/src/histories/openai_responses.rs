@@ -1,6 +1,6 @@
 //! Histories of the format: items of a Responses input, with what the server stores and without.
 
-use super::{output, prose};
+use super::{input, output, prose};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -204,7 +204,7 @@ impl Writer<'_> {
                     "type": "computer_screenshot", "image_url": "data:image/png;base64,AAAAAAAA" } })
             }
             _ => {
-                let arguments = if self.chance(3) { "{}" } else { "{\"path\":\"src/解析.rs\"}" };
+                let arguments = if self.chance(3) { "{}".to_owned() } else { input(self.rng).to_string() };
                 self.said("fc", json!({ "type": "function_call", "call_id": call_id, "name": "read_file", "arguments": arguments }));
                 let output = match self.rng.u8(..5) {
                     0 => {

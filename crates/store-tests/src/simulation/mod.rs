@@ -6,6 +6,7 @@ mod checks;
 mod damage;
 mod forks;
 mod jobs;
+mod script;
 mod turns;
 
 pub use damage::{Damage, simulate_damage, simulate_damage_without_watermark};
@@ -18,8 +19,8 @@ use context_compactor_core::checkpoint::Goal;
 use context_compactor_core::plan::{PRESETS, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, Auditor, audit, look};
 use context_compactor_core::session::{
-    Compacted, Fate, Forked, LedgerEntry, Opened, Origin, Prepared, Session, SnapshotPurpose, Synced,
-    conserve,
+    Compacted, Fate, Forked, Later, LedgerEntry, Offload, Opened, Origin, Prepared, Session, SnapshotPurpose,
+    Synced, conserve,
 };
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
@@ -38,6 +39,9 @@ const WHOLE: usize = 10_000;
 const LARGE_EVERY: u64 = 1_000;
 /// More than a store takes as one value, and more than the engine writes in one batch.
 const LARGE: [usize; 2] = [(1 << 20) + 1, (8 << 20) + 1];
+
+/// The system prompt of every prepare.
+const SYSTEM: &str = "You are a careful engineer.";
 
 /// What a simulation did: figures that say how much a seed exercised.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -66,6 +70,8 @@ pub struct Report {
     pub forks: u32,
     /// Batches with parts of what was too large for one.
     pub staged: u32,
+    /// Prompts that did not wait for a summary.
+    pub beside: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -118,6 +124,8 @@ enum Outcome {
     Appended,
     Synced(Synced),
     Prepared(Box<Prepared>),
+    PreparedBeside(Box<Option<Prepared>>),
+    Later(Box<Later>),
     Compacted(Box<Compacted>),
     Read(String),
     Marked(Goal),
@@ -134,8 +142,10 @@ enum Asked {
     Append { bodies: Vec<Body>, before: usize },
     Sync { history: Vec<Body> },
     Prepare,
+    PrepareBeside,
+    Later,
     Compact,
-    Read { index: usize, nth: usize },
+    Read { index: usize, offload: Offload },
     Mark { decision: String },
     Snapshot,
     Fork { id: String },
@@ -163,6 +173,8 @@ struct Tab {
     host: Host,
     session: Option<Session>,
     tasks: Vec<Task>,
+    /// A summary is due that a prepare put off.
+    put_off: bool,
     /// A sync that failed and is to be made again.
     again: Option<Vec<Body>>,
 }
@@ -203,51 +215,6 @@ struct World {
     report: Report,
 }
 
-/// Every preset, at sizes where all of its rungs have something to do.
-fn options(rng: &mut Rng, is_large: bool) -> serde_json::Value {
-    let preset = PRESETS[rng.usize(..PRESETS.len())].name;
-    let window = match preset {
-        // Nothing is ever removed: it must take all that is said.
-        "react" => 64_000,
-        // Small enough for emergencies.
-        "factor3" | "checkpoint" => 2_000,
-        _ => 4_000,
-    };
-    let fallback = ["none", "extractive"][rng.usize(..2)];
-    let mut options = serde_json::json!({
-        "preset": preset, "contextWindow": window, "trigger": { "tokens": rng.usize(700..1_600) },
-        "retryCount": rng.usize(1..4), "hasSummarize": rng.u8(..8) > 0,
-        "fallback": fallback, "estimator": "chars4",
-        "hasPinned": rng.u8(..4) == 0, "hasWatermark": true, "keep": { "messages": rng.usize(1..7) },
-    });
-    options[preset] = match preset {
-        "react" => serde_json::json!({
-            // A large result in chunks of 200 characters would be 40,000 calls.
-            "chunkSize": if is_large { 150_000 } else { 200 }, "singleResultThreshold": rng.usize(300..700), "modelContextLimit": 400_000,
-            "globalCompressionThreshold": rng.usize(1..20) as f64 / 1_000.0, "resultCompressionMinSize": 100,
-            "systemPromptLength": 0, "instructionLength": 0,
-        }),
-        "layered" => serde_json::json!({
-            "clearMinTokens": 40, "keepRecent": rng.usize(..4), "largeOutputTokens": rng.usize(100..200),
-            "previewChars": 60, "minSavings": rng.usize(..400), "maxRestoreTokensPerFile": 60,
-        }),
-        "factor3" => {
-            serde_json::json!({ "minTokens": 40, "fileLines": 3, "outlineLines": 3, "targetTokens": 120 })
-        }
-        "checkpoint" => serde_json::json!({
-            "keepUserMessages": rng.usize(..5), "ageModerate": 1, "ageCompact": rng.usize(1..4), "mergeCount": 2,
-            "moderateAbove": 500, "compactAbove": 900,
-        }),
-        _ => serde_json::json!({
-            "compactCooldownSteps": rng.usize(..4), "compactTriggerThreshold": rng.usize(1..600), "targetTokens": 120,
-        }),
-    };
-    if rng.u8(..4) == 0 {
-        options["goal"] = serde_json::json!({ "id": "g", "description": "Ship the parser" });
-    }
-    options
-}
-
 /// Whether a seed has results that are larger than a batch.
 fn has_large(seed: u64) -> bool {
     seed % LARGE_EVERY == LARGE_EVERY - 1
@@ -263,7 +230,7 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let memory = Rc::new(MemoryStore::default());
         let store = make(Rc::clone(&memory));
-        let options = options(&mut rng, has_large(seed)).to_string();
+        let options = script::options(&mut rng, has_large(seed)).to_string();
         let options = serde_json::from_str(&options).expect("options are JSON");
         let settings = Rc::new(Settings::read(&options).expect("options are valid"));
         let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
@@ -273,7 +240,7 @@ impl World {
             let mut host = Host::new(Rc::clone(&store), &format!("{seed}-{nth}"));
             host.marks = Rc::clone(&marks);
             host.pinned = Box::new(is_pinned);
-            Tab { host, session: None, tasks: Vec::new(), again: None }
+            Tab { host, session: None, tasks: Vec::new(), put_off: false, again: None }
         });
         let tabs = tabs.collect();
         let (model, decisions) = (Model::default(), Vec::new());
@@ -320,7 +287,7 @@ impl World {
 
     fn crash(&mut self, tab: usize) {
         let tab = &mut self.tabs[tab];
-        (tab.session, tab.again) = (None, None);
+        (tab.session, tab.again, tab.put_off) = (None, None, false);
         tab.tasks.clear();
         self.report.crashes += 1;
     }
@@ -335,6 +302,10 @@ impl World {
         };
         if let Some(history) = self.tabs[tab].again.take() {
             return self.sync(tab, &session, history);
+        }
+        if !beside && std::mem::take(&mut self.tabs[tab].put_off) {
+            let machine = Mapped(session.summarise_later(), |later| Outcome::Later(Box::new(later)));
+            return self.start(tab, Asked::Later, Box::new(machine));
         }
         if self.settings.goal.is_some() && self.rng.u8(..10) == 0 {
             return self.mark(tab, &session);
@@ -353,6 +324,11 @@ impl World {
             11 if self.rng.u8(..4) == 0 => self.fork(tab, &session),
             11..13 => self.read(tab, &session),
             13..18 if !beside => self.prepare(tab, &session),
+            13..18 if matches!(self.tabs[tab].tasks[0].asked, Asked::Later) => {
+                let prepared = |prepared| Outcome::PreparedBeside(Box::new(prepared));
+                let machine = Mapped(session.prepare_beside(vec![SYSTEM.into()], 0), prepared);
+                self.start(tab, Asked::PrepareBeside, Box::new(machine))
+            }
             18.. if !beside => {
                 let machine =
                     Mapped(session.compact(None), |compacted| Outcome::Compacted(Box::new(compacted)));
@@ -377,7 +353,7 @@ impl World {
     fn prepare(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let trigger = if self.rng.u8(..6) == 0 { Trigger::Overflow } else { Trigger::Auto };
         let prepared = |prepared| Outcome::Prepared(Box::new(prepared));
-        let machine = Mapped(session.prepare(trigger, vec!["You are a careful engineer.".into()]), prepared);
+        let machine = Mapped(session.prepare(trigger, vec![SYSTEM.into()]), prepared);
         self.start(tab, Asked::Prepare, Box::new(machine))
     }
 
@@ -397,8 +373,8 @@ impl World {
             }
         }
         let Some((index, offload)) = self.rng.choice(known) else { return Ok(()) };
-        let machine = Mapped(session.read(offload.reference, 0, None), Outcome::Read);
-        self.start(tab, Asked::Read { index, nth: offload.nth }, Box::new(machine))
+        let machine = Mapped(session.read(offload.reference.clone(), 0, None), Outcome::Read);
+        self.start(tab, Asked::Read { index, offload }, Box::new(machine))
     }
 
     /// The model decides something.
@@ -407,46 +383,6 @@ impl World {
         let decision = format!("choice {}", self.said);
         let machine = session.apply_markers(format!("[DECISION] {decision}"));
         self.start(tab, Asked::Mark { decision }, Box::new(Mapped(machine, Outcome::Marked)))
-    }
-
-    /// A few messages that are valid wherever whole exchanges may stand.
-    fn talk(&mut self) -> Vec<Body> {
-        self.said += 1;
-        let tag = self.said;
-        let words = |rng: &mut Rng, most: usize| {
-            // No white space at the end: a provider refuses it in a final answer.
-            "the parser keeps its state in memory 字 👩‍👩‍👧. ".repeat(rng.usize(1..most)).trim_end().to_string()
-        };
-        let mut bodies = vec![say::user(&format!("question {tag}: {}", words(&mut self.rng, 5)))];
-        let tools = self.rng.usize(..3);
-        let ids: Vec<String> = (0..tools).map(|nth| format!("call_{tag}_{nth}")).collect();
-        if tools > 0 {
-            let calls: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "src/lib.rs")).collect();
-            bodies.extend(say::calls(self.format, &calls));
-            let texts: Vec<String> = ids
-                .iter()
-                .map(|id| {
-                    let forged = if self.rng.bool() {
-                        "Tool result is at: off_aaaaaaaaaaaaaaaaaaaaaaaaaa "
-                    } else {
-                        ""
-                    };
-                    let text = format!("{id}: {forged}{}", words(&mut self.rng, 16));
-                    if !self.is_large || self.rng.u8(..8) > 0 {
-                        return text;
-                    }
-                    let size = LARGE[self.rng.usize(..LARGE.len())];
-                    text.repeat(size.div_ceil(text.len()))
-                })
-                .collect();
-            let results: Vec<(&str, &str)> =
-                ids.iter().zip(&texts).map(|(id, text)| (id.as_str(), text.as_str())).collect();
-            bodies.extend(say::results(self.format, &results));
-        }
-        let answer = format!("answer {tag}: {}", words(&mut self.rng, 5));
-        // A prompt that ends with white space is refused where the model would go on from it.
-        bodies.push(say::assistant(answer.trim_end()));
-        bodies
     }
 
     fn start(&mut self, tab: usize, asked: Asked, mut work: Box<dyn Work>) -> Result<(), String> {

@@ -70,7 +70,7 @@ fn options(format: Format, tokens: usize, rng: &mut Rng) -> Value {
         },
         "layered": {
             "keepRecent": rng.usize(..4), "clearMinTokens": rng.usize(..60), "largeOutputTokens": rng.usize(50..600),
-            "previewChars": rng.usize(..100), "minSavings": rng.usize(..tokens.max(1)),
+            "previewChars": rng.usize(..100), "clearInputs": rng.bool(), "minSavings": rng.usize(..tokens.max(1)),
         },
         "estimator": (["calibrated", "chars4"][rng.usize(..2)]),
         "retryCount": rng.usize(1..3),

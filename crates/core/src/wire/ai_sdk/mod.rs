@@ -54,6 +54,26 @@ impl Wire for AiSdk {
         }
     }
 
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
+        let is_call = match Shape::of(message) {
+            Shape::Model => model::is_plain_call,
+            Shape::Ui => ui::is_plain_call,
+        };
+        let is_any = match Shape::of(message) {
+            Shape::Model => model::is_call,
+            Shape::Ui => ui::is_call,
+        };
+        let found = parts(message).iter().enumerate().filter(|(_, part)| is_any(part)).nth(nth);
+        let (at, _) = found.filter(|(_, part)| is_call(part))?;
+        let mut edited = message.clone();
+        let (call, behind) = parts_mut(&mut edited)?.get_mut(at..)?.split_first_mut()?;
+        if behind.iter().any(|part| options::is_bound(part)) {
+            return None;
+        }
+        edit::replace_arguments(call, "input", arguments)?;
+        Some(super::json(&edited))
+    }
+
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
     }

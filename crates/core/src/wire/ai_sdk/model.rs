@@ -89,6 +89,16 @@ fn tie<'a>(kind: &str, part: &At<'a>) -> Result<Tie<'a>> {
     })
 }
 
+/// True for a part that is read as a call.
+pub(super) fn is_call(part: &Value<'_>) -> bool {
+    kind(part) == "tool-call" && is_app_call(part)
+}
+
+/// True for a call whose input no provider holds to anything: a signature, an id of its own.
+pub(super) fn is_plain_call(part: &Value<'_>) -> bool {
+    is_call(part) && tagged::given(part, "providerOptions").is_none()
+}
+
 /// See [`crate::wire::Wire::with_result_text`]. Nothing in a message of results is bound to what stood before it.
 pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
     if role(message) == "assistant" {

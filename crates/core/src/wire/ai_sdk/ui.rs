@@ -125,6 +125,19 @@ pub(super) fn ends_step(kind: &str) -> bool {
     matches!(kind, "step-start" | "steering-message")
 }
 
+/// True for a part that is read as a call.
+pub(super) fn is_call(part: &Value<'_>) -> bool {
+    is_tool(&kind(part)) && !is_true(part, "providerExecuted")
+}
+
+/// True for a call that was answered and whose input is held to nothing: a signature, an id of a provider, an approval.
+pub(super) fn is_plain_call(part: &Value<'_>) -> bool {
+    let is_held = |key: &&str| tagged::given(part, key).is_some();
+    is_call(part)
+        && State::of(part) != State::Incomplete
+        && !["callProviderMetadata", "providerMetadata", "approval"].iter().any(is_held)
+}
+
 /// See [`crate::wire::Wire::with_result_text`]. Reasoning of later steps that is bound to the result goes with it.
 pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
     let parts = super::parts(message);

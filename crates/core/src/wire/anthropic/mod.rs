@@ -36,6 +36,20 @@ impl Wire for Anthropic {
         Some(super::json(&edited))
     }
 
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
+        let mut edited = message.clone();
+        let Some(Value::Array(blocks)) = edit::field_mut(&mut edited, "content") else { return None };
+        let is_call = |block: &Value<'_>| kind(block).as_deref() == Some("tool_use");
+        let (at, _) = blocks.iter().enumerate().filter(|(_, block)| is_call(block)).nth(nth)?;
+        let is_bound = |block: &Value<'_>| kind(block).is_some_and(|kind| kind.ends_with("thinking"));
+        let (call, behind) = blocks.get_mut(at..)?.split_first_mut()?;
+        if turns::caller(call).is_some() || behind.iter().any(is_bound) {
+            return None;
+        }
+        edit::replace_arguments(call, "input", arguments)?;
+        Some(super::json(&edited))
+    }
+
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
     }

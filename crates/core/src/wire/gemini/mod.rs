@@ -11,7 +11,7 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, tagged};
+use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -50,6 +50,21 @@ impl Wire for Gemini {
         let (at, _) = parts.filter(|(_, part)| names::FUNCTION_RESPONSE.of(part).is_some()).nth(nth)?;
         let mut edited = message.clone();
         response::write(repair::function_mut(&mut edited, at, names::FUNCTION_RESPONSE)?, text);
+        Some(super::json(&edited))
+    }
+
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
+        let parts = names::parts(message).iter().enumerate();
+        let (at, part) = parts.filter(|(_, part)| names::FUNCTION_CALL.of(part).is_some()).nth(nth)?;
+        if names::is_signed(part) {
+            return None;
+        }
+        let mut edited = message.clone();
+        edit::replace_arguments(
+            repair::function_mut(&mut edited, at, names::FUNCTION_CALL)?,
+            "args",
+            arguments,
+        )?;
         Some(super::json(&edited))
     }
 

@@ -41,6 +41,15 @@ impl Wire for OpenaiChat {
         Some(super::json(&edited))
     }
 
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
+        let mut edited = message.clone();
+        let Some(Value::Array(calls)) = edit::field_mut(&mut edited, "tool_calls") else { return None };
+        // Some servers' signatures stand there.
+        let call = calls.get_mut(nth).filter(|call| tagged::given(call, "extra_content").is_none())?;
+        edit::replace_arguments(edit::field_mut(call, "function")?, "arguments", arguments)?;
+        Some(super::json(&edited))
+    }
+
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
     }

@@ -44,6 +44,10 @@ impl Wire for OpenaiResponses {
         if nth > 0 { None } else { write::with_output_text(message, text) }
     }
 
+    fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
+        if nth > 0 { None } else { write::with_call_arguments(message, arguments) }
+    }
+
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
     }

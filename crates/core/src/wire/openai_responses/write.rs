@@ -1,6 +1,6 @@
 //! New messages, and outputs with another text.
 
-use super::item::{kind, server_id, text_field};
+use super::item::{caller, kind, server_id, text_field};
 use super::read::is_text;
 use crate::wire::{Author, edit, json, plain_message, tagged};
 use serde_json_borrow::Value;
@@ -51,6 +51,18 @@ pub(super) fn with_output_text(item: &Value<'_>, text: &str) -> Option<String> {
     }
     let void: &[&str] = if server_id(item, &kind).is_some() { &["id"] } else { &[] };
     Some(json(&edit::without(&edited, void)))
+}
+
+/// The call with other arguments. `None` for what is no call of a function, and where the server has a record of it: its
+/// id, or the code that made it.
+pub(super) fn with_call_arguments(item: &Value<'_>, arguments: &str) -> Option<String> {
+    let kind = kind(item)?;
+    if kind != "function_call" || server_id(item, &kind).is_some() || caller(item).is_some() {
+        return None;
+    }
+    let mut edited = item.clone();
+    edit::replace_arguments(&mut edited, "arguments", arguments)?;
+    Some(json(&edited))
 }
 
 /// The text in place of the first text part; the others go, pictures and files stay.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// How a term stands in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A word, or a pair of characters: what the length of a text is counted in.
     Word,
     /// Part of a word, or several words that are written as one.
@@ -36,7 +36,7 @@ enum Class {
 type Found<'f> = dyn FnMut(&str, Range<usize>, Kind) + 'f;
 
 /// Calls `found` with each term of `text`, in the order of where they begin.
-pub(super) fn terms(text: &str, found: &mut Found<'_>) {
+pub fn terms(text: &str, found: &mut Found<'_>) {
     let mut folded = String::new();
     let mut emit = |range: Range<usize>, kind: Kind| {
         folded.clear();

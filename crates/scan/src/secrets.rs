@@ -4,8 +4,62 @@
 //! less when a part of it is replaced, so that a text in which secrets were replaced has no others
 //! (`redact(redact(x)) = redact(x)`): a rule asks for a least length, never for an exact one of a run that could be cut.
 
-use super::Kind;
 use std::ops::Range;
+
+/// The kinds of secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A private key in PEM, of OpenSSH, or of PGP in armour.
+    PrivateKey,
+    /// The id of an AWS key, `AKIA…`, or of a temporary one, `ASIA…`.
+    AwsAccessKey,
+    /// The secret to it, where a label says so.
+    AwsSecretKey,
+    /// `ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`.
+    GithubToken,
+    /// `xoxb-…` and its like, `xapp-…`.
+    SlackToken,
+    /// A signed JSON web token.
+    Jwt,
+    /// What follows `Bearer`.
+    BearerToken,
+    /// The password in `scheme://user:password@host`.
+    Password,
+    /// `sk-ant-…`.
+    AnthropicKey,
+    /// `sk-proj-…`.
+    OpenaiKey,
+    /// `sk_live_…`, `rk_live_…`.
+    StripeKey,
+    /// Another `sk-…`.
+    ApiKey,
+    /// `AIza…`.
+    GoogleApiKey,
+    /// `npm_…`.
+    NpmToken,
+}
+
+impl Kind {
+    /// Its name, as placeholders have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::PrivateKey => "private-key",
+            Kind::AwsAccessKey => "aws-access-key",
+            Kind::AwsSecretKey => "aws-secret-key",
+            Kind::GithubToken => "github-token",
+            Kind::SlackToken => "slack-token",
+            Kind::Jwt => "jwt",
+            Kind::BearerToken => "bearer-token",
+            Kind::Password => "password",
+            Kind::AnthropicKey => "anthropic-key",
+            Kind::OpenaiKey => "openai-key",
+            Kind::StripeKey => "stripe-key",
+            Kind::ApiKey => "api-key",
+            Kind::GoogleApiKey => "google-api-key",
+            Kind::NpmToken => "npm-token",
+        }
+    }
+}
 
 /// What a key's marker begins and ends with.
 const DASHES: &[u8] = b"-----";
@@ -17,11 +71,11 @@ const REPLACED_KEY: &str = "[redacted: private-key";
 const RUN: usize = 16;
 
 /// Calls `found` with every secret of `text`, in order.
-pub(super) fn secrets(text: &str, mut found: impl FnMut(Kind, Range<usize>)) {
+pub fn secrets(text: &str, found: &mut dyn FnMut(Kind, Range<usize>)) {
     let mut scan = Scan { text, bytes: text.as_bytes(), behind: 0, begin: None, end: None, password: None };
     let mut at = 0;
     while at < scan.bytes.len() {
-        at = scan.step(at, &mut found);
+        at = scan.step(at, found);
     }
 }
 
@@ -93,7 +147,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Looks at what stands at `at`; where to go on.
-    fn step(&mut self, at: usize, found: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+    fn step(&mut self, at: usize, found: &mut dyn FnMut(Kind, Range<usize>)) -> usize {
         let mut hit = |scan: &mut Self, kind, range: Range<usize>| {
             scan.behind = range.end;
             found(kind, range.clone());
@@ -135,8 +189,16 @@ impl<'t> Scan<'t> {
             if begins && let Some(token) = self.bearer(next, word.end) {
                 return hit(self, Kind::BearerToken, token);
             }
-            begins = self.byte(next) == Some(b'-');
-            next += 1;
+            // The next token begins behind a dash, or behind an escape.
+            let rest = self.bytes.get(next..word.end).unwrap_or_default();
+            let dash = rest.iter().position(|byte| *byte == b'-');
+            let behind = dash.map_or(word.end, |dash| next + dash + 1);
+            begins = dash.is_some();
+            if (next + 1..behind).contains(&escaped) {
+                (next, begins) = (escaped, false);
+            } else {
+                next = behind;
+            }
         }
         match self.aws_secret(word.end).filter(|_| next == word.end) {
             Some(secret) => hit(self, Kind::AwsSecretKey, secret),

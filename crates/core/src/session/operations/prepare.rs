@@ -1,0 +1,127 @@
+//! What to send now. A summary is made before that, or, where the app asks for it and there is room, while the
+//! conversation goes on: the messages that it stands for are frozen meanwhile, and one commit takes them out and keeps
+//! what came after them.
+
+use super::{OutItem, Session, begin_step, count_fixed};
+use crate::error::Result;
+use crate::plan::{self, Climb, Climbed, CompactionResult, Edit, Part, Trigger};
+use crate::reduce::reasoning;
+use crate::session::sound::{self, Sending};
+use crate::session::usage::ContextUsage;
+use crate::session::{Held, price};
+use crate::step::{Io, Machine};
+use serde::Serialize;
+
+/// What to send now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prepared {
+    /// Which `prepare` of this session in memory it is, from 1.
+    pub nth: u64,
+    /// Items at the beginning that are those of the `prepare` that was named ([`Session::prepare_since`]); 0 otherwise.
+    pub kept: usize,
+    /// What of the context can be sent: the items behind those.
+    pub items: Vec<OutItem>,
+    /// How full the window is with it.
+    pub usage: ContextUsage,
+    /// What was changed on the way.
+    pub edits: Vec<Edit>,
+    /// What the summary rung did, when it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompactionResult>,
+    /// A summary is due and is left to [`Session::summarise_later`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub put_off: bool,
+    /// What belongs to the end of the system prompt: the goal, as long as it is worked on (`S5.13`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+}
+
+/// What a summary that was put off led to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Later {
+    /// What was changed.
+    pub edits: Vec<Edit>,
+    /// What the summary rung did; nothing when it was not due any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompactionResult>,
+}
+
+impl Session {
+    /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
+    /// first, then the tools' definitions.
+    pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
+        self.prepare_since(trigger, fixed, 0)
+    }
+
+    /// The same for a host that has the items of an earlier one: of a context that was only added to since, what was added.
+    /// `since` is [`Prepared::nth`] of that; 0 is none.
+    pub fn prepare_since(&self, trigger: Trigger, fixed: Vec<String>, since: u64) -> Machine<Prepared> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let mut held = slot.take()?;
+            let goal = fix(&io, &held, &fixed).await?;
+            let part = if held.settings().background { Part::Now } else { Part::Whole };
+            let climb = Climb { part, ..Climb::whole(trigger, None) };
+            prepared(&io, &mut held, Some(climb), since, goal).await
+        })
+    }
+
+    /// The same beside [`Session::summarise_later`], with the context as it is until that has ended. Nothing when that has
+    /// to be waited for, as the context does not fit without it, or when it has ended.
+    pub fn prepare_beside(&self, fixed: Vec<String>, since: u64) -> Machine<Option<Prepared>> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let mut held = slot.take()?;
+            let goal = fix(&io, &held, &fixed).await?;
+            if !slot.is_in_background() || held.tokens() > held.settings().hard_limit {
+                return Ok(None);
+            }
+            prepared(&io, &mut held, None, since, goal).await.map(Some)
+        })
+    }
+
+    /// Makes the summary that a prepare put off; messages are appended and prepared meanwhile.
+    pub fn summarise_later(&self) -> Machine<Later> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let mut held = slot.take()?;
+            let _background = slot.begin_background();
+            let climb = Climb { part: Part::Later, ..Climb::whole(Trigger::Auto, None) };
+            let done = plan::climb(&io, &mut held, climb).await?;
+            Ok(Later { edits: done.edits, result: done.result })
+        })
+    }
+}
+
+/// Counts what goes with the messages. The text that goes to the end of the system prompt.
+async fn fix(io: &Io, held: &Held, fixed: &[String]) -> Result<Option<String>> {
+    let goal = held.state().goal_text();
+    let fixed = count_fixed(io, &held.settings(), held.format(), fixed, goal.as_deref()).await?;
+    held.state_mut().set_fixed(fixed);
+    Ok(goal)
+}
+
+/// What to send after a climb; without one when somebody is at it already.
+async fn prepared(
+    io: &Io,
+    held: &mut Held,
+    climb: Option<Climb<'_>>,
+    since: u64,
+    goal: Option<String>,
+) -> Result<Prepared> {
+    let is_step = begin_step(&mut held.state_mut());
+    let priced = price::ask(io, held).await?;
+    let mut done = Climbed::default();
+    if let Some(climb) = climb {
+        done = plan::climb(io, held, climb).await?;
+        reasoning::settle(io, held, climb.trigger).await?;
+    }
+    let Sending { nth, kept, items, usage } = sound::send(io, held, since).await?;
+    held.state_mut().hand_out();
+    if let Some(now) = priced {
+        held.state_mut().pay(now, is_step);
+    }
+    let Climbed { edits, result, put_off, .. } = done;
+    Ok(Prepared { nth, kept, items, usage, edits, result, put_off, goal })
+}

@@ -1,0 +1,105 @@
+/** What to send now, and summaries that it does not wait for. */
+
+import { asSent, systemPromptOf } from "./arguments.js";
+import { Background } from "./background.js";
+import { checkOptions, invalidOption } from "./checks.js";
+import type { Host } from "./driver.js";
+import type { CompactionError } from "./errors.js";
+import type { Held, Sent } from "./held.js";
+import { toResult, type EngineResult } from "./options.js";
+import type { Turns } from "./turns.js";
+import type { ContextUsage, Edit, Message, Prepared, SessionOptions } from "./types.js";
+import type { Operation, Session as Handle } from "./wasm/core.js";
+
+/** What to send, as the engine reports it. */
+interface EnginePrepared extends Sent {
+  usage: ContextUsage;
+  edits: Edit[];
+  result?: EngineResult;
+  putOff?: true;
+  goal?: string;
+}
+
+/** What it needs of the session. `seal` is told what the app's functions threw, by the number of the effect. */
+interface Needs {
+  drive<T>(begin: (handle: Handle) => Operation, host: Host, seal: (thrown: Map<number, unknown>) => void): Promise<T>;
+  warn(error: CompactionError): void;
+}
+
+export class Prepares<M extends Message> {
+  /** Definitions of the tools of the last one. */
+  tools = "";
+  readonly #options: SessionOptions;
+  readonly #turns: Turns;
+  readonly #held: Held<M>;
+  readonly #needs: Needs;
+  readonly #background: Background;
+
+  constructor(options: SessionOptions, turns: Turns, held: Held<M>, needs: Needs) {
+    this.#options = options;
+    this.#turns = turns;
+    this.#held = held;
+    this.#needs = needs;
+    this.#background = new Background(turns, (error) => needs.warn(error));
+  }
+
+  async prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>> {
+    checkOptions(options, ["signal", "tools", "trigger"]);
+    const { trigger = "auto", tools } = options;
+    if (trigger !== "auto" && trigger !== "overflow") {
+      throw invalidOption("trigger", 'must be "auto" or "overflow"');
+    }
+    if (trigger === "auto" && this.#background.isRunning) {
+      const beside = await this.#turns.shared(options, (host) =>
+        this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#held.sent)),
+      );
+      if (beside) return beside;
+    }
+    const prepared = await this.#turns.exclusive(options, ["signal", "tools", "trigger"], (host) =>
+      this.#prepared(host, tools, (handle, fixed) => handle.prepare(trigger === "overflow", fixed, this.#held.sent)),
+    );
+    return prepared as Prepared<M>;
+  }
+
+  /** Ends a summary that nobody waits for. */
+  stop(): void {
+    this.#background.stop();
+  }
+
+  /** What to send; nothing when the engine says that something else must end first. */
+  async #prepared(
+    host: Host,
+    tools: unknown,
+    begin: (handle: Handle, fixed: string[]) => Operation,
+  ): Promise<Prepared<M> | undefined> {
+    const prompt = systemPromptOf(this.#options);
+    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
+    const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
+    if (!answer) return undefined;
+    const { usage, edits, result, putOff, goal, ...sent } = answer;
+    const messages = this.#held.prepared(sent);
+    const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
+    const late = this.#background.take(messages);
+    const made = result ? toResult(result, messages, thrown) : late;
+    if (putOff) this.#background.begin((host) => this.#summarise(host));
+    return {
+      messages,
+      usage,
+      edits,
+      ...(system === undefined ? {} : { system }),
+      ...(made ? { result: made } : {}),
+      ...(this.#background.isRunning ? { pending: true } : {}),
+    };
+  }
+
+  async #summarise(host: Host) {
+    const { answer, thrown } = await this.#drive<{ result?: EngineResult }>((handle) => handle.summariseLater(), host);
+    return { ...answer, thrown };
+  }
+
+  async #drive<T>(begin: (handle: Handle) => Operation, host: Host) {
+    let thrown = new Map<number, unknown>();
+    const answer = await this.#needs.drive<T>(begin, host, (causes) => (thrown = causes));
+    return { answer, thrown };
+  }
+}
