@@ -165,6 +165,48 @@ fn a_cache_that_has_gone_cold_makes_it_act_sooner() {
 }
 
 #[test]
+fn clearing_does_not_end_the_rent_and_waits_where_a_summary_is_near() {
+    // What is cleared at each step frees little; were the rent to begin anew with it, no summary would ever come.
+    let steps = |mut layered: Value, results: usize| {
+        layered["clearMinTokens"] = 100.into();
+        let mut desk = priced(json!({ "preset": "offload", "layered": &layered }));
+        let mut cleared = 0;
+        for step in 1..=180 {
+            desk.append(&turn(FORMATS[0], step, results));
+            desk.append(&[user(&long("question", 400)), assistant(&long("answer", 400))]);
+            desk.host.now += 1_000;
+            let prepared = desk.prepare();
+            if prepared.result.is_some() {
+                return (step, cleared);
+            }
+            cleared += prepared.edits.iter().filter(|edit| edit.rung == "clear").count();
+        }
+        panic!("it never acted: {layered}");
+    };
+    let (alone, none) = steps(json!({ "clear": "never" }), 150);
+    let (beside, cleared) = steps(json!({ "clear": "break-even", "cacheWrite": 0.1 }), 150);
+    assert!(none == 0 && cleared > 5, "{cleared} {alone} {beside}");
+    assert!(beside >= alone && beside <= alone + alone / 2, "{alone} {beside}");
+}
+
+#[test]
+fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
+    // By the calls so far alone, older results would be cleared, and what is behind them written to the cache again, just
+    // before the summary.
+    let mut desk = priced(json!({ "preset": "offload", "layered": { "clear": "break-even" } }));
+    let acted = (0..20).find(|nth| {
+        let bodies =
+            if *nth < 8 { turn(FORMATS[0], *nth, 1_500) } else { vec![user("q"), assistant("done")] };
+        desk.append(&bodies);
+        desk.host.now += 1_000;
+        let prepared = desk.prepare();
+        assert!(prepared.result.is_some() || prepared.edits.is_empty(), "{nth}: {:?}", prepared.edits);
+        prepared.result.is_some()
+    });
+    assert!(acted.is_some_and(|nth| nth > 8), "{acted:?}");
+}
+
+#[test]
 fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
     let mut desk = priced(json!({}));
     let (_, steps) = acts(&mut desk, 1_000);

@@ -357,7 +357,10 @@ async fn store(
         trigger: trigger.as_str().into(),
         ..Cause::of(&held.state(), rung.as_str(), tokens_before.saturating_sub(freed))
     };
-    held.change(io, Change { blobs, job, ..Change::new(splices, cause) }).await
+    let first = splices.iter().map(|splice| splice.at).min();
+    held.change(io, Change { blobs, job, ..Change::new(splices, cause) }).await?;
+    held.state_mut().cleared(first.unwrap_or_default());
+    Ok(())
 }
 
 /// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order.

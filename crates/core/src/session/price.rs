@@ -31,6 +31,7 @@ pub(super) async fn ask(io: &Io, held: &Held) -> Result<Option<u64>> {
     let moment = state.moment(now);
     let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment);
     state.pays = decision == Decision::Buy;
+    state.calls_left = Some(state.row.paid.meter.calls_left(&rule, &state.prices(), &moment));
     Ok(Some(now))
 }
 
@@ -43,6 +44,7 @@ impl State {
     /// A call is made with the context as it is now; `is_step` when it is not the one before, made again.
     pub(super) fn pay(&mut self, now: u64, is_step: bool) {
         self.pays = false;
+        self.calls_left = None;
         self.settle();
         if is_step {
             let (moment, prices) = (self.moment(now), self.prices().into_owned());
@@ -55,6 +57,17 @@ impl State {
         if self.row.paid.generation != self.row.generation {
             let stable = self.stable_tokens();
             self.row.paid.meter.compacted(stable);
+            self.row.paid.generation = self.row.generation;
+        }
+    }
+
+    /// The context was changed from position `at` on, by what needs no model and does not end the rent: the provider has
+    /// what stands before that in its cache still.
+    pub(crate) fn cleared(&mut self, at: usize) {
+        if !self.pays && self.row.paid.generation + 1 == self.row.generation {
+            let before = self.context.items().iter().take(at).map(|item| item.size.tokens).sum::<usize>();
+            let before = self.corrected(self.fixed_tokens.saturating_add(before));
+            self.row.paid.meter.cleared(before);
             self.row.paid.generation = self.row.generation;
         }
     }

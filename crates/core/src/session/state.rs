@@ -57,6 +57,8 @@ pub(crate) struct State {
     pub(crate) tool_tokens: usize,
     /// The prices say that a compaction pays.
     pub(crate) pays: bool,
+    /// Where they decide: calls until they will, about.
+    pub(crate) calls_left: Option<u64>,
     /// What reports of prompts taught; the row has it since the last commit.
     pub(crate) calibrations: Calibrations,
     /// The model that was reported last, where that is not the options'.
@@ -172,6 +174,7 @@ impl State {
             prompt_tokens: 0,
             tool_tokens: 0,
             pays: false,
+            calls_left: None,
             calibrations: Calibrations::default(),
             reported_model: None,
             sent: None,

@@ -17,7 +17,12 @@ pub const TAILS: [usize; 5] = [0, 2_500, 5_000, 10_000, 20_000];
 
 /// The least cost.
 pub fn optimum(trace: &Trace, prices: &Prices) -> Cost {
-    let known = [0, 5_000].map(|tail| Policy::RentOrBuy { rule: Rule::TUNED, tail, ceiling: CEILING });
+    let known = [0, 5_000].map(|tail| Policy::RentOrBuy {
+        rule: Rule::TUNED,
+        tail,
+        ceiling: CEILING,
+        clearing: None,
+    });
     let known = known.iter().map(|policy| replay(trace, policy, prices).cost).min();
     let mut search = Search {
         trace,

@@ -1,8 +1,9 @@
 //! Policies: when to do what.
 
-use super::simulation::Context;
+use super::needs::Part;
+use super::simulation::{Context, MARK};
 use super::trace::{Call, Trace};
-use context_compactor_core::plan::cost::{Decision, Meter, Prices, Rule};
+use context_compactor_core::plan::cost::{Decision, Meter, Prices, Rule, calls_expected, clearing_saves};
 
 /// What a policy does before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +20,10 @@ pub enum Action {
         /// Tokens.
         to: usize,
     },
-    /// The results of these messages are cleared.
+    /// These parts of messages are cleared.
     Clear {
-        /// Messages.
-        messages: Vec<usize>,
+        /// The message, which part of it, and the tokens that this frees.
+        parts: Vec<(usize, Part, usize)>,
     },
 }
 
@@ -60,7 +61,25 @@ pub enum Policy {
         tail: usize,
         /// Never a prompt above this.
         ceiling: usize,
+        /// What is cleared between summaries, when that pays.
+        clearing: Option<Clearing>,
     },
+}
+
+/// The engine's clearing of old results, and of the inputs that they answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clearing {
+    /// The newest results that stay.
+    pub keep: usize,
+    /// Only what has more tokens.
+    pub least: usize,
+    /// Long texts in inputs of calls too.
+    pub inputs: bool,
+}
+
+impl Clearing {
+    /// As in the preset `balanced`.
+    pub const BALANCED: Clearing = Clearing { keep: 3, least: 1_000, inputs: true };
 }
 
 /// The window that thresholds of peers are shares of.
@@ -69,8 +88,8 @@ const WINDOW: usize = 200_000;
 /// The ceiling of the engine's rule: the window less an answer.
 pub const CEILING: usize = WINDOW - 16_384;
 
-/// What is compared: peers by their published thresholds with one common operator, so read it as a table of triggers.
-pub const POLICIES: [(&str, Policy); 16] = [
+/// What is compared: the rule with summaries only, the preset `balanced` as it is, and peers by their published thresholds with one common operator, so read it as a table of triggers.
+pub const POLICIES: [(&str, Policy); 17] = [
     ("none (endless window)", Policy::None),
     ("Claude-Code-like, 170.6k", Policy::At { at: 170_600, tail: 10_000 }),
     ("Anthropic API, 150k", Policy::At { at: 150_000, tail: 10_000 }),
@@ -85,8 +104,20 @@ pub const POLICIES: [(&str, Policy); 16] = [
     ("clear from 100k, keep 3", Policy::Clear { at: 100_000, keep: 3 }),
     ("fixed 60k, tail 10k", Policy::At { at: 60_000, tail: 10_000 }),
     ("fixed 40k, tail 10k", Policy::At { at: 40_000, tail: 10_000 }),
-    ("rent or buy", Policy::RentOrBuy { rule: Rule::TUNED, tail: 0, ceiling: CEILING }),
-    ("rent or buy, tail 5k", Policy::RentOrBuy { rule: Rule::TUNED, tail: 5_000, ceiling: CEILING }),
+    ("rent or buy", Policy::RentOrBuy { rule: Rule::TUNED, tail: 0, ceiling: CEILING, clearing: None }),
+    (
+        "rent or buy, tail 5k",
+        Policy::RentOrBuy { rule: Rule::TUNED, tail: 5_000, ceiling: CEILING, clearing: None },
+    ),
+    (
+        "balanced",
+        Policy::RentOrBuy {
+            rule: Rule::TUNED,
+            tail: 6_000,
+            ceiling: CEILING,
+            clearing: Some(Clearing::BALANCED),
+        },
+    ),
 ];
 
 impl Policy {
@@ -121,15 +152,20 @@ impl Pilot {
                 let results: Vec<usize> =
                     (context.from..call.upto).filter(|message| trace.results[*message] > 0).collect();
                 let old = &results[..results.len().saturating_sub(keep)];
-                let messages: Vec<usize> =
-                    old.iter().copied().filter(|at| !context.cleared.contains(at)).collect();
-                if messages.is_empty() { Action::None } else { Action::Clear { messages } }
+                let open = old.iter().filter(|at| !context.cleared.contains_key(&(**at, Part::Result)));
+                let cleared = open.map(|at| (*at, Part::Result, trace.results[*at].saturating_sub(MARK)));
+                clear(cleared.collect())
             }
-            Policy::RentOrBuy { rule, tail, ceiling } if nth > 0 => {
+            Policy::RentOrBuy { rule, tail, ceiling, clearing } if nth > 0 => {
                 let moment = context.moment(call, tail);
                 let decision = self.meter.decide(&rule, prices, &moment);
                 let full = tokens >= ceiling && moment.after < tokens;
-                if decision == Decision::Buy || full { Action::Compact { tail } } else { Action::None }
+                if decision == Decision::Buy || full {
+                    return Action::Compact { tail };
+                }
+                let left = self.meter.calls_left(&rule, prices, &moment);
+                let parts = clearing.map(|clearing| what_pays(clearing, left, call, context, trace, prices));
+                clear(parts.unwrap_or_default())
             }
             _ => Action::None,
         }
@@ -137,9 +173,47 @@ impl Pilot {
 
     pub(super) fn done(&mut self, call: &Call, context: &Context<'_>, action: &Action, prices: &Prices) {
         let Policy::RentOrBuy { tail, .. } = self.policy else { return };
-        if *action != Action::None {
+        if matches!(action, Action::Compact { .. }) {
             self.meter.compacted(context.cached);
         }
         self.meter.pay(prices, &context.moment(call, tail), 0);
     }
+}
+
+fn clear(parts: Vec<(usize, Part, usize)>) -> Action {
+    if parts.is_empty() { Action::None } else { Action::Clear { parts } }
+}
+
+/// What the engine would clear before a call: the batch that saves most, or nothing.
+fn what_pays(
+    clearing: Clearing,
+    left: u64,
+    call: &Call,
+    context: &Context<'_>,
+    trace: &Trace,
+    prices: &Prices,
+) -> Vec<(usize, Part, usize)> {
+    let range = |message: usize| trace.answers.partition_point(|answer| answer.message < message);
+    let answers = &trace.answers[range(context.from)..range(call.upto)];
+    let old = &answers[..answers.len().saturating_sub(clearing.keep)];
+    let mut open: Vec<(usize, Part, usize)> = old
+        .iter()
+        .flat_map(|answer| answer.clears(clearing.least, clearing.inputs))
+        .filter(|(message, part, _)| {
+            *message >= context.from && !context.cleared.contains_key(&(*message, *part))
+        })
+        .collect();
+    open.sort_unstable();
+    let (mut read, mut freed, mut best, mut from) = (0, 0, 0, open.len());
+    for (nth, (message, _, frees)) in open.iter().enumerate().rev() {
+        let answers = trace.spoken[call.upto] - trace.spoken[*message];
+        read += *frees as u64 * calls_expected(answers.saturating_sub(clearing.keep), Some(left));
+        freed += frees;
+        let behind = context.between(*message, call.upto).saturating_sub(freed);
+        let saves = clearing_saves(prices.base, read, behind);
+        if saves > best {
+            (best, from) = (saves, nth);
+        }
+    }
+    open.split_off(from)
 }

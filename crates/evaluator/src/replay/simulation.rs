@@ -1,9 +1,10 @@
 //! The replay.
 
+use super::needs::Part;
 use super::policy::{Action, Policy};
 use super::trace::{Call, Trace};
 use context_compactor_core::plan::cost::{Cost, Moment, Prices};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 /// Tokens of a summary.
 pub const SUMMARY: usize = 1_500;
@@ -14,7 +15,7 @@ const MOST_RECALLED: usize = 1_500;
 /// Tokens of a call that fetches something.
 const FETCH: usize = 150;
 /// Tokens of the mark where a result was.
-const MARK: usize = 12;
+pub const MARK: usize = 12;
 
 /// What a replay cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,10 +47,8 @@ pub struct Context<'t> {
     fetched: Vec<bool>,
     /// Tokens of what was fetched.
     extra: usize,
-    /// Messages whose results were cleared.
-    pub cleared: HashSet<usize>,
-    /// Tokens that this freed.
-    freed: usize,
+    /// Parts of messages that were cleared, with the tokens that this freed.
+    pub cleared: BTreeMap<(usize, Part), usize>,
     /// Tokens that the provider has in its cache.
     pub cached: usize,
     /// What happened.
@@ -66,8 +65,7 @@ impl<'t> Context<'t> {
             summary: None,
             fetched: Vec::new(),
             extra: 0,
-            cleared: HashSet::new(),
-            freed: 0,
+            cleared: BTreeMap::new(),
             cached: trace.shared,
             done: Replayed::default(),
         }
@@ -82,8 +80,13 @@ impl<'t> Context<'t> {
     /// Tokens of the prompt of a call.
     pub fn tokens(&self, call: &Call) -> usize {
         let summary = self.summary.map_or(0, |(tokens, _)| tokens);
-        let verbatim = self.trace.between(self.from, call.upto);
-        (self.trace.stable + summary + verbatim + self.extra).saturating_sub(self.freed)
+        self.trace.stable + summary + self.between(self.from, call.upto) + self.extra
+    }
+
+    /// Tokens of the messages `from .. to` as they stand there.
+    pub fn between(&self, from: usize, to: usize) -> usize {
+        let freed = self.cleared.range((from, Part::Said)..(to.max(from), Part::Said));
+        self.trace.between(from, to).saturating_sub(freed.map(|(_, tokens)| tokens).sum())
     }
 
     /// The first message that is kept when `tail` tokens are: never less than the exchange under way.
@@ -94,7 +97,7 @@ impl<'t> Context<'t> {
     /// What is known before a call, with a compaction in mind that keeps `tail` tokens.
     pub fn moment(&self, call: &Call, tail: usize) -> Moment {
         let kept = self.kept_from(call, tail);
-        let tail = self.trace.between(kept, call.upto);
+        let tail = self.between(kept, call.upto);
         let context = self.tokens(call);
         Moment {
             context,
@@ -115,8 +118,10 @@ impl<'t> Context<'t> {
             Action::Compact { tail } => {
                 let moment = self.moment(call, *tail);
                 let cost = self.prices.lone_request(moment.read, moment.cached, moment.summary);
-                let after = Context::after(self.trace, self.prices, nth, self.kept_from(call, *tail));
-                *self = Context { done: self.done, cached: self.cached.min(after.cached), ..after };
+                let from = self.kept_from(call, *tail);
+                let after = Context::after(self.trace, self.prices, nth, from);
+                let cleared = self.cleared.split_off(&(from, Part::Said));
+                *self = Context { done: self.done, cached: self.cached.min(after.cached), cleared, ..after };
                 self.done.cost += cost;
                 self.done.compactions += 1;
             }
@@ -130,20 +135,19 @@ impl<'t> Context<'t> {
                     self.done.compactions += 1;
                 }
             }
-            Action::Clear { messages } => {
-                let Some(first) = messages.iter().min() else { return };
-                for at in messages {
-                    if self.cleared.insert(*at) {
-                        self.freed += self.trace.results[*at].saturating_sub(MARK);
-                    }
-                }
-                let before = self.trace.stable + self.trace.between(self.from, *first);
-                let earlier = self.cleared.iter().filter(|at| *at < first);
-                let gone: usize = earlier.map(|at| self.trace.results[*at].saturating_sub(MARK)).sum();
-                self.cached = self.cached.min(before.saturating_sub(gone));
+            Action::Clear { parts } => {
+                let Some(first) = parts.iter().map(|(message, ..)| *message).min() else { return };
+                self.cached = self.cached.min(self.tokens_before(first));
+                self.cleared.extend(parts.iter().map(|(message, part, frees)| ((*message, *part), *frees)));
                 self.done.compactions += 1;
             }
         }
+    }
+
+    /// Tokens of the prompt before a message.
+    fn tokens_before(&self, message: usize) -> usize {
+        let summary = self.summary.map_or(0, |(tokens, _)| tokens);
+        self.trace.stable + summary + self.between(self.from, message)
     }
 
     /// The provider forgets the prompt, but for what other conversations share with it.
@@ -160,7 +164,7 @@ impl<'t> Context<'t> {
                 // They are in order.
                 break;
             }
-            let away = need.source < self.from || self.cleared.contains(&need.source);
+            let away = need.source < self.from || self.cleared.contains_key(&(need.source, need.part));
             if !away || self.fetched.get(need.source) == Some(&true) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Replays of conversations that are small enough to price by hand.
 
-use super::needs::Memory;
+use super::needs::{Memory, Part};
 use super::optimum::optimum;
 use super::simulation::{Context, SUMMARY};
 use super::trace::Call;
@@ -141,6 +141,59 @@ fn the_optimum_is_what_trying_everything_finds() {
 }
 
 #[test]
+fn the_preset_clears_in_batches_what_was_read_often_and_reads_it_again_when_it_is_copied() {
+    let long =
+        "one two three four five six seven eight nine ten eleven twelve in crates/core/src/plan/rule.rs";
+    let written = format!("{{\"path\":\"a.rs\",\"text\":\"{}\"}}", "fn main() ".repeat(800));
+    let asks = |nth: usize| {
+        let input = if nth == 0 { written.clone() } else { "{}".into() };
+        let call = ToolCall { id: format!("c{nth}"), name: "write".into(), arguments: input };
+        let answer =
+            Answer { call_id: format!("c{nth}"), text: format!("{long} ").repeat(150), is_error: false };
+        let tokens = if nth == 0 { 4_000 } else { 20 };
+        [
+            Turn { calls: vec![call], ..turn(Role::Assistant, "", tokens) },
+            Turn { results: vec![answer], ..turn(Role::Tool, "", 3_000) },
+        ]
+    };
+    let mut messages = vec![turn(Role::User, "go on", 20)];
+    messages.extend((0..4).flat_map(asks));
+    let quiet = (0..300).flat_map(|_| [turn(Role::Assistant, "done", 2), turn(Role::User, "go on", 2)]);
+    messages.extend(quiet);
+    let trace = Trace::of(&Transcript { messages, ..Transcript::default() });
+    assert_eq!((trace.answers.len(), trace.answers[0].call, trace.answers[0].message), (4, 1, 2));
+    let clears: Vec<_> = trace.answers[0].clears(1_000, true).map(|(at, part, _)| (at, part)).collect();
+    assert_eq!(clears, [(2, Part::Result), (1, Part::Input)]);
+    assert_eq!(trace.answers[1].clears(1_000, true).count(), 1, "a short input stays");
+    assert_eq!(trace.answers[0].clears(5_000, true).count(), 0);
+    let prices = prices();
+    let (_, balanced) = POLICIES.into_iter().find(|(name, _)| *name == "balanced").unwrap();
+    // No summary: it would free too little. The oldest result and its input go, once.
+    let replayed = replay(&trace, &balanced, &prices);
+    assert_eq!((replayed.compactions, replayed.faults, replayed.broken), (1, 0, 0), "{replayed:?}");
+    assert!(replayed.cost < replay(&trace, &Policy::None, &prices).cost);
+    // Whoever copies from what was cleared fetches it again.
+    let mut context = Context::new(&trace, &prices);
+    let before = context.tokens(&trace.calls[4]);
+    let parts: Vec<_> = trace.answers[3].clears(1_000, true).collect();
+    let freed = parts[0].2;
+    context.act(4, &super::policy::Action::Clear { parts });
+    assert_eq!((context.tokens(&trace.calls[4]), context.cached), (before - freed, trace.shared));
+    let copied = |source, part| Call {
+        needs: vec![super::needs::Need { source, part, passage: true, names: Vec::new() }],
+        ..trace.calls[4].clone()
+    };
+    for (part, faults) in [(Part::Said, 0), (Part::Result, 1)] {
+        let mut again = trace.clone();
+        again.calls[4] = copied(8, part);
+        let mut cleared = Context::new(&again, &prices);
+        cleared.cleared.clone_from(&context.cleared);
+        cleared.step(4);
+        assert_eq!(cleared.done.faults, faults, "{part:?}");
+    }
+}
+
+#[test]
 fn no_policy_of_summaries_beats_the_optimum_and_the_rule_is_near_it() {
     let trace = plain(120, 1_500);
     for sheet in &SHEETS {
@@ -170,8 +223,12 @@ fn g7_between_compactions_the_prefix_never_changes() {
 
 #[test]
 fn the_rule_stays_below_its_ceiling() {
-    let policy =
-        Policy::RentOrBuy { rule: Rule { first: 1_000_000, ..Rule::TUNED }, tail: 0, ceiling: 50_000 };
+    let policy = Policy::RentOrBuy {
+        rule: Rule { first: 1_000_000, ..Rule::TUNED },
+        tail: 0,
+        ceiling: 50_000,
+        clearing: None,
+    };
     let replayed = replay(&plain(100, 2_000), &policy, &SHEETS[0].prices());
     assert!(replayed.compactions > 0 && replayed.largest < 50_000 + 2_100, "{replayed:?}");
 }

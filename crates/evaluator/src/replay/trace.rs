@@ -1,8 +1,10 @@
 //! A transcript as a replay takes it: calls, sizes, needs.
 
-use super::needs::{Memory, Need};
+use super::needs::{Memory, Need, Part, long_texts};
 use crate::transcript::{Billed, Transcript};
 use context_compactor_core::message::Role;
+use context_compactor_core::tokens::Estimator;
+use std::collections::HashMap;
 
 /// Names that the prose of a summary holds.
 const NAMES_OF_SUMMARY: usize = 100;
@@ -30,11 +32,45 @@ pub struct Trace {
     pub before: Vec<usize>,
     /// Tokens of the tool results of each message.
     pub results: Vec<usize>,
+    /// The results of tools, in order.
+    pub answers: Vec<Answer>,
+    /// Answers of the model before each message, and in all.
+    pub spoken: Vec<usize>,
     /// The calls of the model, in order.
     pub calls: Vec<Call>,
     /// Calls before which the agent itself compacted.
     pub compacted: Vec<usize>,
 }
+
+/// The result of a tool, and the input that it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Its message.
+    pub message: usize,
+    /// Its tokens.
+    pub tokens: usize,
+    /// The message of its call.
+    pub call: usize,
+    /// Tokens of the call's input.
+    pub input: usize,
+    /// Tokens of the input's long texts, and how many there are.
+    pub long: (usize, usize),
+}
+
+impl Answer {
+    /// What leaves the context when it is cleared: where, and how many tokens less that is. What has few tokens stays.
+    pub fn clears(&self, least: usize, inputs: bool) -> impl Iterator<Item = (usize, Part, usize)> {
+        let result =
+            (self.tokens > least).then(|| (self.message, Part::Result, self.tokens.saturating_sub(STUB)));
+        let (tokens, texts) = self.long;
+        let input = (inputs && texts > 0 && self.input > least)
+            .then(|| (self.call, Part::Input, tokens.saturating_sub(texts * STUB)));
+        result.into_iter().chain(input).filter(|(_, _, frees)| *frees > 0)
+    }
+}
+
+/// Tokens of what stands where a text was: its reference, its length and how it begins.
+const STUB: usize = 80;
 
 /// A call of the model.
 #[derive(Debug, Clone)]
@@ -101,7 +137,7 @@ impl Trace {
                 memory.hear(at, turn);
             }
             needs.retain(|need| need.source < upto);
-            needs.sort_by_key(|need| need.source);
+            needs.sort_by_key(|need| (need.source, need.part));
             heard = end.max(upto);
             let before = nth.checked_sub(1).and_then(|before| reported.get(before));
             let is_cold = match (before, reported.get(nth)) {
@@ -133,6 +169,12 @@ impl Trace {
             if of_results == 0 { 0 } else { size * of_results / (of_results + written) }
         });
         let results = results.collect();
+        let mut spoken = vec![0];
+        for turn in turns {
+            spoken
+                .push(spoken.last().copied().unwrap_or_default() + usize::from(turn.role == Role::Assistant));
+        }
+        let answers = answers(transcript, &sizes);
         let call_after = |at: usize| calls.iter().position(|call| call.upto > at);
         let compacted = transcript.compacted.iter().filter_map(|at| call_after(*at)).collect();
         Trace {
@@ -143,6 +185,8 @@ impl Trace {
             shared: stable.min(shared(&reported)),
             before,
             results,
+            answers,
+            spoken,
             compacted,
             sizes,
             calls,
@@ -158,6 +202,35 @@ impl Trace {
     pub fn between(&self, from: usize, to: usize) -> usize {
         self.before[to] - self.before[from.min(to)]
     }
+}
+
+/// The results with the calls that they answer: ids repeat, so each answers the last call of its id.
+fn answers(transcript: &Transcript, sizes: &[usize]) -> Vec<Answer> {
+    let estimator = Estimator::default();
+    let mut waiting: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
+    let mut answers = Vec::new();
+    for (at, turn) in transcript.messages.iter().enumerate() {
+        // As the message's own tokens were corrected.
+        let counted =
+            |at: usize, text: &str| estimator.text(text) * sizes[at] / transcript.messages[at].tokens.max(1);
+        for call in &turn.calls {
+            waiting.entry(&call.id).or_default().push((at, &call.arguments));
+        }
+        for result in &turn.results {
+            let Some((call, arguments)) = waiting.get_mut(&*result.call_id).and_then(Vec::pop) else {
+                continue;
+            };
+            let texts = long_texts(arguments);
+            answers.push(Answer {
+                message: at,
+                tokens: counted(at, &result.text),
+                call,
+                input: counted(call, arguments),
+                long: (texts.iter().map(|text| counted(call, text)).sum(), texts.len()),
+            });
+        }
+    }
+    answers
 }
 
 /// Of each call the messages of its prompt, and where its answer ends.

@@ -13,6 +13,13 @@ pub use rule::{Decision, LastCall, Meter, Moment, Rule};
 
 pub(crate) use prices::read as read_prices;
 
+/// How many more calls are expected to read a result that `read` of them have read: as many. Where a summary is near,
+/// after `left` calls, no more than these; and as what is cleared is fetched again at times, half of those that read it
+/// (measured: `npm run bench -- cost`).
+pub fn calls_expected(read: usize, left: Option<u64>) -> u64 {
+    left.map_or(read as u64, |left| left.min(read as u64 / 2))
+}
+
 /// Clearing makes the provider write the `behind` tokens after the first that is cleared to its cache again, once, and
 /// saves that it reads what is cleared at each call that is still to come: `read` tokens in all. What that saves, in the
 /// unit of [`Cost`]; negative when it does not pay. For `c` tokens it does from `n > (write − read) × behind / (read × c)`

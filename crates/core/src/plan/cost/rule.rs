@@ -134,6 +134,14 @@ impl Meter {
         if rent * 100 >= price { Decision::Buy } else { Decision::Rent }
     }
 
+    /// Calls until the rule says that it is time, were they all like the next one.
+    pub fn calls_left(&self, rule: &Rule, prices: &Prices, moment: &Moment) -> u64 {
+        let share = if self.compactions == 0 { rule.first } else { rule.again };
+        let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(share) / 100;
+        let left = price.saturating_sub(u128::from(self.rent)) / u128::from(moment.rent(prices)).max(1);
+        u64::try_from(left).unwrap_or(u64::MAX)
+    }
+
     /// A call with the context as it is.
     pub fn pay(&mut self, prices: &Prices, moment: &Moment, at: u64) {
         self.rent = self.rent.saturating_add(moment.rent(prices));
@@ -141,21 +149,26 @@ impl Meter {
         self.last = Some(LastCall { at, tokens: moment.context });
     }
 
+    /// What was cleared left `before` tokens as they were: the rent goes on.
+    pub fn cleared(&mut self, before: usize) {
+        if let Some(last) = &mut self.last {
+            last.tokens = last.tokens.min(before);
+        }
+    }
+
     /// A compaction that left `stable` tokens as they were.
     pub fn compacted(&mut self, stable: usize) {
         self.rent = 0;
         self.calls = 0;
         self.compactions += 1;
-        if let Some(last) = &mut self.last {
-            last.tokens = last.tokens.min(stable);
-        }
+        self.cleared(stable);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::cost::{DEFAULT_PRICES, Rates, Tier, clearing_saves};
+    use crate::plan::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves};
 
     /// A prompt of `context` tokens, 6,000 of them fixed, that a compaction makes one of 12,500.
     fn moment(context: usize, cached: usize) -> Moment {
@@ -248,6 +261,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cleared_leaves_the_rent_and_what_stands_before_it_in_the_cache() {
+        let mut meter = Meter::default();
+        meter.pay(&DEFAULT_PRICES, &moment(40_000, 0), 7);
+        meter.cleared(30_000);
+        let last = Some(LastCall { at: 7, tokens: 30_000 });
+        assert_eq!(meter, Meter { rent: 27_500 * 300_000, calls: 1, compactions: 0, last });
+    }
+
+    #[test]
+    fn the_calls_that_are_left_are_as_many_as_the_rule_lets_be_made() {
+        let (rule, now, mut meter) = (Rule::TUNED, moment(40_000, 40_000), Meter::default());
+        let left = meter.calls_left(&rule, &DEFAULT_PRICES, &now);
+        let mut calls = 0;
+        while meter.decide(&rule, &DEFAULT_PRICES, &now) == Decision::Rent {
+            meter.pay(&DEFAULT_PRICES, &now, 0);
+            calls += 1;
+        }
+        assert!(calls > 3 && left.abs_diff(calls) <= 1, "{left} {calls}");
+        assert_eq!(Meter { rent: Cost::MAX, ..meter }.calls_left(&rule, &DEFAULT_PRICES, &now), 0);
+    }
+
+    #[test]
     fn prices_are_those_of_the_prompts_size() {
         let tier = Tier { above: 200_000, rates: Rates::of(6.0, 22.5, 0.6, 7.5) };
         let prices = Prices { tiers: vec![tier], ..DEFAULT_PRICES };
@@ -259,6 +294,12 @@ mod tests {
         assert_eq!(prices.lone_request(10, 0, 0), 10 * 3_000_000);
         // Above the break a token of context costs more, and so does the rent.
         assert!(moment(200_001, 0).rent(&prices) > 2 * moment(200_000, 0).rent(&prices));
+    }
+
+    #[test]
+    fn no_more_calls_are_expected_than_a_summary_leaves() {
+        assert_eq!((calls_expected(40, None), calls_expected(40, Some(100))), (40, 20));
+        assert_eq!((calls_expected(40, Some(7)), calls_expected(40, Some(0))), (7, 0));
     }
 
     #[test]
