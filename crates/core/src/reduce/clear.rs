@@ -6,7 +6,7 @@ use super::replace::{Move, Replacement, input_moves, moves};
 use crate::error::Result;
 use crate::message::{Message, Role};
 use crate::order;
-use crate::plan::cost::{Rates, calls_expected, clearing_saves};
+use crate::plan::cost::{Rates, calls_expected, clearing_saves, fetched_again};
 use crate::plan::{LayeredNumbers, Rung, Settings, Trigger};
 use crate::session::{How, State};
 use std::collections::HashSet;
@@ -100,8 +100,9 @@ fn merged(results: Vec<Move>, inputs: Vec<Move>) -> Vec<Move> {
 /// Of what could be cleared, the batch that saves most, or nothing. Clearing makes the provider write the `s` tokens behind
 /// the first that is cleared to its cache again, and saves reading each result at the calls that are still to come: as many
 /// are expected for it as have read it since it was one of the newest, so that clearing costs no more than waiting did
-/// (`n > (write − read) × s / (read × c)`, and results go in batches); fewer where prices will soon ask for a summary. A
-/// session that is full clears everything: it would summarise otherwise.
+/// (`n > (write − read) × s / (read × c)`, and results go in batches). Where prices decide, no more are expected than come
+/// before the next summary, and what is fetched again counts. A session that is full clears everything: it would summarise
+/// otherwise.
 fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
     if state.is_due() {
         return found;
@@ -148,7 +149,10 @@ impl<'s> Paying<'s> {
         let keep_recent = self.state.settings.numbers.layered.keep_recent;
         let expected = calls_expected(self.answers.saturating_sub(keep_recent), self.state.calls_left);
         self.read += frees as u64 * expected;
-        let saves = clearing_saves(self.rates, self.read, self.behind.saturating_sub(self.freed));
+        // The law of the published thresholds knows nothing of that, the rule by prices does.
+        let again = self.state.calls_left.map_or(0, |_| fetched_again(self.freed));
+        let behind = self.behind.saturating_sub(self.freed);
+        let saves = clearing_saves(self.rates, self.read, behind, again);
         let is_best = saves > self.best;
         self.best = self.best.max(saves);
         is_best

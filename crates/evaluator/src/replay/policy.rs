@@ -3,7 +3,9 @@
 use super::needs::Part;
 use super::simulation::{Context, MARK};
 use super::trace::{Call, Trace};
-use context_compactor_core::plan::cost::{Decision, Meter, Prices, Rule, calls_expected, clearing_saves};
+use context_compactor_core::plan::cost::{
+    Decision, Meter, Prices, Rule, calls_expected, clearing_saves, fetched_again,
+};
 
 /// What a policy does before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +212,7 @@ fn what_pays(
         read += *frees as u64 * calls_expected(answers.saturating_sub(clearing.keep), Some(left));
         freed += frees;
         let behind = context.between(*message, call.upto).saturating_sub(freed);
-        let saves = clearing_saves(prices.base, read, behind);
+        let saves = clearing_saves(prices.base, read, behind, fetched_again(freed));
         if saves > best {
             (best, from) = (saves, nth);
         }

@@ -13,19 +13,26 @@ pub use rule::{Decision, LastCall, Meter, Moment, Rule};
 
 pub(crate) use prices::read as read_prices;
 
-/// How many more calls are expected to read a result that `read` of them have read: as many. Where a summary is near,
-/// after `left` calls, no more than these; and as what is cleared is fetched again at times, half of those that read it
-/// (measured: `npm run bench -- cost`).
+/// How many more calls are expected to read a result that `read` of them have read: as many, but where a summary comes
+/// after `left` calls no more than these.
 pub fn calls_expected(read: usize, left: Option<u64>) -> u64 {
-    left.map_or(read as u64, |left| left.min(read as u64 / 2))
+    left.map_or(read as u64, |left| left.min(read as u64))
+}
+
+/// Of the tokens that are cleared so many are expected to be fetched again, in percent. Tuned as [`Rule::TUNED`] was.
+const FETCHED_AGAIN: usize = 15;
+
+/// How many of `cleared` tokens are expected to be fetched again.
+pub fn fetched_again(cleared: usize) -> usize {
+    cleared.saturating_mul(FETCHED_AGAIN) / 100
 }
 
 /// Clearing makes the provider write the `behind` tokens after the first that is cleared to its cache again, once, and
-/// saves that it reads what is cleared at each call that is still to come: `read` tokens in all. What that saves, in the
-/// unit of [`Cost`]; negative when it does not pay. For `c` tokens it does from `n > (write − read) × behind / (read × c)`
-/// calls on.
-pub fn clearing_saves(rates: Rates, read: u64, behind: usize) -> i128 {
+/// saves that it reads what is cleared at each call that is still to come: `read` tokens in all; `again` tokens are fetched
+/// and written once more. What that saves, in the unit of [`Cost`]; negative when it does not pay. For `c` tokens it does
+/// from `n > (write − read) × behind / (read × c)` calls on.
+pub fn clearing_saves(rates: Rates, read: u64, behind: usize, again: usize) -> i128 {
     let saved = i128::from(rates.cache_read) * i128::from(read);
-    let again = i128::from(rates.cache_write) - i128::from(rates.cache_read);
-    saved - again.max(0) * behind as i128
+    let rewritten = i128::from(rates.cache_write) - i128::from(rates.cache_read);
+    saved - rewritten.max(0) * behind as i128 - i128::from(rates.cache_write) * again as i128
 }

@@ -168,7 +168,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves};
+    use crate::plan::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves, fetched_again};
 
     /// A prompt of `context` tokens, 6,000 of them fixed, that a compaction makes one of 12,500.
     fn moment(context: usize, cached: usize) -> Moment {
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn no_more_calls_are_expected_than_a_summary_leaves() {
-        assert_eq!((calls_expected(40, None), calls_expected(40, Some(100))), (40, 20));
+        assert_eq!((calls_expected(40, None), calls_expected(40, Some(100))), (40, 40));
         assert_eq!((calls_expected(40, Some(7)), calls_expected(40, Some(0))), (7, 0));
     }
 
@@ -306,9 +306,12 @@ mod tests {
     fn clearing_pays_from_the_calls_of_the_law_on() {
         // n > (w − r) s / (r c) = 11.5 s / c
         let rates = DEFAULT_PRICES.base;
-        assert!(clearing_saves(rates, 11 * 1_000, 1_000) < 0);
-        assert!(clearing_saves(rates, 12 * 1_000, 1_000) > 0);
-        assert_eq!(clearing_saves(rates, 1_000, 0), 300_000_000);
+        assert!(clearing_saves(rates, 11 * 1_000, 1_000, 0) < 0);
+        assert!(clearing_saves(rates, 12 * 1_000, 1_000, 0) > 0);
+        assert_eq!(clearing_saves(rates, 1_000, 0, 0), 300_000_000);
+        // What is fetched again is written again.
+        assert_eq!(fetched_again(1_000), 150);
+        assert_eq!(clearing_saves(rates, 1_000, 0, 150), 300_000_000 - 150 * 3_750_000);
     }
 
     #[test]
