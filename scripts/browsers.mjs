@@ -16,9 +16,16 @@ const known = {
     places: ["/Applications/Firefox.app/Contents/MacOS/firefox"],
     package: "firefox-esr",
   },
+  webkit: {
+    variable: "WEBKIT_BIN",
+    names: [],
+    places: ["x86_64", "aarch64"].map((machine) => `/usr/lib/${machine}-linux-gnu/webkit2gtk-4.1/MiniBrowser`),
+    package: "libwebkit2gtk-4.1-0",
+  },
 };
 
-export const browsers = Object.keys(known);
+/** Those that every test of browsers is run in. */
+export const browsers = ["chrome", "firefox"];
 
 /** Name of the environment variable that names a browser's program. */
 export function variable(browser) {

@@ -88,6 +88,11 @@ async function packages(wanted) {
 // ---- browsers -------------------------------------------------------------------------------------------------
 
 async function systemBrowsers() {
+  await missingBrowsers();
+  await webkit();
+}
+
+async function missingBrowsers() {
   const absent = () => driven.filter((browser) => !findBrowser(browser));
   const missing = absent();
   if (missing.length === 0) return;
@@ -106,6 +111,18 @@ async function systemBrowsers() {
         `or set ${variables} to the program's path`,
     );
   }
+}
+
+/** WebKitGTK is another one that can be killed, where it can be installed. Tests say when it is not there. */
+async function webkit() {
+  if (findBrowser("webkit") || !isDebian() || process.getuid?.() !== 0) return;
+  const names = [debianPackage("webkit"), "xvfb"];
+  say("set-up", `apt-get install ${names.join(" ")}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  const apt = (...args) => run("apt-get", ["-qq", ...args], { env, output: "hide" });
+  await apt("update");
+  const { ok } = await apt("install", "-y", "--no-install-recommends", ...names);
+  if (!ok) say("set-up", "WebKitGTK could not be installed: it is left out");
 }
 
 function isDebian() {

@@ -7,7 +7,7 @@ import { countsOf } from "./counts.mjs";
 /** Kills are of each engine, `together` engines at once. */
 export const usual = {
   kills: "200",
-  engines: "chromium,chromium-sqlite,firefox,file,workerd",
+  engines: "chromium,chromium-sqlite,firefox,webkitgtk,file,workerd",
   seed: "1",
   together: "2",
 };

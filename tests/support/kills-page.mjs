@@ -26,3 +26,5 @@ Object.assign(globalThis.sessions, {
   /** As text: what stands twice in it, as kept messages do, Firefox would hand over once. */
   read: async (options) => JSON.stringify(await read({ ...options, library, store })),
 });
+
+await import("./remote.mjs");

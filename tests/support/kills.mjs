@@ -10,13 +10,18 @@ import { KILLS_OF_A_SESSION, Sum } from "./kills-sum.mjs";
 import { generator } from "./random.mjs";
 import { launch, makeProfile } from "./session.mjs";
 import { call, serveSessions } from "./session-server.mjs";
+import { launchWebkit } from "./webkit.mjs";
 
 /**
  * What can be killed, by what stands in a process's command line; `browser` is all of them. IndexedDB itself is in the main
  * process of today's browsers, in which it ends with the browser; Chromium's service has the rest of storage.
  */
-const RENDERER = { chrome: /--type=renderer/, firefox: /-contentproc .*\btab$/ };
-const STORAGE = /--utility-sub-type=storage\.mojom\.StorageService/;
+const RENDERER = { chrome: /--type=renderer/, firefox: /-contentproc .*\btab$/, webkit: /WebKitWebProcess/ };
+/** WebKit's is the process that its pages reach their server through, too: they end with it. */
+const STORAGE = {
+  chrome: /--utility-sub-type=storage\.mojom\.StorageService/,
+  webkit: /WebKit(Network|Web)Process/,
+};
 
 /** Chromium stores in LevelDB now and in SQLite soon. Firefox stores in its main process. */
 export const ENGINES = {
@@ -27,6 +32,7 @@ export const ENGINES = {
     args: ["--enable-features=IdbSqliteBackingStore"],
   },
   firefox: { browser: "firefox", targets: ["browser", "renderer"] },
+  webkitgtk: { browser: "webkit", targets: ["browser", "renderer", "storage"] },
 };
 
 /**
@@ -39,7 +45,9 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
   const first = random(targets.length);
   const profile = await makeProfile();
   let told = new Told();
-  let browser = await launch(name, { profile, args });
+  const isWebkit = name === "webkit";
+  const start = () => (isWebkit ? launchWebkit({ profile }) : launch(name, { profile, args }));
+  let browser = await start();
   const sum = new Sum(engine, seed, await browser.browser.version());
   const pages = await serveSessions(Told.posts(() => told), "kills-page.mjs");
   try {
@@ -58,19 +66,20 @@ export async function killBrowser(engine, { kills, seed, progress = () => {} }) 
       await new Promise((resolve) => setTimeout(resolve, random(200)));
       if (target === "browser") {
         await browser.kill();
-        browser = await launch(name, { profile, args });
+        browser = await start();
       } else {
-        killOnly(browser, target === "renderer" ? RENDERER[name] : STORAGE);
-        // Without storage, the pages go on as soon as there is another.
-        if (target === "storage") await told.more(4);
+        killOnly(browser, (target === "renderer" ? RENDERER : STORAGE)[name]);
+        // Without storage, Chromium's pages go on as soon as there is another.
+        if (target === "storage" && name === "chrome") await told.more(4);
         told.stop = true;
-        for (const page of open) await within(5_000, page.close());
+        for (const page of open) await within(isWebkit ? 500 : 5_000, page.close());
       }
-      // Firefox sometimes opens no more pages when those that it had were killed.
-      let page = await within(20_000, pages.openPage(browser));
+      // When those that it had were killed, WebKitGTK opens no more pages, and Firefox sometimes.
+      const opensMore = target === "browser" || !isWebkit;
+      let page = opensMore ? await within(20_000, pages.openPage(browser)) : undefined;
       if (!page) {
         await browser.kill();
-        browser = await launch(name, { profile, args });
+        browser = await start();
         page = await pages.openPage(browser);
       }
       const after = `${session}/check/${nth}`;
@@ -119,5 +128,7 @@ function killOnly({ browser }, like) {
 
 /** Waits for what a page or a browser may never answer; undefined when it does not. */
 function within(ms, promise) {
-  return Promise.race([promise.catch(() => {}), new Promise((resolve) => setTimeout(resolve, ms))]);
+  let timer;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  return Promise.race([promise.catch(() => {}), late]).finally(() => clearTimeout(timer));
 }
