@@ -71,8 +71,8 @@ export const s3 = [
     id: "S3.1",
     what: "batches are cleared whatever they cost",
     file: `${core}/reduce/clear.rs`,
-    from: "self.read, self.behind.saturating_sub(self.freed)",
-    to: "self.read, 0",
+    from: "let behind = self.behind.saturating_sub(self.freed);",
+    to: "let behind = 0;",
     tests: ["layered_rules"],
   },
   {
