@@ -34,22 +34,41 @@ fn seeds(usual: u64) -> Range<u64> {
     }
 }
 
+/// What each seed comes to, and what was found wrong: one that fails does not end the others.
+fn of_every_seed<T: Send>(
+    usual: u64,
+    run: fn(u64) -> std::result::Result<T, String>,
+) -> (Vec<T>, Vec<String>) {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let one = |seed: u64| {
+        if seed > 0 && seed.is_multiple_of(10_000) && std::env::var_os("CC_PROGRESS").is_some() {
+            println!("simulation: seed {seed}");
+        }
+        let ran = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("a panic".into()));
+        ran.map_err(|what| {
+            let what = format!("{what} (CC_SIM_SEED={seed} repeats it)");
+            println!("simulation: failed: {what}");
+            what
+        })
+    };
+    let stripe = |first: usize| seeds(usual).skip(first).step_by(threads).map(one).collect::<Vec<_>>();
+    let ran = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || stripe(first))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect::<Vec<_>>()
+    });
+    let (mut done, mut failures) = (Vec::new(), Vec::new());
+    for result in ran {
+        match result {
+            Ok(report) => done.push(report),
+            Err(what) => failures.push(what),
+        }
+    }
+    (done, failures)
+}
+
 #[test]
 fn every_seed_keeps_the_invariants() {
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let run = |first: usize| {
-        let report = |seed: u64| {
-            if seed > 0 && seed.is_multiple_of(10_000) && std::env::var_os("CC_PROGRESS").is_some() {
-                println!("simulation: seed {seed}");
-            }
-            simulate(seed).unwrap_or_else(|what| panic!("{what} (CC_SIM_SEED={seed} repeats it)"))
-        };
-        seeds(SEEDS).skip(first).step_by(threads).map(report).collect::<Vec<_>>()
-    };
-    let reports = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
-        running.into_iter().flat_map(|thread| thread.join().expect("a seed failed")).collect::<Vec<_>>()
-    });
+    let (reports, failures) = of_every_seed(SEEDS, simulate);
     let mut sum = Report::default();
     for report in reports {
         sum.commits += report.commits;
@@ -69,7 +88,7 @@ fn every_seed_keeps_the_invariants() {
         sum.beside += report.beside;
     }
     let mut counts = Counts::default();
-    counts.add("failures", 0);
+    counts.add("failures", failures.len());
     for (what, number) in [
         ("seeds", seeds(SEEDS).count()),
         ("commits", sum.commits as usize),
@@ -91,8 +110,10 @@ fn every_seed_keeps_the_invariants() {
         counts.add(rung, *count);
     }
     println!("{}", counts.line("simulation", "tabs on one session"));
+    assert!(failures.is_empty(), "{failures:#?}");
     assert!(
-        sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0,
+        seeds(SEEDS).count() < 400
+            || (sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0),
         "faults and compactions happen: {sum:?}"
     );
     assert!(
@@ -110,18 +131,9 @@ fn every_seed_keeps_the_invariants() {
 
 #[test]
 fn every_damage_between_two_runs_is_mended_or_told_and_the_session_goes_on() {
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let run = |first: usize| {
-        let repeat = |seed| format!("(CC_SIM_SEED={seed} repeats it)");
-        let damage = |seed| simulate_damage(seed).unwrap_or_else(|what| panic!("{what} {}", repeat(seed)));
-        seeds(DAMAGES).skip(first).step_by(threads).map(damage).collect::<Vec<_>>()
-    };
-    let damages = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || run(first))).collect();
-        running.into_iter().flat_map(|thread| thread.join().expect("a seed failed")).collect::<Vec<_>>()
-    });
+    let (damages, failures) = of_every_seed(DAMAGES, simulate_damage);
     let mut counts = Counts::default();
-    counts.add("failures", 0);
+    counts.add("failures", failures.len());
     counts.add("seeds", damages.len());
     for (what, of) in [
         ("nothing lost", Damage::None),
@@ -134,6 +146,7 @@ fn every_damage_between_two_runs_is_mended_or_told_and_the_session_goes_on() {
         assert!(count > 0 || damages.len() < 1_000, "{what}: {damages:?}");
     }
     println!("{}", counts.line("simulation", "damage between two runs"));
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]
