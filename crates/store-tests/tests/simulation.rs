@@ -112,8 +112,8 @@ fn every_seed_keeps_the_invariants() {
     println!("{}", counts.line("simulation", "tabs on one session"));
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(
-        seeds(SEEDS).count() < 400
-            || (sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0),
+        // One alone, to be looked at, need not have everything.
+        seeds(SEEDS).count() == 1 || (sum.failed > 0 && sum.crashes > 0 && sum.views > 0 && sum.restored > 0),
         "faults and compactions happen: {sum:?}"
     );
     assert!(

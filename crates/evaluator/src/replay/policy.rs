@@ -90,7 +90,8 @@ const WINDOW: usize = 200_000;
 /// The ceiling of the engine's rule: the window less an answer.
 pub const CEILING: usize = WINDOW - 16_384;
 
-/// What is compared: the rule with summaries only, the preset `balanced` as it is, and peers by their published thresholds with one common operator, so read it as a table of triggers.
+/// What is compared: the rule with summaries only, the preset `balanced` as it is, and peers by their published thresholds
+/// with one common operator, so read it as a table of triggers.
 pub const POLICIES: [(&str, Policy); 17] = [
     ("none (endless window)", Policy::None),
     ("Claude-Code-like, 170.6k", Policy::At { at: 170_600, tail: 10_000 }),

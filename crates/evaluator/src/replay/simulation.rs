@@ -79,8 +79,7 @@ impl<'t> Context<'t> {
 
     /// Tokens of the prompt of a call.
     pub fn tokens(&self, call: &Call) -> usize {
-        let summary = self.summary.map_or(0, |(tokens, _)| tokens);
-        self.trace.stable + summary + self.between(self.from, call.upto) + self.extra
+        self.tokens_before(call.upto) + self.extra
     }
 
     /// Tokens of the messages `from .. to` as they stand there.

@@ -127,8 +127,7 @@ impl Meter {
         if is_early || freed.saturating_mul(100) < moment.context.saturating_mul(rule.frees) {
             return Decision::Futile;
         }
-        let share = if self.compactions == 0 { rule.first } else { rule.again };
-        let share = if moment.is_turn { share * rule.turn / 100 } else { share };
+        let share = if moment.is_turn { self.share(rule) * rule.turn / 100 } else { self.share(rule) };
         let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(share);
         let rent = u128::from(self.rent) + u128::from(moment.rent(prices));
         if rent * 100 >= price { Decision::Buy } else { Decision::Rent }
@@ -136,10 +135,14 @@ impl Meter {
 
     /// Calls until the rule says that it is time, were they all like the next one.
     pub fn calls_left(&self, rule: &Rule, prices: &Prices, moment: &Moment) -> u64 {
-        let share = if self.compactions == 0 { rule.first } else { rule.again };
-        let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(share) / 100;
+        let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(self.share(rule)) / 100;
         let left = price.saturating_sub(u128::from(self.rent)) / u128::from(moment.rent(prices)).max(1);
         u64::try_from(left).unwrap_or(u64::MAX)
+    }
+
+    /// The rent at which it is time, as a share of the price of a compaction, in percent.
+    fn share(&self, rule: &Rule) -> u64 {
+        if self.compactions == 0 { rule.first } else { rule.again }
     }
 
     /// A call with the context as it is.
