@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { ENGINES, missing, startEngine } from "../support/engines.mjs";
 import { STEPS } from "../support/failpoints.mjs";
-import { ENGINES } from "../support/kills.mjs";
-import { launch } from "../support/session.mjs";
+import { makeProfile } from "../support/session.mjs";
 import { call, serveSessions } from "../support/session-server.mjs";
 
 const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(ENGINES);
@@ -16,10 +16,10 @@ before(async () => {
 after(() => pages?.close());
 
 for (const engine of chosen) {
-  describe(engine, () => {
+  describe(engine, { skip: missing(engine) }, () => {
     test("every operation survives a fault at every commit", async (t) => {
-      const { browser, args } = ENGINES[engine];
-      const session = await launch(browser, { args });
+      const profile = await makeProfile();
+      const session = await startEngine(engine, { profile });
       try {
         const page = await pages.openPage(session);
         const sum = { crashes: 0, failures: 0 };
@@ -34,6 +34,7 @@ for (const engine of chosen) {
         assert.ok(sum.crashes >= 20 && sum.failures >= 20);
       } finally {
         await session.close();
+        await profile.remove();
       }
     });
   });

@@ -8,12 +8,12 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { DRIVEN } from "../support/engines.mjs";
 import { check, Told } from "../support/kills-check.mjs";
-import { ENGINES } from "../support/kills.mjs";
 import { launch, makeProfile } from "../support/session.mjs";
 import { call, ready, serveSessions } from "../support/session-server.mjs";
 
-const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(ENGINES);
+const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(DRIVEN);
 const SESSION = "faults";
 
 let pages;
@@ -72,7 +72,7 @@ function fill(file) {
 }
 
 for (const name of chosen) {
-  const { browser, args } = ENGINES[name];
+  const { browser, args } = DRIVEN[name];
   const isChrome = browser === "chrome";
 
   describe(name, () => {

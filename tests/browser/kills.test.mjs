@@ -5,16 +5,15 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findBrowser } from "../../scripts/browsers.mjs";
-import { ENGINES, killBrowser } from "../support/kills.mjs";
+import { ENGINES, missing } from "../support/engines.mjs";
+import { killBrowser } from "../support/kills.mjs";
 
 const kills = Number(process.env.CC_KILLS ?? 3);
 const seed = Number(process.env.CC_KILLS_SEED ?? Date.now() % 1_000_000);
 const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(ENGINES);
 
 for (const engine of chosen) {
-  const isMissing = engine === "webkitgtk" && !findBrowser("webkit") && "WebKitGTK is not installed";
-  describe(engine, { skip: isMissing }, () => {
+  describe(engine, { skip: missing(engine) }, () => {
     test("browser, renderer and storage killed: what was acknowledged is there, once and in order", async (t) => {
       const sum = await killBrowser(engine, { kills, seed });
       const counts = sum.counts();

@@ -3,7 +3,8 @@
  * each engine, and the problems that were found.
  */
 
-import { ENGINES, killBrowser } from "../support/kills.mjs";
+import { ENGINES } from "../support/engines.mjs";
+import { killBrowser } from "../support/kills.mjs";
 import { killProcess } from "../support/kills-node.mjs";
 import { killWorkerd } from "../support/kills-workerd.mjs";
 import { durable } from "../support/stores.mjs";

@@ -25,3 +25,5 @@ globalThis.sessions = {
   /** At commits alone: that nothing is written by reading is the same in every store, and Node tries it. */
   failpoints: (steps) => failpoints({ library, make, steps, methods: ["commit"] }),
 };
+
+await import("./remote.mjs");

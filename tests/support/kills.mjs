@@ -5,12 +5,12 @@
  */
 
 import { readFileSync, readdirSync } from "node:fs";
+import { ENGINES, startEngine } from "./engines.mjs";
 import { check, Told } from "./kills-check.mjs";
 import { KILLS_OF_A_SESSION, Sum } from "./kills-sum.mjs";
 import { generator } from "./random.mjs";
-import { launch, makeProfile } from "./session.mjs";
+import { makeProfile } from "./session.mjs";
 import { call, serveSessions } from "./session-server.mjs";
-import { launchWebkit } from "./webkit.mjs";
 
 /**
  * What can be killed, by what stands in a process's command line; `browser` is all of them. IndexedDB itself is in the main
@@ -23,30 +23,18 @@ const STORAGE = {
   webkit: /WebKit(Network|Web)Process/,
 };
 
-/** Chromium stores in LevelDB now and in SQLite soon. Firefox stores in its main process. */
-export const ENGINES = {
-  chromium: { browser: "chrome", targets: ["browser", "renderer", "storage"] },
-  "chromium-sqlite": {
-    browser: "chrome",
-    targets: ["browser", "renderer", "storage"],
-    args: ["--enable-features=IdbSqliteBackingStore"],
-  },
-  firefox: { browser: "firefox", targets: ["browser", "renderer"] },
-  webkitgtk: { browser: "webkit", targets: ["browser", "renderer", "storage"] },
-};
-
 /**
  * Kills `engine` so many times. Returns the counts and the problems that were found, with the kill after which each was.
  * `progress` is called after each kill.
  */
 export async function killBrowser(engine, { kills, seed, progress = () => {} }) {
-  const { browser: name, targets, args } = ENGINES[engine];
+  const { browser: name, targets } = ENGINES[engine];
   const random = generator(seed);
   const first = random(targets.length);
   const profile = await makeProfile();
   let told = new Told();
   const isWebkit = name === "webkit";
-  const start = () => (isWebkit ? launchWebkit({ profile }) : launch(name, { profile, args }));
+  const start = () => startEngine(engine, { profile });
   let browser = await start();
   const sum = new Sum(engine, seed, await browser.browser.version());
   const pages = await serveSessions(Told.posts(() => told), "kills-page.mjs");
