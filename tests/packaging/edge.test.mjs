@@ -4,12 +4,16 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { EdgeRuntime } from "edge-runtime";
 import { build } from "esbuild";
+import { expectedEvaluation } from "./evaluation.mjs";
 import { base64Module, pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const main = `import * as library from "context-compactor";
+  import * as evaluator from "context-compactor/evaluator";
+  import { evaluation } from "./evaluation.mjs";
   import { scenario } from "./scenario.mjs";
-  addEventListener("fetch", (event) => event.respondWith(scenario(library).then((result) => Response.json(result))));`;
+  const both = async () => ({ done: await scenario(library), evaluated: await evaluation(evaluator) });
+  addEventListener("fetch", (event) => event.respondWith(both().then((result) => Response.json(result))));`;
 
 /** As frameworks do it: modules are compiled outside of the sandbox, which finds them in globals. */
 const wasmGlobal = {
@@ -40,12 +44,12 @@ test("an edge function gets the module from another realm", async (context) => {
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
   const read = (name) => readFile(join(folder, "node_modules/context-compactor", name));
   const modules = await Promise.all(
-    ["core.wasm", "tokenizer.wasm"].map(async (name) => [name, await WebAssembly.compile(await read(name))]),
+    ["core.wasm", "tokenizer.wasm", "evaluator.wasm"].map(async (name) => [name, await WebAssembly.compile(await read(name))]),
   );
   const runtime = new EdgeRuntime({
     initialCode: code,
     extend: (globals) => Object.assign(globals, Object.fromEntries(modules)),
   });
   const response = await runtime.dispatchFetch("http://localhost/");
-  assert.deepEqual(await response.json(), expected);
+  assert.deepEqual(await response.json(), { done: expected, evaluated: expectedEvaluation });
 });

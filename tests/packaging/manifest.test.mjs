@@ -30,7 +30,9 @@ test("the package holds what it needs and nothing else", async (context) => {
   const { files } = await pack(await temporaryFolder(context));
   const [scripts, others] = [[], []];
   for (const file of files) (file.startsWith("dist/") ? scripts : others).push(file);
-  assert.deepEqual(others, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "core.wasm", "package.json", "tokenizer.wasm"]);
+  const modules = ["core.wasm", "evaluator.wasm", "tokenizer.wasm"];
+  assert.deepEqual(others.filter((file) => !modules.includes(file)), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]);
+  assert.deepEqual(others.filter((file) => file.endsWith(".wasm")), modules);
   assert.deepEqual(scripts.filter((file) => !/\.(js|d\.ts)$/.test(file)), []);
 });
 
@@ -52,7 +54,7 @@ test("the catalogue of models comes with the licences of what it is made of, and
   assert.match(read("pkg/dist/models.js"), /await import\("\.\/catalogue\.js"\)/);
 });
 
-test("vocabularies come with their licence, and only lazy imports name what the tokenizers are made of", () => {
+test("vocabularies come with their licence, and only lazy imports name what the tokenizers and the evaluator are made of", () => {
   const licence = read("node_modules/gpt-tokenizer/LICENSE").trim();
   const dist = new URL("pkg/dist/", root);
   const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
@@ -60,13 +62,14 @@ test("vocabularies come with their licence, and only lazy imports name what the 
     ["o200k_base", "tokenizer.js"],
     ["cl100k_base", "tokenizer.js"],
     ["tokenizer-inline", join("entry", "tokenizer-inline.js")],
+    ["evaluator-inline", join("entry", "evaluator-inline.js")],
   ]) {
     const lazy = new RegExp(`import\\("\\.{1,2}/wasm/${name}\\.js"\\)`);
     const naming = scripts.filter((file) => read(`pkg/dist/${file}`).includes(`wasm/${name}.js"`));
     assert.deepEqual(naming, [importing]);
     assert.match(read(`pkg/dist/${importing}`), lazy);
     assert.ok(!read(`pkg/dist/${importing}`).includes(`from "./wasm/${name}.js"`));
-    if (name !== "tokenizer-inline") assert.ok(read(`pkg/dist/wasm/${name}.js`).includes(licence));
+    if (!name.endsWith("-inline")) assert.ok(read(`pkg/dist/wasm/${name}.js`).includes(licence));
   }
 });
 
@@ -86,7 +89,7 @@ test("the licences are the repository's", () => {
 });
 
 test("the modules name no path of the machine that built them", () => {
-  for (const file of ["core.wasm", "tokenizer.wasm"]) {
+  for (const file of ["core.wasm", "tokenizer.wasm", "evaluator.wasm"]) {
     const wasm = readFileSync(new URL(`pkg/${file}`, root), "latin1");
     assert.deepEqual(wasm.match(/\/(?:home|root|Users|tmp)\/[\w./-]*/g) ?? [], [], file);
   }

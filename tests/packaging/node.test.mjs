@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { expectedEvaluation } from "./evaluation.mjs";
 import { exec, pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
@@ -41,15 +42,27 @@ const files = {
     })();`,
 };
 
+const evaluate = 'import("./evaluation.mjs").then(({ evaluation }) => evaluation(evaluator)).then((result) => console.log(JSON.stringify(result)));';
+const evaluations = {
+  "evaluate.mjs": `import * as evaluator from "context-compactor/evaluator"; ${evaluate}`,
+  "evaluate.cjs": `const evaluator = require("context-compactor/evaluator"); ${evaluate}`,
+};
+
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
   const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files });
+  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files, ...evaluations });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
       // `require` of a module warns on Node 20.
       const { stdout } = await exec(process.execPath, ["--no-warnings", program], { cwd: folder });
       assert.deepEqual(JSON.parse(stdout), expected);
+    });
+  }
+  for (const program of Object.keys(evaluations)) {
+    await context.test(`context-compactor/evaluator, ${program}`, async () => {
+      const { stdout } = await exec(process.execPath, ["--no-warnings", program], { cwd: folder });
+      assert.deepEqual(JSON.parse(stdout), expectedEvaluation);
     });
   }
   await context.test("context-compactor/node", async () => {

@@ -28,12 +28,12 @@ export async function pack(folder) {
   return { archive: join(folder, filename), files: files.map(({ path }) => path).sort() };
 }
 
-/** A project in `folder` with the archive installed, the scenario, and `files`: texts by path. */
+/** A project in `folder` with the archive installed, the scenarios, and `files`: texts by path. */
 export async function project(folder, archive, files) {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
   await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", archive], { cwd: folder });
-  await cp(join(here, "scenario.mjs"), join(folder, "scenario.mjs"));
+  for (const file of ["scenario.mjs", "evaluation.mjs"]) await cp(join(here, file), join(folder, file));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { build } from "vite";
 import { launch, resultOf } from "../support/browser.mjs";
 import { serve } from "../support/serve.mjs";
+import { expectedEvaluation } from "./evaluation.mjs";
 import { pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
@@ -25,6 +26,14 @@ const apps = {
     main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
     assets: [...lazy.slice(0, 2), /^index-.{8}\.js$/, ...lazy.slice(2)],
   },
+  evaluator: {
+    main: `import * as evaluator from "context-compactor/evaluator";
+      import { evaluation } from "./evaluation.mjs";
+      const done = await evaluation(evaluator);
+      globalThis.result = { done };`,
+    assets: [/^evaluator-inline-.{8}\.js$/, /^index-.{8}\.js$/],
+    check: ({ done }) => assert.deepEqual(done, expectedEvaluation),
+  },
   slim: {
     main: `import * as library from "context-compactor/slim";
       import wasm from "context-compactor/core.wasm?url&no-inline";
@@ -34,12 +43,16 @@ const apps = {
   },
 };
 
+function checkAll(result) {
+  assert.deepEqual(result, { before: Array(4).fill(false), done: expected, after: Array(4).fill(true) });
+}
+
 test("Vite", async (context) => {
   const temporary = await temporaryFolder(context);
   const { archive } = await pack(temporary);
   const browser = await launch("chrome");
   context.after(() => browser.close());
-  for (const [name, { main, assets }] of Object.entries(apps)) {
+  for (const [name, { main, assets, check = checkAll }] of Object.entries(apps)) {
     await context.test(`an app with the ${name} entry`, async () => {
       const folder = await project(join(temporary, name), archive, { "index.html": page, "main.js": main });
       await build({ root: folder, logLevel: "error", build: { target: "esnext" } });
@@ -53,7 +66,7 @@ test("Vite", async (context) => {
       const server = await serve(join(folder, "dist"));
       try {
         const result = await resultOf(browser, `${server.url}/`);
-        assert.deepEqual(result, { before: Array(4).fill(false), done: expected, after: Array(4).fill(true) });
+        check(result);
       } finally {
         await server.close();
       }

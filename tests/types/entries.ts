@@ -1,6 +1,7 @@
 /** The package's types, as an app sees them. Compiled, never run. */
 
 import * as inlined from "context-compactor";
+import * as evaluator from "context-compactor/evaluator";
 import { fileStore } from "context-compactor/node";
 import * as slim from "context-compactor/slim";
 
@@ -14,3 +15,24 @@ export const store: inlined.Store = fileStore("sessions", { durability: "relaxed
 type Missing = Exclude<keyof typeof inlined, keyof typeof slim>;
 type Added = Exclude<keyof typeof slim, keyof typeof inlined>;
 export const differences: [Missing extends never ? true : false, Added] = [true, "initialize"];
+
+// The evaluator stands alone: it is typed by the messages of its transcripts.
+type Own = { role: "user" | "assistant"; content: string; at: Date };
+const transcript: evaluator.Transcript<Own> = { messages: [], id: "one", compactions: [3] };
+const prices: evaluator.Prices = { input: 3, output: 15 };
+export const one: Promise<evaluator.ReplayReport> = evaluator.replay(transcript, "balanced", prices);
+export const several: Promise<evaluator.ReplayReport[]> = evaluator.replay(
+  transcript,
+  ["balanced", { kind: "slide", at: 2, to: 1 }, ({ tokens }) => (tokens > 9 ? { kind: "compact", keep: 1 } : undefined)],
+  prices,
+  { optimum: true, onProgress: ({ stage }) => stage === "optimum" },
+);
+export const retained: Promise<evaluator.RecallReport> = evaluator.recall(
+  [transcript],
+  async (before, budget, { at }) => before.filter((message) => message.at.getTime() < at + budget),
+  [0.1],
+);
+// @ts-expect-error: no compactor has this name.
+void evaluator.recall(transcript, "tale", [0.1]);
+// @ts-expect-error: a threshold needs to know what stays.
+void evaluator.replay(transcript, { kind: "threshold", at: 1 }, prices);

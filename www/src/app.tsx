@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart } from "./components/chart.js";
 import { Chat } from "./components/chat.js";
 import { Compactions } from "./components/compactions.js";
+import { Cost } from "./components/cost.js";
 import { EndpointDialog } from "./components/endpoint-dialog.js";
 import { Header } from "./components/header.js";
 import { ImportDialog } from "./components/import-dialog.js";
@@ -17,7 +18,7 @@ import { WINDOW_OF } from "./run/initial.js";
 import { useStore } from "./run/store.js";
 import type { Fate, RunState } from "./run/types.js";
 
-type TabName = "timeline" | "compactions" | "offloads" | "chat";
+type TabName = "timeline" | "compactions" | "offloads" | "cost" | "chat";
 const WIDE = "(min-width: 900px)";
 
 export function App({ run }: { run: RunController }) {
@@ -28,6 +29,7 @@ export function App({ run }: { run: RunController }) {
   const [dialog, setDialog] = useState<"import" | "endpoint" | undefined>();
   const [compaction, setCompaction] = useState<number | undefined>();
   const [offload, setOffload] = useState<string | undefined>();
+  const [sheet, setSheet] = useState<string | undefined>();
 
   const at = state.view ?? state.log.length;
   const ledger = useMemo(() => ledgerAt(state, at), [state.ledger, state.view, state.compactions, at]);
@@ -145,6 +147,11 @@ export function App({ run }: { run: RunController }) {
                   title: "Offloads",
                   badge: state.offloads.length,
                   content: <Offloads run={run} state={state} selected={offload} onSelect={setOffload} />,
+                },
+                {
+                  name: "cost",
+                  title: "Cost",
+                  content: <Cost state={state} sheet={sheet} onSheet={setSheet} />,
                 },
                 {
                   name: "chat",

@@ -1,2 +1,2 @@
-/** The only door to the library: everything on this page goes through its public API. */
+/** The only door to the engine: everything on this page goes through its public API. */
 export * from "context-compactor";

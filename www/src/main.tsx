@@ -4,6 +4,7 @@ import { RunController } from "./run/controller.js";
 import "./styles/base.css";
 import "./styles/stage.css";
 import "./styles/panels.css";
+import "./styles/cost.css";
 
 const root = document.getElementById("app");
 if (root) {

@@ -103,6 +103,63 @@ function demoIn(name) {
     assert.equal((await text(".offloads pre")).length > 50, true);
   });
 
+  test("the run's costs by policy, and what compactors retain of it", async () => {
+    const loaded = () =>
+      page.evaluate(() => {
+        const files = performance.getEntriesByType("resource");
+        return files.filter(({ name }) => /\/evaluator[^/]*$/.test(name)).length;
+      });
+    assert.equal(await loaded(), 0, "the evaluator comes with the page");
+    // Whoever leaves stops it, and finds it as new.
+    await click("#tab-cost");
+    await until(() => document.querySelectorAll(".costs tbody tr").length === 6);
+    await click("#tab-chat");
+    await click("#tab-cost");
+    await until(() => document.querySelector(".costs tbody td")?.textContent !== "…");
+    assert.ok((await loaded()) > 0);
+    const lines = await page.$$eval(".cost-chart .plot path.line", (paths) =>
+      paths.map((path) => path.getAttribute("d").split("L").length),
+    );
+    assert.deepEqual(lines, [54, 54, 54, 54, 54]);
+    const cells = (table) =>
+      page.$$eval(`${table} tbody tr`, (rows) =>
+        rows.map(({ cells }) => [...cells].map(({ textContent }) => textContent)),
+      );
+    const rows = await cells(".costs");
+    assert.deepEqual(
+      rows.map(([name]) => name),
+      ["No compaction", "Fixed threshold", "Sliding window", "Clear every turn", "balanced", "Optimum"],
+    );
+    for (const [name, cost, ratio, ...counts] of rows) {
+      assert.match(cost, /^\D*\d[.,]\d{3}\D*$/, name);
+      assert.match(ratio, /^\d\.\d\d×$/, name);
+      for (const count of counts) assert.match(count, name === "Optimum" ? /^–$/ : /^\d/, name);
+    }
+    assert.equal(rows.at(-1)[2], "1.00×");
+    assert.match(rows[0].at(-1), /does not fit/);
+    assert.doesNotMatch(rows[4].at(-1), /does not fit/);
+
+    const sheets = await page.$$eval(".cost select option", (options) => options.map(({ value }) => value));
+    assert.ok(sheets.length >= 2);
+    await page.select(".cost select", sheets[1]);
+    await until(
+      (first) => !["…", first].includes(document.querySelector(".costs tbody td").textContent),
+      rows[0][1],
+    );
+
+    await until(() => /%/.test(document.querySelector(".retained tbody td")?.textContent));
+    const shares = await cells(".retained");
+    assert.deepEqual(
+      shares.map(([name]) => name),
+      ["keep-layer", "extractive", "tail", "masking", "bag of names + tail"],
+    );
+    for (const [name, ...row] of shares) {
+      assert.equal(row.length, 6);
+      for (const share of row) assert.match(share, /^\d+\s?%$/, name);
+    }
+    assert.equal(await page.$("#panel-cost .error"), null);
+  });
+
   test("a reload comes back into the same session", async () => {
     const state = () =>
       page.evaluate(() => [
@@ -143,6 +200,15 @@ function demoIn(name) {
     await click("dialog .primary");
     await until(() => document.querySelector(".position")?.textContent.includes("of 2"));
     await until(() => document.querySelector(".position b").textContent === "2");
+  });
+
+  test("a transcript that is too short to be cut has costs, and says so", async () => {
+    await click("#tab-cost");
+    await until(() => document.querySelector(".cost .none"));
+    assert.match(await text(".cost .none"), /no cut/);
+    assert.equal((await page.$$(".costs tbody tr")).length, 6);
+    assert.doesNotMatch(await text(".costs tbody"), /…/);
+    assert.equal(await page.$("#panel-cost .error"), null);
   });
 
   test("no error reached the console", () => assert.deepEqual(errors, []));

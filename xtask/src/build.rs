@@ -3,6 +3,7 @@
 //! ```text
 //! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
 //! crates/tokenizer ─cargo─▶ target/…/context_compactor_tokenizer.wasm ─▶ pkg/tokenizer.wasm, js/wasm/tokenizer-inline.js
+//! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg/evaluator.wasm, js/wasm/evaluator-inline.js
 //! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! ```
@@ -28,10 +29,11 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let compiled = compile(root)?;
     bind(root, &compiled.join("context_compactor.wasm"))?;
     tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
+    evaluator(root, &compiled.join("context_compactor_evaluator.wasm"))?;
     translate(root)
 }
 
-/// The engine and the tokenizer as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
+/// The engine, the tokenizer and the evaluator as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
 fn compile(root: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let folder = root.join("target");
@@ -46,6 +48,8 @@ fn compile(root: &Path) -> Result<PathBuf> {
             "context-compactor",
             "--package",
             "context-compactor-tokenizer",
+            "--package",
+            "context-compactor-evaluator",
             "--lib",
             "--target",
             TARGET,
@@ -128,6 +132,25 @@ fn tokenizer(root: &Path, compiled: &Path) -> Result<()> {
         fs::write(folder.join(format!("{name}.js")), text)?;
         fs::write(folder.join(format!("{name}.d.ts")), glue::TEXT_TYPES)?;
     }
+    stamp.write()
+}
+
+/// `pkg/evaluator.wasm`, and the same as code. It has no glue either: `js/evaluator/module.ts`.
+fn evaluator(root: &Path, compiled: &Path) -> Result<()> {
+    let module = root.join("pkg/evaluator.wasm");
+    let inline = root.join("js/wasm/evaluator-inline.js");
+    let mut stamp = Stamp::new(root.join("target/glue/evaluator.stamp"))?;
+    stamp.input(compiled)?;
+    stamp.output(&module);
+    stamp.output(&inline);
+    if stamp.is_current() {
+        return Ok(());
+    }
+    println!("build: evaluator");
+    let wasm = fs::read(compiled)?;
+    fs::write(&module, &wasm)?;
+    fs::write(inline.with_extension("d.ts"), glue::INLINE_TYPES)?;
+    fs::write(&inline, glue::inline(&wasm))?;
     stamp.write()
 }
 

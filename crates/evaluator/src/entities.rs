@@ -309,15 +309,19 @@ impl Generic {
             self.sources.push(source.to_owned());
             self.sources.len() - 1
         });
-        let bit = 1_u32.checked_shl(nth as u32).unwrap_or(0);
-        entities(text, &mut |_, name, _| *self.seen.entry(hash(name)).or_default() |= bit);
+        entities(text, &mut |_, name, _| *self.seen.entry(hash(name)).or_default() |= bit(nth));
     }
 
     /// Whether a source other than `source` uses this entity.
     pub fn is_generic(&self, source: &str, name: &str) -> bool {
-        let own = self.sources.iter().position(|known| known == source).map_or(0, |nth| 1_u32 << nth);
+        let own = self.sources.iter().position(|known| known == source).map_or(0, bit);
         self.seen.get(&hash(name)).is_some_and(|sources| sources & !own != 0)
     }
+}
+
+/// Of a source; those after the first 32 have none.
+fn bit(nth: usize) -> u32 {
+    1_u32.checked_shl(nth as u32).unwrap_or(0)
 }
 
 /// FNV-1a: the same in every release.

@@ -22,6 +22,8 @@ pub struct Transcript {
     pub billed: Vec<Billed>,
     /// Messages after which the agent itself compacted: what comes later was written without what came before.
     pub compacted: Vec<usize>,
+    /// Tokens of the system prompt and the tools, where nobody reported a prompt.
+    pub stable: Option<usize>,
 }
 
 /// A message.
@@ -170,6 +172,7 @@ impl Transcript {
                 .iter()
                 .filter_map(|compaction| compaction.after_message)
                 .collect(),
+            stable: None,
         })
     }
 }

@@ -137,7 +137,7 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
 }
 
 /** The plot is drawn in real pixels, so that text and lines keep their size on every screen. */
-function useSize(box: { current: HTMLElement | null }): [width: number, height: number] {
+export function useSize(box: { current: HTMLElement | null }): [width: number, height: number] {
   const [size, setSize] = useState<[number, number]>([760, 268]);
   useEffect(() => {
     if (!box.current) return;

@@ -10,6 +10,7 @@ use context_compactor_core::message::{Message, Part, Role, ToolCall, ToolResult}
 use context_compactor_core::tokens::Estimator;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Characters around a mention that are its context.
 pub(super) const REACH: usize = 280;
@@ -55,7 +56,9 @@ pub struct Scores {
 
 /// A cut.
 pub struct Case {
-    /// Messages before the cut, without the app's instructions.
+    /// The messages before the cut, as places in their transcript.
+    pub prefix: Range<usize>,
+    /// Those messages, without the app's instructions.
     turns: Vec<Turn>,
     /// Their texts.
     pub texts: Vec<Text>,
@@ -93,6 +96,7 @@ impl Case {
             .collect();
         let future: Vec<Turn> = future.iter().filter(is_told).cloned().collect();
         let mut case = Case {
+            prefix: 0..prefix.len(),
             tokens: texts.iter().map(|text| estimator.text(&text.text)).sum(),
             turns,
             texts,
@@ -196,7 +200,12 @@ impl Case {
     /// What `compactor` retains in `percent` of the prefix's tokens. What is longer is cut off.
     pub fn measure(&self, compactor: &Compactor<'_>, percent: usize) -> Scores {
         let budget = self.budget(percent);
-        self.score(clipped(&compactor(&self.messages(), budget), budget, self.estimator))
+        self.score_within(&compactor(&self.messages(), budget), budget)
+    }
+
+    /// [`Case::score`] of as much of a context as fits in `budget` tokens.
+    pub fn score_within(&self, context: &str, budget: usize) -> Scores {
+        self.score(clipped(context, budget, self.estimator))
     }
 
     /// How much of what was needed a context holds.
@@ -292,7 +301,7 @@ fn without(text: &str, masked: &HashSet<u64>) -> String {
 }
 
 /// Turns as the engine's messages: prose, calls, results.
-pub(super) fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
+pub fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
     let of = |turn| {
         let Turn { role, text, calls, results, .. }: &Turn = turn;
         let mut parts = Vec::new();

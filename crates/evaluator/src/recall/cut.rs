@@ -53,7 +53,8 @@ pub fn cases(
                 continue;
             }
             let end = at + fitting(&tokens[at..], cutting.future);
-            let case = Case::new(&turns[..at], &turns[at..end], &transcript.source, generic, estimator);
+            let mut case = Case::new(&turns[..at], &turns[at..end], &transcript.source, generic, estimator);
+            case.prefix = segment.start..segment.start + at;
             if case.needs.len() >= cutting.needs {
                 taken.push(at);
                 cases.push(case);

@@ -35,7 +35,7 @@ mod tests;
 
 pub use adversary::{bag, shuffled};
 pub use baseline::{head_and_tail, lead, lexrank, masked, tail, tfidf};
-pub use case::{Case, Need, Scores};
+pub use case::{Case, Need, Scores, messages};
 pub use cut::{Cutting, cases};
 pub use oracle::{Oracle, Tier};
 pub use probe::{Answered, Probe, Probed, answered};

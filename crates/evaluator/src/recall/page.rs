@@ -105,9 +105,11 @@ impl<'l> Page<'l> {
 
 /// The beginning of a text in so many tokens, whole lines.
 pub(super) fn clipped(text: &str, budget: usize, estimator: Estimator) -> &str {
-    let mut text = text;
-    while estimator.text(text) > budget {
-        text = text.rfind('\n').map_or("", |at| &text[..at]);
+    let fits = |text: &str| estimator.text(text) <= budget;
+    if fits(text) {
+        return text;
     }
-    text
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let fitting = ends.partition_point(|end| fits(&text[..*end]));
+    fitting.checked_sub(1).map_or("", |last| &text[..ends[last]])
 }

@@ -16,7 +16,7 @@ pub mod trace;
 #[cfg(test)]
 mod tests;
 
-pub use policy::{POLICIES, Policy};
+pub use policy::{Action, POLICIES, Policy};
 pub use sheet::{SHEETS, Sheet};
-pub use simulation::{Replayed, replay};
+pub use simulation::{Replay, Replayed, replay};
 pub use trace::Trace;

@@ -17,41 +17,71 @@ pub const TAILS: [usize; 5] = [0, 2_500, 5_000, 10_000, 20_000];
 
 /// The least cost.
 pub fn optimum(trace: &Trace, prices: &Prices) -> Cost {
-    let known = [0, 5_000].map(|tail| Policy::RentOrBuy {
-        rule: Rule::TUNED,
-        tail,
-        ceiling: CEILING,
-        clearing: None,
-    });
-    let known = known.iter().map(|policy| replay(trace, policy, prices).cost).min();
-    let mut search = Search {
-        trace,
-        prices,
-        left: least_left(trace, prices),
-        best: vec![BTreeMap::new(); trace.calls.len()],
-        least: known.unwrap_or(Cost::MAX),
-    };
-    search.go_on(Context::new(trace, prices), 0, 0);
-    for nth in 1..trace.calls.len() {
-        for (kept, paid) in std::mem::take(&mut search.best[nth]) {
-            search.go_on(Context::after(trace, prices, nth, kept), nth, paid);
-        }
+    let mut search = Search::new(trace, prices);
+    while !search.is_done() {
+        search.advance();
     }
     search.least
 }
 
-struct Search<'t> {
+/// A search on its way, call by call.
+#[derive(Debug)]
+pub struct Search<'t> {
     trace: &'t Trace,
     prices: &'t Prices,
     /// What the calls from each on cost at least.
     left: Vec<Cost>,
     /// The contexts that can be reached at each call, by the first message that they keep: cost so far.
     best: Vec<BTreeMap<usize, Cost>>,
-    /// Of a whole replay, so far.
-    least: Cost,
+    /// The least cost of a whole replay, so far.
+    pub least: Cost,
+    /// Calls after which no context is left to go on from.
+    pub calls: usize,
 }
 
 impl<'t> Search<'t> {
+    /// Begins with the policies that are known.
+    pub fn new(trace: &'t Trace, prices: &'t Prices) -> Self {
+        let known = [0, 5_000].map(|tail| Policy::RentOrBuy {
+            rule: Rule::TUNED,
+            tail,
+            ceiling: CEILING,
+            clearing: None,
+        });
+        let known = known.iter().map(|policy| replay(trace, policy, prices).cost).min();
+        Search {
+            trace,
+            prices,
+            left: least_left(trace, prices),
+            best: vec![BTreeMap::new(); trace.calls.len()],
+            least: known.unwrap_or(Cost::MAX),
+            calls: 0,
+        }
+    }
+
+    /// Calls in all.
+    pub fn total(&self) -> usize {
+        self.trace.calls.len()
+    }
+
+    /// Whether [`Search::least`] is the least of all.
+    pub fn is_done(&self) -> bool {
+        self.calls >= self.total()
+    }
+
+    /// Goes on from all contexts that can be reached at the next call.
+    pub fn advance(&mut self) {
+        let nth = self.calls;
+        self.calls += 1;
+        if nth == 0 {
+            self.go_on(Context::new(self.trace, self.prices), 0, 0);
+        } else if nth < self.best.len() {
+            for (kept, paid) in std::mem::take(&mut self.best[nth]) {
+                self.go_on(Context::after(self.trace, self.prices, nth, kept), nth, paid);
+            }
+        }
+    }
+
     /// Goes on from a context that `paid` was paid for, before call `from`.
     fn go_on(&mut self, mut context: Context<'t>, from: usize, paid: Cost) {
         for nth in from..self.trace.calls.len() {

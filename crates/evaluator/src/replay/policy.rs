@@ -2,9 +2,9 @@
 
 use super::needs::Part;
 use super::simulation::{Context, MARK};
-use super::trace::{Call, Trace};
+use super::trace::Call;
 use context_compactor_core::plan::cost::{
-    Decision, Meter, Prices, Rule, calls_expected, clearing_saves, fetched_again,
+    Decision, Meter, Rule, calls_expected, clearing_saves, fetched_again,
 };
 
 /// What a policy does before a call.
@@ -123,6 +123,17 @@ pub const POLICIES: [(&str, Policy); 17] = [
     ),
 ];
 
+impl Action {
+    /// Clears all results before a call but the newest `keep`.
+    pub fn clear(call: &Call, context: &Context<'_>, keep: usize) -> Self {
+        let of = |message: usize| context.trace.results[message];
+        let results: Vec<usize> = (context.from..call.upto).filter(|message| of(*message) > 0).collect();
+        let old = &results[..results.len().saturating_sub(keep)];
+        let open = old.iter().filter(|at| !context.cleared.contains_key(&(**at, Part::Result)));
+        cleared(open.map(|at| (*at, Part::Result, of(*at).saturating_sub(MARK))).collect())
+    }
+}
+
 impl Policy {
     /// Begins a replay.
     pub(super) fn pilot(&self) -> Pilot {
@@ -138,27 +149,14 @@ pub(super) struct Pilot {
 }
 
 impl Pilot {
-    pub(super) fn before(
-        &mut self,
-        call: &Call,
-        nth: usize,
-        context: &Context<'_>,
-        trace: &Trace,
-        prices: &Prices,
-    ) -> Action {
+    pub(super) fn before(&mut self, call: &Call, nth: usize, context: &Context<'_>) -> Action {
+        let prices = context.prices;
         let tokens = context.tokens(call);
         match self.policy {
             Policy::None => Action::None,
             Policy::At { at, tail } if tokens >= at && nth > 0 => Action::Compact { tail },
             Policy::Slide { at, to } if tokens > at => Action::Slide { to },
-            Policy::Clear { at, keep } if tokens >= at => {
-                let results: Vec<usize> =
-                    (context.from..call.upto).filter(|message| trace.results[*message] > 0).collect();
-                let old = &results[..results.len().saturating_sub(keep)];
-                let open = old.iter().filter(|at| !context.cleared.contains_key(&(**at, Part::Result)));
-                let cleared = open.map(|at| (*at, Part::Result, trace.results[*at].saturating_sub(MARK)));
-                clear(cleared.collect())
-            }
+            Policy::Clear { at, keep } if tokens >= at => Action::clear(call, context, keep),
             Policy::RentOrBuy { rule, tail, ceiling, clearing } if nth > 0 => {
                 let moment = context.moment(call, tail);
                 let decision = self.meter.decide(&rule, prices, &moment);
@@ -167,35 +165,29 @@ impl Pilot {
                     return Action::Compact { tail };
                 }
                 let left = self.meter.calls_left(&rule, prices, &moment);
-                let parts = clearing.map(|clearing| what_pays(clearing, left, call, context, trace, prices));
-                clear(parts.unwrap_or_default())
+                let parts = clearing.map(|clearing| what_pays(clearing, left, call, context));
+                cleared(parts.unwrap_or_default())
             }
             _ => Action::None,
         }
     }
 
-    pub(super) fn done(&mut self, call: &Call, context: &Context<'_>, action: &Action, prices: &Prices) {
+    pub(super) fn done(&mut self, call: &Call, context: &Context<'_>, action: &Action) {
         let Policy::RentOrBuy { tail, .. } = self.policy else { return };
         if matches!(action, Action::Compact { .. }) {
             self.meter.compacted(context.cached);
         }
-        self.meter.pay(prices, &context.moment(call, tail), 0);
+        self.meter.pay(context.prices, &context.moment(call, tail), 0);
     }
 }
 
-fn clear(parts: Vec<(usize, Part, usize)>) -> Action {
+fn cleared(parts: Vec<(usize, Part, usize)>) -> Action {
     if parts.is_empty() { Action::None } else { Action::Clear { parts } }
 }
 
 /// What the engine would clear before a call: the batch that saves most, or nothing.
-fn what_pays(
-    clearing: Clearing,
-    left: u64,
-    call: &Call,
-    context: &Context<'_>,
-    trace: &Trace,
-    prices: &Prices,
-) -> Vec<(usize, Part, usize)> {
+fn what_pays(clearing: Clearing, left: u64, call: &Call, context: &Context<'_>) -> Vec<(usize, Part, usize)> {
+    let trace = context.trace;
     let range = |message: usize| trace.answers.partition_point(|answer| answer.message < message);
     let answers = &trace.answers[range(context.from)..range(call.upto)];
     let old = &answers[..answers.len().saturating_sub(clearing.keep)];
@@ -213,7 +205,7 @@ fn what_pays(
         read += *frees as u64 * calls_expected(answers.saturating_sub(clearing.keep), Some(left));
         freed += frees;
         let behind = context.between(*message, call.upto).saturating_sub(freed);
-        let saves = clearing_saves(prices.base, read, behind, fetched_again(freed));
+        let saves = clearing_saves(context.prices.base, read, behind, fetched_again(freed));
         if saves > best {
             (best, from) = (saves, nth);
         }

@@ -8,9 +8,9 @@ pub struct Sheet {
     /// The model that is priced so.
     pub name: &'static str,
     /// Input, output, cache read, cache write, in USD for a million tokens.
-    rates: [f64; 4],
+    pub rates: [f64; 4],
     /// The same for prompts of more tokens than this.
-    above: Option<(usize, [f64; 4])>,
+    pub above: Option<(usize, [f64; 4])>,
 }
 
 /// What a provider's cache holds for five minutes.

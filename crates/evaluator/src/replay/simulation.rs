@@ -1,7 +1,7 @@
 //! The replay.
 
 use super::needs::Part;
-use super::policy::{Action, Policy};
+use super::policy::{Action, Pilot, Policy};
 use super::trace::{Call, Trace};
 use context_compactor_core::plan::cost::{Cost, Moment, Prices};
 use std::collections::BTreeMap;
@@ -37,8 +37,10 @@ pub struct Replayed {
 /// A context on its way through a transcript.
 #[derive(Debug, Clone)]
 pub struct Context<'t> {
-    trace: &'t Trace,
-    prices: &'t Prices,
+    /// The transcript.
+    pub trace: &'t Trace,
+    /// What it is priced with.
+    pub prices: &'t Prices,
     /// The first message that stands in it word for word.
     pub from: usize,
     /// Tokens of the summary before that, and the call before which it was written.
@@ -204,22 +206,64 @@ pub fn kept_from(trace: &Trace, call: &Call, tail: usize) -> usize {
     trace.before.partition_point(|before| *before < least).min(call.exchange)
 }
 
-/// Replays a transcript under a policy.
-pub fn replay(trace: &Trace, policy: &Policy, prices: &Prices) -> Replayed {
-    let mut context = Context::new(trace, prices);
-    let mut pilot = policy.pilot();
-    for (nth, call) in trace.calls.iter().enumerate() {
-        if call.is_cold {
-            context.forget();
-        }
-        let action = pilot.before(call, nth, &context, trace, prices);
+/// A replay on its way, call by call.
+#[derive(Debug)]
+pub struct Replay<'t> {
+    pilot: Pilot,
+    /// The context before the next call.
+    pub context: Context<'t>,
+    /// The next call.
+    pub nth: usize,
+}
+
+impl<'t> Replay<'t> {
+    /// Before the first call.
+    pub fn new(trace: &'t Trace, policy: &Policy, prices: &'t Prices) -> Self {
+        let mut replay = Replay { pilot: policy.pilot(), context: Context::new(trace, prices), nth: 0 };
+        replay.wait();
+        replay
+    }
+
+    /// The next call, if there is one.
+    pub fn call(&self) -> Option<&'t Call> {
+        self.context.trace.calls.get(self.nth)
+    }
+
+    /// What the policy wants before the next call.
+    pub fn decide(&mut self) -> Action {
+        let Some(call) = self.call() else { return Action::None };
+        self.pilot.before(call, self.nth, &self.context)
+    }
+
+    /// Does that, and makes the call.
+    pub fn go_on(&mut self, action: &Action) {
+        let Some(call) = self.call() else { return };
+        let context = &mut self.context;
         let due = context.cached.min(context.tokens(call));
-        context.act(nth, &action);
+        context.act(self.nth, action);
         if matches!(action, Action::None) && context.cached.min(context.tokens(call)) != due {
             context.done.broken += 1;
         }
-        pilot.done(call, &context, &action, prices);
-        context.step(nth);
+        self.pilot.done(call, context, action);
+        context.step(self.nth);
+        self.nth += 1;
+        self.wait();
     }
-    context.done
+
+    /// Until the next call: the provider may forget.
+    fn wait(&mut self) {
+        if self.call().is_some_and(|call| call.is_cold) {
+            self.context.forget();
+        }
+    }
+}
+
+/// Replays a transcript under a policy.
+pub fn replay(trace: &Trace, policy: &Policy, prices: &Prices) -> Replayed {
+    let mut replay = Replay::new(trace, policy, prices);
+    while replay.call().is_some() {
+        let action = replay.decide();
+        replay.go_on(&action);
+    }
+    replay.context.done
 }

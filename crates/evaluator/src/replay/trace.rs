@@ -166,7 +166,7 @@ impl Trace {
         let results = turns.iter().zip(&sizes).map(|(turn, size)| {
             let of_results: usize = turn.results.iter().map(|result| result.text.len()).sum();
             let written = turn.text.len() + turn.calls.iter().map(|call| call.arguments.len()).sum::<usize>();
-            if of_results == 0 { 0 } else { size * of_results / (of_results + written) }
+            if of_results == 0 { 0 } else { share(*size, of_results, of_results + written) }
         });
         let results = results.collect();
         let mut spoken = vec![0];
@@ -212,7 +212,7 @@ fn answers(transcript: &Transcript, sizes: &[usize]) -> Vec<Answer> {
     for (at, turn) in transcript.messages.iter().enumerate() {
         // As the message's own tokens were corrected.
         let counted =
-            |at: usize, text: &str| estimator.text(text) * sizes[at] / transcript.messages[at].tokens.max(1);
+            |at: usize, text: &str| share(estimator.text(text), sizes[at], transcript.messages[at].tokens);
         for call in &turn.calls {
             waiting.entry(&call.id).or_default().push((at, &call.arguments));
         }
@@ -231,6 +231,11 @@ fn answers(transcript: &Transcript, sizes: &[usize]) -> Vec<Answer> {
         }
     }
     answers
+}
+
+/// So much of `of` as `part` is of `whole`. Where addresses have 32 bits, the product needs more.
+fn share(of: usize, part: usize, whole: usize) -> usize {
+    (of as u64 * part as u64 / whole.max(1) as u64) as usize
 }
 
 /// Of each call the messages of its prompt, and where its answer ends.
@@ -270,12 +275,12 @@ fn sizes(transcript: &Transcript, reported: &[Billed], starts: &[(usize, usize)]
     let mut sizes: Vec<usize> = estimated.iter().map(|tokens| (*tokens as f64 * factor) as usize).collect();
     for (from, to, growth, guess) in grown {
         for at in from..to {
-            sizes[at] = estimated[at] * growth / guess;
+            sizes[at] = share(estimated[at], growth, guess);
         }
     }
     let stable = match (reported.first(), starts.first()) {
         (Some(first), Some(start)) => prompt(first).saturating_sub(sizes[..start.0].iter().sum()),
-        _ => STABLE,
+        _ => transcript.stable.unwrap_or(STABLE),
     };
     (sizes, stable)
 }

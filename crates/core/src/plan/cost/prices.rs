@@ -2,7 +2,8 @@
 
 use super::super::numbers::MAX_TOKENS;
 use super::super::reader::Reader;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use serde_json_borrow::Value;
 
 /// An amount of money: 10⁻¹² USD. A token at one USD for a million costs a million of these.
 pub type Cost = u64;
@@ -66,6 +67,13 @@ impl Rates {
 }
 
 impl Prices {
+    /// Reads what the option `prices` holds.
+    ///
+    /// Errors: [`Code::InvalidOption`](crate::Code::InvalidOption) with the field, as in `tiers[0].above`.
+    pub fn of_option(value: &Value<'_>) -> Result<Self> {
+        read(&Reader::new(value)?)?.ok_or_else(|| Error::option("", "prices are required"))
+    }
+
     /// The prices of a request whose prompt has `tokens` tokens.
     pub fn at(&self, tokens: usize) -> Rates {
         let reached = self.tiers.iter().rev().find(|tier| tokens > tier.above);
