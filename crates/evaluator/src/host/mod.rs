@@ -28,7 +28,8 @@ pub struct Host {
     transcripts: Vec<Transcript>,
     /// Of each that was replayed.
     traces: Vec<Option<&'static Trace>>,
-    generic: Generic,
+    /// Names that several sources have, once a transcript is cut.
+    generic: Option<Generic>,
     cases: Vec<Case>,
     run: Option<Run>,
     search: Option<Search<'static>>,
@@ -127,14 +128,6 @@ impl Host {
             let read = given.and_then(|given| given.read(nth)).map_err(|error| within(nth, error));
             let (format, transcript) = read?;
             formats.push(format.as_str());
-            for turn in &transcript.messages {
-                let results = turn.results.iter().map(|result| &result.text);
-                let calls = turn.calls.iter().map(|call| &call.arguments);
-                results
-                    .chain(calls)
-                    .chain([&turn.text])
-                    .for_each(|text| self.generic.add(&transcript.source, text));
-            }
             self.transcripts.push(transcript);
             self.traces.push(None);
         }
@@ -160,8 +153,9 @@ impl Host {
     }
 
     fn cut(&mut self, nth: usize, cutting: GivenCutting) -> Result<Value> {
-        let transcript = self.transcript(nth)?;
-        let cases = recall::cases(transcript, &self.generic, Cutting::from(cutting), Estimator::default());
+        let generic = self.generic.get_or_insert_with(|| generic(&self.transcripts));
+        let transcript = self.transcripts.get(nth).ok_or_else(nothing_begun)?;
+        let cases = recall::cases(transcript, generic, Cutting::from(cutting), Estimator::default());
         let is_told = |at: &usize| transcript.messages[*at].role != Role::System;
         let of = |case: &Case| {
             let needs = &case.needs;
@@ -242,6 +236,18 @@ impl Run {
             "steps": self.steps,
         })
     }
+}
+
+fn generic(transcripts: &[Transcript]) -> Generic {
+    let mut generic = Generic::default();
+    for transcript in transcripts {
+        for turn in &transcript.messages {
+            let results = turn.results.iter().map(|result| &result.text);
+            let calls = turn.calls.iter().map(|call| &call.arguments);
+            results.chain(calls).chain([&turn.text]).for_each(|text| generic.add(&transcript.source, text));
+        }
+    }
+    generic
 }
 
 fn nothing_begun() -> Error {
