@@ -179,10 +179,10 @@ impl World {
         }
     }
 
-    /// True when the app pins a result that no window takes, and nothing of the preset makes results shorter.
+    /// True when the app pins a result that no window takes, and nothing of the preset makes every result shorter:
+    /// `Process` knows those of some tools.
     fn pins_what_is_too_large(&self) -> bool {
-        let shortens =
-            |rung: &Rung| matches!(rung, Rung::Process | Rung::Admit | Rung::Offload | Rung::Compress);
+        let shortens = |rung: &Rung| matches!(rung, Rung::Admit | Rung::Offload | Rung::Compress);
         let is_large = |(index, body): (usize, &Body)| is_pinned(index) && body.len() > LARGE[0];
         self.settings.app_pins
             && !self.settings.rungs.iter().any(shortens)
