@@ -216,9 +216,10 @@ for (const name of CHOSEN) {
     test(`killed ${kills} times during strict commits: what was acknowledged is there, whole`, async (t) => {
       const profile = await makeProfile();
       acknowledged.length = 0;
+      let session;
       try {
         for (let kill = 0; kill <= kills; kill++) {
-          const session = await launch(browser, { args, profile });
+          session = await launch(browser, { args, profile });
           const { page } = await openStores(session);
           const { head, problem } = await page.evaluate(() => globalThis.stores.verifyLog("killed"));
           const last = acknowledged.at(-1) ?? 0;
@@ -226,7 +227,6 @@ for (const name of CHOSEN) {
           assert.ok(head >= last, `${last} was acknowledged, ${head} are stored`);
           if (kill === kills) {
             t.diagnostic(`${kills} kills, ${acknowledged.length} acknowledged commits, ${head} stored`);
-            await session.close();
             break;
           }
           page.evaluate(() => globalThis.stores.appendForEver("killed")).catch(() => {});
@@ -236,6 +236,7 @@ for (const name of CHOSEN) {
           await session.kill();
         }
       } finally {
+        await session?.close();
         await profile.remove();
       }
     });
