@@ -7,6 +7,7 @@ import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
 import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions } from "./keys.js";
+import { rotateLog } from "./rotation.js";
 import { settle, storeError } from "./transaction.js";
 import type { On } from "./transaction.js";
 
@@ -75,6 +76,8 @@ function plainStore(options: IndexedDbOptions): Store {
     for (let retried = false; ; retried = true) {
       const db = await connection.open();
       let sent = false;
+      // Not before reading: a full disk can be read.
+      if (mode === "readwrite") rotateLog();
       try {
         const tx = db.transaction(tables, mode, { durability });
         sent = mode === "readwrite";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { DRIVEN } from "../support/engines.mjs";
 import { check, Told } from "../support/kills-check.mjs";
-import { launch, makeProfile } from "../support/session.mjs";
+import { launch, makeProfile, until } from "../support/session.mjs";
 import { call, ready, serveSessions } from "../support/session-server.mjs";
 
 const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(DRIVEN);
@@ -26,13 +26,6 @@ before(async () => {
   pages = await serveSessions({ ...Told.posts(() => told), "/summarise": held }, "kills-page.mjs");
 });
 after(() => pages?.close());
-
-async function until(what, holds) {
-  for (const end = Date.now() + 60_000; !holds(); ) {
-    assert.ok(Date.now() < end, `${what}: not within a minute`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 /** Opens the session once more and holds it against what was told. Returns what is lost, and what it says of it. */
 async function opened(browser, after) {

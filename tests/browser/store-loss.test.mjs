@@ -1,12 +1,12 @@
 /** What is on disk, and what the store says when it is not there any more (storage rows 9 and 12, S7). */
 
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { bundle } from "../support/bundle.mjs";
-import { launch, makeProfile, serve } from "../support/session.mjs";
+import { launch, makeProfile, serve, until } from "../support/session.mjs";
 
 const ENGINES = {
   chromium: { browser: "chrome", data: "Default/IndexedDB" },
@@ -125,6 +125,27 @@ for (const name of CHOSEN) {
         await run(async (call) => {
           assert.equal(await call("dataLoss", "kept"), null);
           assert.equal(await call("count", "kept"), 1);
+        });
+      });
+    }
+
+    // Behind what is left of a record, the engine finds nothing or damage, by what that record's header says.
+    for (const length of name === "chromium" ? [100, 60_000] : []) {
+      test(`row 1: a kill in the midst of a record of ${length} bytes: what is written in the next run stays`, async () => {
+        const database = `torn-${length}`;
+        const logs = async () => (await files(join(profile.path, data))).filter((path) => path.endsWith(".log"));
+        await run((call) => call("increment", database, 3));
+        const torn = await logs();
+        assert.ok(torn.length > 0);
+        // Its checksum, its length, that it is whole, and three of its bytes.
+        for (const path of torn) await appendFile(path, Buffer.from([1, 2, 3, 4, length & 0xff, length >> 8, 1, 7, 7, 7]));
+        await run(async (call) => {
+          await call("increment", database, 3);
+          await until("another log is begun", async () => !(await logs()).some((path) => torn.includes(path)));
+        });
+        await run(async (call) => {
+          assert.equal(await call("count", database), 6);
+          assert.equal(await call("dataLoss", database), null);
         });
       });
     }

@@ -11,7 +11,7 @@ const { open } = IDBFactory.prototype;
 IDBFactory.prototype.open = function (...values) {
   const request = open.apply(this, values);
   request.addEventListener("upgradeneeded", ({ oldVersion, dataLoss }) => {
-    if (oldVersion > 0) return;
+    if (oldVersion > 0 || values[0] !== store().name) return;
     if (localStorage.getItem("begun")) void tell("/reset", { dataLoss: dataLoss ?? "unknown" });
     localStorage.setItem("begun", "yes");
   });

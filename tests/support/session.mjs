@@ -79,6 +79,14 @@ export async function launch(name, { profile, args = [], preferences = {} } = {}
   };
 }
 
+/** Waits until it holds, a minute at most. */
+export async function until(what, holds) {
+  for (const end = Date.now() + 60_000; !(await holds()); ) {
+    if (Date.now() > end) throw new Error(`${what}: not within a minute`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
 /**
  * Serves folders and handlers on localhost. `routes` maps a URL's beginning to a folder, a text (as HTML), or a
  * function `(body) => answer` for POST, where the answer is sent as JSON. Returns `origin` and `close()`.
