@@ -2,6 +2,22 @@
 
 const line = "The parser reads src/lib.rs, keeps its state in memory and answers with line 42. ";
 
+const parts = ["lexer", "token stream", "cache", "index", "cursor", "buffer", "frame", "header", "footer", "record"];
+const steps = parts.flatMap((part, nth) => [
+  `- The ${part} was read; it hands its state to the ${parts[(nth + 3) % parts.length]}.`,
+  `- The ${part} was changed beside the ${parts[(nth * 7 + 4) % parts.length]}, and its tests are still to be run.`,
+]);
+
+/** What the model answers when it is asked for a summary: of about 400 tokens, with the order of a real one. */
+export const SUMMARY = `## Status
+The parser keeps its state in memory; the tools answered, and nothing is open.
+
+## Progress
+${steps.join("\n")}
+
+## Next
+The tests of what was changed are run.`;
+
 /** Text of about so many tokens. */
 export function words(tokens) {
   return line.repeat(Math.ceil((tokens * 4) / line.length)).slice(0, tokens * 4);
