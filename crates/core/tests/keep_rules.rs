@@ -4,15 +4,15 @@
 
 mod support;
 
-use context_compactor_core::Result;
+use context_compactor_core::{Code, Result};
 use context_compactor_core::plan::{CompactionResult, Trigger};
 use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::session::{Fate, Session, SnapshotPurpose};
-use context_compactor_core::step::Scan;
+use context_compactor_core::step::{Effect, Scan};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::{Summarise, summary, thrown};
 use context_compactor_store_tests::summariser::{Temper, give};
-use context_compactor_store_tests::{Host, MemoryStore, Store};
+use context_compactor_store_tests::{Host, How, MemoryStore, Store};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -363,4 +363,23 @@ fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
         assert!(prepared.usage.used_tokens <= 11_500, "{nth}");
     }
     assert!(desk.session.metadata().unwrap().compression_count > 0);
+}
+
+#[test]
+fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
+    let over = json!({ "preset": "balanced", "contextWindow": 8_000_000, "trigger": { "fraction": 1 } });
+    let mut desk = Desk::new(over);
+    let part = 1 << 16;
+    for nth in 0..12 {
+        desk.append(&[user(&format!("Question {nth}?")), assistant(&long(&format!("part {nth}"), part))]);
+    }
+    let before = desk.context();
+    let paused = |effect: &Effect| matches!(effect, Effect::Pause(_));
+    desk.host.fault(5, paused, How::Fail(Code::Aborted));
+    let stopped = desk.host.run(desk.session.compact(None)).unwrap_err();
+    assert_eq!((stopped.code, desk.context()), (Code::Aborted, before));
+    desk.host.seen.slept.clear();
+    assert!(desk.compact().success);
+    // Once for each part of the log, beside those between stages.
+    assert!(desk.host.seen.slept.len() > 12, "{:?}", desk.host.seen.slept);
 }

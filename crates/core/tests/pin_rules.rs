@@ -4,6 +4,7 @@
 mod support;
 
 use context_compactor_core::Code;
+use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::{Fate, PinProposal};
 use context_compactor_core::step::Notice;
 use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
@@ -78,6 +79,18 @@ fn s4_3_a_pin_survives_ten_compactions_and_a_reload_and_is_never_doubled() {
     }
     let entries = desk.session.explain().unwrap();
     assert_eq!(entries.iter().filter(|entry| entry.quoted).count(), 2);
+}
+
+#[test]
+fn s4_3_pins_that_leave_no_room_are_named_by_the_error() {
+    let mut desk = desk(json!({}), |index| index == 0);
+    desk.append(&[user(&long("pinned", 7_000))]);
+    desk.append(&talk(4, 100));
+    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    assert_eq!(error.code, Code::ContextOverflow);
+    let named = error.message.split("pin less (").nth(1).and_then(|rest| rest.split(' ').next());
+    let pinned: usize = named.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
+    assert!(pinned > 6_000, "{error}");
 }
 
 #[test]

@@ -387,11 +387,15 @@ async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Re
     } else {
         String::new()
     };
+    let pinned = match held.state().row.pinned_tokens {
+        0 => String::new(),
+        pinned => format!("pin less ({pinned} tokens are), "),
+    };
     let mut error = Error::new(
         Code::ContextOverflow,
         format!(
-            "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}; keep fewer messages, \
-             offload results or use a larger window"
+            "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}; {pinned}keep fewer \
+             messages, offload results or use a larger window"
         ),
     );
     error.cause = cause;

@@ -160,6 +160,7 @@ pub(crate) async fn run(
         Err(reason) => result.reason = Some(reason),
         Ok(mut proposal) => {
             proposal.unanswered = held.state().unanswered(&proposal.compress)?;
+            io.breathe(proposal.compress.iter().map(|item| item.body.len()).sum()).await?;
             let attempted_at = {
                 let mut state = held.state_mut();
                 let steps = state.row.steps;
@@ -413,7 +414,10 @@ async fn ask(
             tokens_now: tokens,
         }));
         request.model = settings.summary_model.clone();
+        let bytes = request.messages.iter().map(|message| message.content.len()).sum();
+        io.breathe(bytes).await?;
         let request = Rc::new(redact_request(io, held, request).await?);
+        io.breathe(bytes).await?;
         let against = match purpose {
             Purpose::Parts => Rc::new(without_content(&request)),
             _ => Rc::clone(&request),

@@ -7,7 +7,7 @@ use super::record::{Cause, SessionRow};
 use super::state::{Change, State};
 use super::stored;
 use crate::error::{Error, Result};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::plan::{self, PinProposals};
 use crate::reduce::reasoning;
 use crate::step::Io;
@@ -58,12 +58,13 @@ impl State {
         for item in items {
             match &item.origin {
                 Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
-                origin => {
+                origin if item.size.role == Role::User => {
                     let Some(place) = origin.place() else { continue };
                     let value = wire::parse(place.index, &item.body)?;
                     let message = self.format().wire().read(place.index, &value)?;
                     open.extend(PinProposal::of(place.index, &message, item.size.tokens));
                 }
+                _ => {}
             }
         }
         open.retain(|proposal| !self.is_pinned(proposal.index));

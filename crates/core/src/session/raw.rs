@@ -5,7 +5,7 @@ use super::held::Held;
 use super::record::{self, Kind};
 use super::stored::readable_page;
 use crate::error::{Code, Result};
-use crate::step::Io;
+use crate::step::{Io, LONG};
 use std::rc::Rc;
 
 /// Calls `each` with every message that `covers` holds, in order, from row `next` of the log on. What the store lost is
@@ -29,9 +29,15 @@ pub(crate) async fn raw(
     }
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
     // Rows count the messages before them, so that nothing before the first is looked at twice.
+    let mut read = 0;
     while let Some(page) = readable_page(io, &sid, next).await? {
         for (seq, bytes) in page {
             next = seq + 1;
+            read += bytes.len();
+            if read >= LONG {
+                io.breathe(read).await?;
+                read = 0;
+            }
             match record::read_row(&bytes) {
                 _ if seq >= rows => return Ok(()),
                 Ok((row, _)) if row.n >= end => return Ok(()),

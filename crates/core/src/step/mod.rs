@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// Bytes of messages that take about as long to go through as a frame of a page may (about 10 ms each).
-const LONG: usize = 512 * 1024;
+pub const LONG: usize = 256 * 1024;
 /// Parts of a large row that are read at once.
 const PARTS: usize = 4;
 
