@@ -40,11 +40,20 @@ fn bag_and_tail(messages: &[Message<'_>], budget: usize, estimator: Estimator) -
     format!("{}\n{}", bag(messages, half, estimator), tail(messages, budget - half - 1, estimator))
 }
 
-/// The newest lines word for word in half of the budget, the keep-layer of everything in the rest: how a preset joins them.
+/// The newest lines word for word in half of the budget, the keep-layer of everything in the rest.
 fn tail_and_layer(messages: &[Message<'_>], budget: usize, estimator: Estimator) -> String {
-    let tail = tail(messages, budget / 2, estimator);
-    let left = budget.saturating_sub(estimator.text(&tail) + 1);
-    format!("{}\n{tail}", summary::keep::text(messages, left, estimator))
+    beside_layer(tail(messages, budget / 2, estimator), messages, budget, estimator)
+}
+
+/// The same of the newest lines without older results: how a preset that clears them joins the two.
+fn masked_and_layer(messages: &[Message<'_>], budget: usize, estimator: Estimator) -> String {
+    beside_layer(masked(messages, budget / 2, estimator), messages, budget, estimator)
+}
+
+/// The keep-layer of everything in what `newest` leaves of the budget, before it.
+fn beside_layer(newest: String, messages: &[Message<'_>], budget: usize, estimator: Estimator) -> String {
+    let left = budget.saturating_sub(estimator.text(&newest) + 1);
+    format!("{}\n{newest}", summary::keep::text(messages, left, estimator))
 }
 
 /// All methods, the product's first.
@@ -53,6 +62,7 @@ pub fn methods() -> Vec<Method> {
     vec![
         Method { name: "keep-layer", is_ours: true, run: summary::keep::text },
         Method { name: "tail + keep-layer", is_ours: true, run: tail_and_layer },
+        Method { name: "masked tail + keep-layer", is_ours: true, run: masked_and_layer },
         Method { name: "extractive", is_ours: true, run: summary::extractive },
         method("tail", tail),
         method("head + tail", head_and_tail),
