@@ -151,10 +151,11 @@ export interface RecallOptions extends EvaluationOptions {
   cutting?: Cutting;
 }
 
-/** The compactors that can be asked for by name: `keep-layer`, `extractive` and both with a tail are the product's. */
+/** The compactors that can be asked for by name: `keep-layer`, the two with a tail and `extractive` are the product's. */
 export type CompactorName =
   | "keep-layer"
   | "tail + keep-layer"
+  | "masked tail + keep-layer"
   | "extractive"
   | "tail"
   | "head + tail"
