@@ -166,20 +166,12 @@ pub(super) enum GivenPolicy {
         #[serde(default = "ceiling")]
         ceiling: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        clear: Option<GivenClearing>,
+        clear: Option<Clearing>,
     },
 }
 
 fn ceiling() -> usize {
     CEILING
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct GivenClearing {
-    keep: usize,
-    min_tokens: usize,
-    inputs: bool,
 }
 
 impl From<Policy> for GivenPolicy {
@@ -189,15 +181,9 @@ impl From<Policy> for GivenPolicy {
             Policy::At { at, tail } => GivenPolicy::Threshold { at, keep: tail },
             Policy::Slide { at, to } => GivenPolicy::Slide { at, to },
             Policy::Clear { at, keep } => GivenPolicy::Clear { at, keep },
-            Policy::RentOrBuy { tail, ceiling, clearing, .. } => GivenPolicy::Price {
-                keep: tail,
-                ceiling,
-                clear: clearing.map(|Clearing { keep, least, inputs }| GivenClearing {
-                    keep,
-                    min_tokens: least,
-                    inputs,
-                }),
-            },
+            Policy::RentOrBuy { tail, ceiling, clearing, .. } => {
+                GivenPolicy::Price { keep: tail, ceiling, clear: clearing }
+            }
         }
     }
 }
@@ -209,16 +195,9 @@ impl From<GivenPolicy> for Policy {
             GivenPolicy::Threshold { at, keep } => Policy::At { at, tail: keep },
             GivenPolicy::Slide { at, to } => Policy::Slide { at, to },
             GivenPolicy::Clear { at, keep } => Policy::Clear { at, keep },
-            GivenPolicy::Price { keep, ceiling, clear } => Policy::RentOrBuy {
-                rule: Rule::TUNED,
-                tail: keep,
-                ceiling,
-                clearing: clear.map(|GivenClearing { keep, min_tokens, inputs }| Clearing {
-                    keep,
-                    least: min_tokens,
-                    inputs,
-                }),
-            },
+            GivenPolicy::Price { keep, ceiling, clear } => {
+                Policy::RentOrBuy { rule: Rule::TUNED, tail: keep, ceiling, clearing: clear }
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use super::trace::Call;
 use context_compactor_core::plan::cost::{
     Decision, Meter, Rule, calls_expected, clearing_saves, fetched_again,
 };
+use serde::{Deserialize, Serialize};
 
 /// What a policy does before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +70,13 @@ pub enum Policy {
 }
 
 /// The engine's clearing of old results, and of the inputs that they answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Clearing {
     /// The newest results that stay.
     pub keep: usize,
     /// Only what has more tokens.
+    #[serde(rename = "minTokens")]
     pub least: usize,
     /// Long texts in inputs of calls too.
     pub inputs: bool,
