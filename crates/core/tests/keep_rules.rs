@@ -4,11 +4,11 @@
 
 mod support;
 
-use context_compactor_core::{Code, Result};
 use context_compactor_core::plan::{CompactionResult, Trigger};
 use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::session::{Fate, Session, SnapshotPurpose};
 use context_compactor_core::step::{Effect, Scan};
+use context_compactor_core::{Code, Result};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::{Summarise, summary, thrown};
 use context_compactor_store_tests::summariser::{Temper, give};
