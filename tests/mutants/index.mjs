@@ -12,6 +12,7 @@ import { s2 } from "./s2.mjs";
 import { s3 } from "./s3.mjs";
 import { s4 } from "./s4.mjs";
 import { s5 } from "./s5.mjs";
+import { s5checks } from "./s5-checks.mjs";
 import { s5goals } from "./s5-goals.mjs";
 
 /** Behaviours of each system. */
@@ -26,7 +27,7 @@ export const ids = Object.entries(COUNTS).flatMap(([system, count]) =>
 export const missing = [];
 
 /** Every mutant, in the order of the ids. */
-export const mutants = [...s1, ...s1summary, ...s2, ...s3, ...s4, ...s5, ...s5goals];
+export const mutants = [...s1, ...s1summary, ...s2, ...s3, ...s4, ...s5, ...s5goals, ...s5checks];
 
 /** True for the name of a test of this behaviour: `s1_4_the_cooldown`, `S1.4: the cooldown`. */
 export function carries(name, id) {

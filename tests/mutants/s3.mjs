@@ -361,7 +361,7 @@ export const s3 = [
     file: `${core}/session/transcript/import/own.rs`,
     from: "if (row.seq, row.n, &row.prev, &row.chain) != (seen.rows, seen.messages, &seen.head, &chain) {",
     to: "if (row.n, &row.chain) != (seen.messages, &chain) && row.seq > 99_999 {",
-    tests: ["transcript_rules"],
+    tests: ["archive_rules"],
   },
   {
     id: "S3.10",

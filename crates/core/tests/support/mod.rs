@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod checkpoints;
+pub mod snapshots;
+pub mod transcripts;
 
 use context_compactor_core::plan::{CompactionResult, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit};

@@ -1,0 +1,33 @@
+//! What the tests of snapshots and of the active context share.
+
+use super::{Desk, long};
+use context_compactor_core::session::audit::look;
+use context_compactor_core::session::{Item, SnapshotInfo, SnapshotPurpose};
+use context_compactor_store_tests::conversation::{Body, assistant, user};
+
+pub fn items(desk: &Desk) -> Vec<Item> {
+    look(&desk.session).unwrap().context.items().to_vec()
+}
+
+pub fn chat(from: usize, count: usize, tokens: usize) -> Vec<Body> {
+    (from..from + count)
+        .flat_map(|nth| [user(&format!("ask {nth}")), assistant(&long(&format!("answer {nth}"), tokens))])
+        .collect()
+}
+
+pub fn take_for(desk: &mut Desk, purpose: SnapshotPurpose) -> String {
+    desk.host.run(desk.session.snapshot(purpose)).unwrap()
+}
+
+pub fn take(desk: &mut Desk) -> String {
+    take_for(desk, SnapshotPurpose::Rollback)
+}
+
+pub fn list(desk: &mut Desk) -> Vec<SnapshotInfo> {
+    desk.host.run(desk.session.snapshots()).unwrap()
+}
+
+pub fn restore(desk: &mut Desk, id: &str) {
+    desk.host.run(desk.session.restore(id.into())).unwrap();
+    assert_eq!(desk.stored().restored.as_deref(), Some(id));
+}
