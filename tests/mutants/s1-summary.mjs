@@ -54,7 +54,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "there is an attempt less",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "for attempt in 1..=numbers.retry_count",
     to: "for attempt in 1..numbers.retry_count",
     tests: ["compact_rules"],
@@ -62,7 +62,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "every wait is as long as the first",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "numbers.retry_wait_ms * u64::from(attempt)",
     to: "numbers.retry_wait_ms",
     tests: ["compact_rules"],
@@ -70,7 +70,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "it waits behind the last attempt too",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "if attempt < numbers.retry_count {",
     to: "if attempt <= numbers.retry_count {",
     tests: ["compact_rules"],
@@ -158,7 +158,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "a failure changes the history",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
     to: "",
     tests: ["compact_rules"],

@@ -262,7 +262,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "references stay in what is summarised",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "bodies.push(replace::restored(&held.state(), item, &texts)?);",
     to: "bodies.push(Rc::clone(&item.body));",
     tests: ["compact_rules"],
@@ -270,7 +270,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "what is unavailable is not named",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "[Content unavailable: {reference}]",
     to: "[Content unavailable]",
     tests: ["compact_rules"],
@@ -278,7 +278,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "what is unavailable stops the compaction",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "Err(error) if error.code == Code::Aborted => return Err(error),",
     to: "Err(error) => return Err(error),\n                #[allow(unreachable_patterns)]",
     tests: ["compact_rules"],

@@ -54,7 +54,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "a failed call changes the history",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
     to: "",
     tests: ["factor3_rules"],
@@ -150,7 +150,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "what a summary lacks does not stand beside it",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/plan/write.rs`,
     from: "behind = kept.behind(io, held, &text).await?;",
     to: "kept.behind(io, held, &text).await?;",
     tests: ["keep_rules"],
@@ -294,7 +294,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "files become samples of rows",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/plan/settings.rs`,
     from: "(&self.files, Digest::File)",
     to: "(&self.files, Digest::Query)",
     tests: ["process_rules"],
@@ -390,7 +390,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "the type of a tool is no option",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/plan/settings.rs`,
     from: "let tool = tool.to_lowercase();",
     to: "let tool = if tool == \"cat\" { String::new() } else { tool.to_lowercase() };",
     tests: ["process_rules"],

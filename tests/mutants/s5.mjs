@@ -310,7 +310,7 @@ export const s5 = [
   {
     id: "S5.7",
     what: "the summariser is not told the level",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/plan/settings.rs`,
     from: "let level = level?;",
     to: "let level = level.filter(|_| false)?;",
     tests: ["checkpoint_rules"],

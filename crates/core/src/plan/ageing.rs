@@ -5,10 +5,10 @@
 use super::call::{Cost, call};
 use super::frame::{Frame, text_of};
 use super::ladder::Climb;
-use super::options::Summariser;
 use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
+use super::settings::Summariser;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part, Role};

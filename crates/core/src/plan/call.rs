@@ -1,6 +1,6 @@
 //! One call of whoever writes summaries, and what its failure means.
 
-use super::options::Settings;
+use super::settings::Settings;
 use crate::error::{Code, Error, Result};
 use crate::session::question;
 use crate::step::{Failure, Io, Purpose, Usage};

@@ -3,10 +3,10 @@
 
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
-use super::options::Summariser;
 use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, Trigger};
+use super::settings::Summariser;
 use super::strategy::{Known, Strategy};
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};

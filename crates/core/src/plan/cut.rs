@@ -1,6 +1,6 @@
 //! What a summary would replace in the active context.
 
-use super::options::{Keep, Settings};
+use super::settings::{Keep, Settings};
 use crate::checkpoint::Level;
 use crate::error::Result;
 use crate::message::Role;

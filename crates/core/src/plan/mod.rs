@@ -21,21 +21,22 @@ mod presets;
 mod reader;
 mod redaction;
 mod result;
+mod settings;
 mod strategy;
 mod summarise;
 mod trajectory;
+mod write;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use numbers::Threshold;
-pub use options::{
-    Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, StandaloneOptions, Summariser, split_keep,
-};
+pub use options::{StandaloneOptions, split_keep};
 pub use presets::{
     API_TOOLS, BALANCED, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, KeepNumbers,
     LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
     REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
 };
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan, Trigger};
+pub use settings::{Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 
 pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
 

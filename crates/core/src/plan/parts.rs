@@ -3,9 +3,9 @@
 
 use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
-use super::options::Settings;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
-use super::summarise::{input_limit, max_tokens, without_quotes};
+use super::settings::Settings;
+use super::write::{input_limit, max_tokens, without_quotes};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
