@@ -95,6 +95,15 @@ test("the modules name no path of the machine that built them", () => {
   }
 });
 
+test("the modules carry no names of functions and nothing of what made them", () => {
+  for (const file of ["core.wasm", "tokenizer.wasm", "evaluator.wasm"]) {
+    const module = new WebAssembly.Module(readFileSync(new URL(`pkg/${file}`, root)));
+    for (const section of ["name", "producers"]) {
+      assert.equal(WebAssembly.Module.customSections(module, section).length, 0, `${file}: ${section}`);
+    }
+  }
+});
+
 test("the sizes are those of the snapshot", () => {
   assert.deepEqual(problems(sizes()), [], "when it is meant to be so: npm run size -- --update");
 });
