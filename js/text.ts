@@ -9,6 +9,13 @@ const SHORT = 32;
 
 const encoder = new TextEncoder();
 
+/**
+ * Units of a text, and their number. As a property of the text each would be looked up by the text's shape, and V8 has more
+ * shapes (a slice, a join, one byte a unit or two …) than its caches hold: that takes as long as the counting.
+ */
+const { charCodeAt } = String.prototype;
+const lengthOf = (text: string): number => String(text).length;
+
 /** The engine's buffer; empty at first, and when the engine's memory has moved. */
 let buffer = new Uint8Array(0);
 
@@ -44,7 +51,7 @@ export function estimateText(text: string, estimator: Estimator = "calibrated", 
   }
   const family = last && last.model === model ? last.family : familyOf(model);
   const known = weights[family];
-  if (!known || text.length > SHORT) return estimateLong(text, family);
+  if (!known || lengthOf(text) > SHORT) return estimateLong(text, family);
   // An engine that failed answers nothing more.
   engine();
   return estimateShort(text, known);
@@ -101,19 +108,19 @@ function estimateLong(text: string, family: number | undefined): number {
 
 /** What the engine would count: the same weights over the same bytes, in one pass that allocates nothing. */
 function estimateShort(text: string, { pairs, contexts, classes }: Weights): number {
-  const length = text.length;
+  const length = lengthOf(text);
   if (length === 0) return 0;
   let pair = 0;
   let context = BEFORE;
   let units = 0;
   let at = 0;
   while (at < length) {
-    let code = text.charCodeAt(at++);
+    let code = charCodeAt.call(text, at++);
     // The character's bytes beyond the first, the next one lowest; none of them is zero.
     let rest = 0;
     if (code > 0x7f) {
       if (code >= 0xd800 && code < 0xe000) {
-        const next = at < length ? text.charCodeAt(at) : 0;
+        const next = at < length ? charCodeAt.call(text, at) : 0;
         if (code < 0xdc00 && next >= 0xdc00 && next < 0xe000) {
           at++;
           const point = 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00);
