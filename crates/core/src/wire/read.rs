@@ -2,6 +2,7 @@
 
 use super::tagged;
 use crate::error::{Error, Result};
+use crate::message::{Message, Part, Role};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -10,6 +11,20 @@ pub(super) fn named(role: &str) -> String {
     let is_name = role.len() <= 24
         && role.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if is_name { format!("`{role}`") } else { "the role".into() }
+}
+
+/// A message of the user, in formats where results stand in such messages: they belong to the exchange of the model's message
+/// before, whatever the user adds, and come first; without a text beside them the message is the tools'.
+pub(super) fn of_user(parts: Vec<Part<'_>>) -> Message<'_> {
+    let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult(_));
+    if !parts.iter().any(is_result) {
+        return Message { role: Role::User, parts };
+    }
+    let has_text = parts.iter().any(|part| matches!(part, Part::Text(_)));
+    let role = if has_text { Role::User } else { Role::Tool };
+    let (mut parts, rest): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_result);
+    parts.extend(rest);
+    Message { role, parts }
 }
 
 /// A value and where it stands: message index and path.

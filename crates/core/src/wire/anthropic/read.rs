@@ -3,7 +3,7 @@
 use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
-use crate::wire::read::{At, named};
+use crate::wire::read::{At, named, of_user};
 use crate::wire::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -31,19 +31,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
     } else {
         return content.fail("must be a string or an array of content blocks");
     }
-    if role == Role::User && parts.iter().any(is_result) {
-        let prose = parts.iter().any(|part| matches!(part, Part::Text(_)));
-        // Results belong to the exchange of the assistant's message before, whatever the user adds.
-        let (results, rest): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_result);
-        parts = results;
-        parts.extend(rest);
-        return Ok(Message { role: if prose { Role::User } else { Role::Tool }, parts });
-    }
-    Ok(Message { role, parts })
-}
-
-fn is_result(part: &Part<'_>) -> bool {
-    matches!(part, Part::ToolResult(_))
+    Ok(if role == Role::User { of_user(parts) } else { Message { role, parts } })
 }
 
 /// An empty text says nothing to anyone: it is not a part.

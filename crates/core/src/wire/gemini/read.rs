@@ -4,7 +4,7 @@ use super::names::{self, Name};
 use super::response;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
-use crate::wire::read::{At, named};
+use crate::wire::read::{At, named, of_user};
 use crate::wire::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -40,20 +40,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
             }
         }
     }
-    let role = if from_model { Role::Assistant } else { Role::User };
-    if role == Role::User && parts.iter().any(is_result) {
-        let prose = parts.iter().any(|part| matches!(part, Part::Text(_)));
-        // Results belong to the exchange of the model's message before, whatever the user adds.
-        let (results, rest): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_result);
-        parts = results;
-        parts.extend(rest);
-        return Ok(Message { role: if prose { Role::User } else { Role::Tool }, parts });
-    }
-    Ok(Message { role, parts })
-}
-
-fn is_result(part: &Part<'_>) -> bool {
-    matches!(part, Part::ToolResult(_))
+    Ok(if from_model { Message { role: Role::Assistant, parts } } else { of_user(parts) })
 }
 
 fn read_data<'a>(key: &'a str, data: &At<'a>, part: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
