@@ -160,10 +160,10 @@ async function tests(target, ids) {
   return target.endsWith(".mjs") ? nodeTests(target, ids) : rustTests(target, ids);
 }
 
-/** `lib` are the unit tests of the core, any other name is one of its test targets or `store-tests/name`. */
+/** `lib` are the unit tests of the core, any other name is a module of its other tests, or of those of `store-tests/name`. */
 async function rustTests(target, ids) {
   const [name, owner = "core"] = target.split("/").reverse();
-  const selection = name === "lib" ? ["--lib"] : ["--test", name];
+  const selection = name === "lib" ? ["--lib"] : ["--test", name === "allocations" ? name : "all"];
   const args = ["test", "--package", `context-compactor-${owner}`, ...selection, "--no-run"];
   let output;
   try {
@@ -174,8 +174,14 @@ async function rustTests(target, ids) {
   }
   const artifacts = output.split("\n").filter((line) => line.startsWith("{"));
   const { executable } = artifacts.map((line) => JSON.parse(line)).findLast(({ executable }) => executable);
-  const filters = ids.map((id) => `${id.toLowerCase().replace(".", "_")}_`);
-  const { text, ended } = await ran(executable, filters, join(tree, "crates", owner));
+  const cwd = join(tree, "crates", owner);
+  const list = await ran(executable, ["--list"], cwd);
+  const inside = selection.includes("all") ? `${name}::` : "";
+  const wanted = Array.from(list.text.matchAll(/^(\S+): test$/gm), ([, test]) => test).filter(
+    (test) => test.startsWith(inside) && ids.some((id) => carries(test, id)),
+  );
+  if (wanted.length === 0) return { passed: [], failed: [] };
+  const { text, ended } = await ran(executable, ["--exact", ...wanted], cwd);
   const named = (word) =>
     Array.from(text.matchAll(new RegExp(`^test (\\S+) .*\\b${word}$`, "gm")), ([, name]) => name);
   return { passed: named("ok"), failed: named("FAILED"), ...(ended ? {} : { problem: "does not end" }) };

@@ -16,7 +16,8 @@ export async function setup({ tools = false, browsers = false } = {}) {
 
 // ---- Rust -----------------------------------------------------------------------------------------------------
 
-async function rust() {
+/** The toolchain and its target. */
+export async function rust() {
   // The standard library is built along with the engine: see CONTRIBUTING.md.
   if (process.env.CC_BUILD_STD) return;
   if (await standardLibrary()) return;

@@ -1,117 +1,111 @@
 /**
- * `npm test`: sets up, builds, and runs every check and test. Nothing stops it before the end; the last line is
- * `N passed, N failed`, and a check that fails counts as one failure.
+ * `npm test`: sets up, builds each thing once, and runs every check and test. `npm test -- engine node` runs those tiers alone.
+ *
+ * Rust runs beside what needs Node and browsers, which mostly waits. Nothing stops it before the end. Every step prints
+ * its time, a check that fails counts as one failure, and the last line is `N passed, N failed`.
  */
 
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
-import { build } from "./build.mjs";
-import { lint } from "./lint.mjs";
-import { root, run, script } from "./process.mjs";
-import { setup } from "./setup.mjs";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { buildTool, runTool } from "./build.mjs";
+import { checks, clippy } from "./lint.mjs";
+import { Problem, root, script } from "./process.mjs";
+import { rust as setupRust, setup } from "./setup.mjs";
+import { runFiles, testFiles } from "./test/node.mjs";
+import { heartbeat, logged, minutes, step } from "./test/runner.mjs";
+import { buildTests, runTests, total } from "./test/rust.mjs";
 
-/** Where Node's runner leaves its counts. */
-const reports = join(root, "target/test-reports");
+/** Crates with tests that take no longer than a minute together, and the one with the simulator and the properties. */
+const ENGINE = ["core", "estimator", "evaluator", "scan", "tokenizer"].map((name) => `context-compactor-${name}`);
+const LONG = ["context-compactor-store-tests"];
+
+/** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */
+const NODE = ["tests/node", "tests/conformance", "tests/formats"];
+const HOSTS = ["tests/browser", "tests/workerd", "tests/packaging", "www"];
+
+const TIERS = ["style", "engine", "node", "hosts", "long"];
 
 await script(async () => {
-  await setup({ tools: true, browsers: true });
-  await build();
-  const results = (await lint()).map((name) => ({ name, passed: 0, failed: 1, skipped: 0 }));
-  results.push(await cargo("--workspace", "--exclude", "xtask"));
-  // In the profile that the build has compiled it in already.
-  results.push(await cargo("--package", "xtask", "--profile", "dev"));
-  for (const folder of groups()) results.push(await node(folder));
-  summarise(results);
+  const asked = process.argv.slice(2);
+  const unknown = asked.filter((tier) => !TIERS.includes(tier));
+  if (unknown.length > 0) throw new Problem(`npm test: no tier ${unknown.join(", ")}; there are ${TIERS.join(", ")}`);
+  const wanted = (tier) => asked.length === 0 || asked.includes(tier);
+  const needsRust = wanted("engine") || wanted("long");
+  const needsPackage = wanted("node") || wanted("hosts") || wanted("style");
+  const started = Date.now();
+  const results = [];
+  const run = async (name, work) => results.push(await step(name, work));
+  const stop = heartbeat();
+
+  await setupRust();
+  // Before the tests in Rust take cargo's lock for minutes: the package is then built beside them.
+  let tool;
+  if (needsPackage) await run("build the build tool", async () => void (tool = await buildTool()));
+  // Rust needs none of the packages and browsers: it is built while they are installed.
+  const ready = setup({ tools: true, browsers: wanted("hosts") });
+  const rust = async () => {
+    if (needsRust) {
+      let programs = [];
+      const packages = [...(wanted("engine") ? ENGINE : []), ...(wanted("long") ? LONG : [])];
+      await run("build the tests in Rust", async (log) => {
+        programs = await buildTests(log, packages);
+        if (wanted("engine")) programs.push(...(await buildTests(log, ["xtask"], "dev")));
+      });
+      const isLong = ({ owner }) => owner.startsWith("store-tests/");
+      if (wanted("engine")) {
+        await run("engine", (log) => inTurn(programs.filter((program) => !isLong(program)), (one) => runTests(log, one)));
+      }
+      if (wanted("long")) {
+        await run("long", (log) => inTurn(programs.filter(isLong), (one) => runTests(log, one)));
+      }
+    }
+    if (wanted("style")) for (const check of clippy) await run(...commandOf(check));
+  };
+  const javascript = async () => {
+    await run("set up", async () => void (await ready));
+    if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
+    if (wanted("style")) for (const check of checks) await run(...commandOf(check));
+    const folders = [...(wanted("node") ? NODE : []), ...(wanted("hosts") ? [...HOSTS, ...others()] : [])];
+    for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
+  };
+  await Promise.all([rust(), javascript()]);
+  stop();
+  summarize(results, Date.now() - started);
 });
 
-function heading(name) {
-  console.log(`\n== ${name}`);
+/** A check of the linter as a step. */
+function commandOf([name, command, args]) {
+  return [name, async (log) => ({ failed: (await logged(log, command, args)).ok ? 0 : 1 })];
 }
 
-/** Rust tests: unit tests and those of the documentation. */
-async function cargo(...selection) {
-  const args = ["test", ...selection, "--no-fail-fast"];
-  const result = { name: `cargo ${args.join(" ")}`, passed: 0, failed: 0, skipped: 0 };
-  heading(result.name);
-  const { ok, output } = await run("cargo", args, { output: "both" });
-  for (const [, passed, failed, ignored] of output.matchAll(
-    /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm,
-  )) {
-    result.passed += Number(passed);
-    result.failed += Number(failed);
-    result.skipped += Number(ignored);
+async function inTurn(programs, work) {
+  const results = [];
+  for (const program of programs) results.push(await work(program));
+  return total(results);
+}
+
+/** Folders with tests that are not in the lists above. */
+function others() {
+  return readdirSync(join(root, "tests"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
+    .map((entry) => `tests/${entry.name}`)
+    .filter((folder) => ![...NODE, ...HOSTS].includes(folder) && testFiles(folder).length > 0);
+}
+
+/** Times of every step, the slowest tests, what failed and why; and the sum. */
+function summarize(results, ms) {
+  const sum = (key) => results.reduce((all, result) => all + result[key], 0);
+  console.log("\n== steps");
+  for (const { name, passed, failed, skipped, ms } of results) {
+    const counts = passed + failed + skipped > 0 ? `${passed} passed, ${failed} failed, ${skipped} skipped` : "";
+    console.log(`${minutes(ms).padStart(6)}  ${name.padEnd(34)} ${counts}`.trimEnd());
   }
-  result.failures = [...output.matchAll(/^test (.+) \.\.\. FAILED$/gm)].map(([, name]) => name);
-  return failedAtLeastOnce(result, ok);
-}
-
-/** Folders with tests: those of tests/ in the order of what they build on, and the demo's. */
-function groups() {
-  const order = ["node", "conformance", "browser", "workerd", "packaging"];
-  const others = readdirSync(join(root, "tests"), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !order.includes(entry.name))
-    .map((entry) => entry.name);
-  return [...order, ...others]
-    .map((name) => join("tests", name))
-    .concat("bench", "www")
-    .filter((folder) => testFiles(folder).length > 0);
-}
-
-/** Files `*.test.mjs` below a folder. Node 20 takes no patterns. */
-function testFiles(folder) {
-  if (!existsSync(join(root, folder))) return [];
-  return readdirSync(join(root, folder), { withFileTypes: true })
-    .flatMap((entry) => {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) return ["node_modules", "dist"].includes(entry.name) ? [] : testFiles(path);
-      return entry.name.endsWith(".test.mjs") ? [path] : [];
-    })
-    .sort();
-}
-
-async function node(folder) {
-  heading(folder);
-  mkdirSync(reports, { recursive: true });
-  const name = join(reports, relative(".", folder).replaceAll(/\W/g, "-"));
-  const [report, failures] = [`${name}.tap`, `${name}.failures`];
-  for (const file of [report, failures]) rmSync(file, { force: true });
-  const { ok } = await run(process.execPath, [
-    "--test",
-    // Of a file too, and real browsers are slow on a busy machine: what waits has shorter limits of its own.
-    "--test-timeout=600000",
-    "--test-reporter=spec",
-    "--test-reporter-destination=stdout",
-    "--test-reporter=tap",
-    `--test-reporter-destination=${report}`,
-    `--test-reporter=${join(root, "scripts/failures.mjs")}`,
-    `--test-reporter-destination=${failures}`,
-    ...testFiles(folder),
-  ]);
-  const text = existsSync(report) ? readFileSync(report, "utf8") : "";
-  const count = (word) => Number(text.match(new RegExp(`^# ${word} (\\d+)$`, "m"))?.[1] ?? 0);
-  const result = {
-    name: folder,
-    passed: count("pass"),
-    failed: count("fail") + count("cancelled"),
-    skipped: count("skipped") + count("todo"),
-    failures: existsSync(failures) ? [readFileSync(failures, "utf8").trimEnd()].filter(Boolean) : [],
-  };
-  return failedAtLeastOnce(result, ok);
-}
-
-/** A run that ended badly has failed, whatever it counted. */
-function failedAtLeastOnce(result, ok) {
-  return ok || result.failed > 0 ? result : { ...result, failed: 1 };
-}
-
-function summarise(results) {
-  heading("summary");
-  const sum = (key) => results.reduce((total, result) => total + result[key], 0);
-  for (const { name, passed, failed, skipped } of results) {
-    console.log(`${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-  }
+  console.log(`${minutes(ms).padStart(6)}  in all, with Rust beside the rest`);
+  console.log("\n== slowest tests");
+  const slowest = results.flatMap(({ slowest }) => slowest).sort((one, other) => other.ms - one.ms);
+  for (const { name, ms } of slowest.slice(0, 15)) console.log(`${minutes(ms).padStart(6)}  ${name}`);
   if (sum("failed") > 0) process.exitCode = 1;
-  for (const { name, failures = [] } of results) {
+  for (const { name, failures } of results) {
     for (const failure of failures) console.log(`\nfailed in ${name}: ${failure}`);
   }
   console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`);

@@ -16,11 +16,11 @@ export const usual = {
 
 /** Resolves to the counts of every check. */
 export async function run(wanted, progress) {
-  const binaries = await buildTests(["formats", "recorded", "summarisers"]);
+  const tests = await buildTests();
   const checks = [];
   const check = async (name, env, told = {}) => {
     progress([name, ...Object.values(env)].join(", "));
-    const counts = await countsOf(binaries[name], ["--nocapture", "--test-threads=1"], { CC_PROGRESS: "1", ...env });
+    const counts = await countsOf(tests, ["--nocapture", "--test-threads=1", `${name}::`], { CC_PROGRESS: "1", ...env });
     checks.push(...counts.map((count) => ({ ...count, ...told })));
   };
   await check("formats", { CC_HISTORIES: wanted.histories });

@@ -8,9 +8,9 @@ export const usual = { seeds: "1000000" };
 
 /** Resolves to the counts of both. */
 export async function run({ seeds }) {
-  const { simulation } = await buildTests(["simulation"]);
+  const tests = await buildTests();
   const env = { CC_PROGRESS: "1", CC_SIM_SEEDS: seeds };
-  return countsOf(simulation, ["--nocapture", "--test-threads=1", "every_"], env);
+  return countsOf(tests, ["--nocapture", "--test-threads=1", "simulation::every_"], env);
 }
 
 export function told({ seeds }) {

@@ -2,8 +2,9 @@
  * Ways to break each behaviour of the five systems, and the tests that must notice. `npm run mutants` tries them.
  *
  * A mutant is `{ id, what, file, from, to, tests }`: the behaviour; what is wrong with it; the file, a text that stands in
- * it exactly once, and what takes its place; and where the tests are that carry the id in their names. Those are test
- * targets of the core, `lib` for its unit tests, `store-tests/name`, or files of `tests/node`, which take mutants of `js/`.
+ * it exactly once, and what takes its place; and where the tests are that carry the id in their names. Those are
+ * modules of the core's tests, `lib` for its unit tests, `store-tests/name`, or files of `tests/node`, which take mutants of
+ * `js/`.
  */
 
 import { s1 } from "./s1.mjs";

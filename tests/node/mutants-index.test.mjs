@@ -13,7 +13,7 @@ function sources(target) {
   if (target.endsWith(".mjs")) return [target];
   if (target === "lib") return rust("crates/core/src");
   const [name, owner = "core"] = target.split("/").reverse();
-  const path = `crates/${owner}/tests/${name}`;
+  const path = `crates/${owner}/tests/${name === "allocations" ? name : `all/${name}`}`;
   return existsSync(new URL(`${path}.rs`, root)) ? [`${path}.rs`] : rust(path);
 }
 

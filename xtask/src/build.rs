@@ -24,9 +24,18 @@ const PROJECTS: [&str; 2] = ["tsconfig.json", "tsconfig.node.json"];
 const CATALOGUE: [(&str, &str); 3] =
     [("@pydantic/genai-prices", "LICENSE"), ("llm-zoo", "LICENSE"), ("fastest-levenshtein", "LICENSE.md")];
 
+/// How the modules are compiled. The names are those of the profiles in `Cargo.toml`.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// What is shipped.
+    Release,
+    /// What is tried: incremental, without link-time optimization.
+    Quick,
+}
+
 /// Builds what is not up to date. Says what it does, and nothing when there is nothing to do.
-pub(crate) fn build(root: &Path) -> Result<()> {
-    let compiled = compile(root)?;
+pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
+    let compiled = compile(root, profile)?;
     bind(root, &compiled.join("context_compactor.wasm"))?;
     tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
     evaluator(root, &compiled.join("context_compactor_evaluator.wasm"))?;
@@ -34,7 +43,11 @@ pub(crate) fn build(root: &Path) -> Result<()> {
 }
 
 /// The engine, the tokenizer and the evaluator as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
-fn compile(root: &Path) -> Result<PathBuf> {
+fn compile(root: &Path, profile: Profile) -> Result<PathBuf> {
+    let profile = match profile {
+        Profile::Release => "release",
+        Profile::Quick => "quick",
+    };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let folder = root.join("target");
     let mut command = Command::new(cargo);
@@ -43,7 +56,8 @@ fn compile(root: &Path) -> Result<PathBuf> {
         .args([
             "build",
             "--quiet",
-            "--release",
+            "--profile",
+            profile,
             "--package",
             "context-compactor",
             "--package",
@@ -62,7 +76,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
         command.arg("-Zbuild-std=std,panic_abort").env("RUSTC_BOOTSTRAP", "1");
     }
     run(&mut command)?;
-    Ok(folder.join(TARGET).join("release"))
+    Ok(folder.join(TARGET).join(profile))
 }
 
 /// Messages of panics name source files. Without these flags they would carry the paths of the machine that built,

@@ -1,7 +1,8 @@
 //! Allocations of the hot paths, for timings cannot be asserted: `bench/snapshots/allocations.json`.
 //! `BLESS=1 cargo test --test allocations` writes it anew.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use context_compactor_core::plan::Trigger;

@@ -1,0 +1,467 @@
+//! Format `anthropic`: calls made by code, server tools that pause a turn, compaction blocks, kinds that nobody has heard
+//! of, and what sessions do with them.
+
+use crate::support::rules::*;
+use context_compactor_core::message::{Part, Tie};
+use context_compactor_core::wire::{Format, detect};
+use context_compactor_store_tests::histories;
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+const FORMAT: Format = Format::Anthropic;
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+fn says(blocks: &[Value]) -> Value {
+    json!({ "role": "assistant", "content": blocks })
+}
+fn gets(blocks: &[Value]) -> Value {
+    json!({ "role": "user", "content": blocks })
+}
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+fn thinking() -> Value {
+    json!({ "type": "thinking", "thinking": "hm", "signature": "s" })
+}
+fn call(id: &str) -> Value {
+    json!({ "type": "tool_use", "id": id, "name": "query", "input": {} })
+}
+fn result(id: &str) -> Value {
+    json!({ "type": "tool_result", "tool_use_id": id, "content": "done" })
+}
+fn code(id: &str) -> Value {
+    json!({ "type": "server_tool_use", "id": id, "name": "code_execution", "input": { "code": "query()" } })
+}
+fn ended(id: &str) -> Value {
+    json!({ "type": "code_execution_tool_result", "tool_use_id": id, "content": { "type": "code_execution_result" } })
+}
+/// A block made by the code of a call.
+fn made_by(id: &str, mut block: Value) -> Value {
+    block["caller"] = json!({ "type": "code_execution_20260120", "tool_id": id });
+    block
+}
+fn compaction() -> Value {
+    json!({ "type": "compaction", "content": "so far", "encrypted_content": null })
+}
+fn signed_compaction() -> Value {
+    json!({ "type": "compaction", "content": "so far", "signature": "c2ln", "tool_changes": [] })
+}
+
+/// Code that calls the app's tools in two turns before it has ended.
+fn programmatic() -> Vec<Value> {
+    vec![
+        user("go"),
+        says(&[thinking(), code("c"), made_by("c", call("a")), made_by("c", call("b"))]),
+        gets(&[result("b"), result("a")]),
+        says(&[made_by("c", call("a"))]),
+        gets(&[result("a")]),
+        says(&[ended("c"), text("Done.")]),
+        user("thanks"),
+    ]
+}
+
+// lesson: orphaned tool pairs
+#[test]
+fn an3_no_split_parts_code_from_the_calls_that_it_made() {
+    let history = programmatic();
+    assert_eq!(broken_strictly(FORMAT, &history), []);
+    assert_eq!(boundaries(FORMAT, &history), [0, 1, 6, 7]);
+    read(FORMAT, &history[1], |message| {
+        let callers: Vec<_> = message.calls().map(|call| call.caller.as_deref()).collect();
+        assert_eq!(callers, [Some("c"), Some("c")]);
+    });
+    read(
+        FORMAT,
+        &says(&[
+            json!({ "type": "tool_use", "id": "a", "name": "f", "input": {}, "caller": { "type": "direct" } }),
+        ]),
+        |message| {
+            assert_eq!(message.calls().next().unwrap().caller, None);
+        },
+    );
+}
+
+#[test]
+fn an3_a_server_tool_that_pauses_its_turn_stays_with_its_result() {
+    let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [] });
+    let history = [
+        user("go"),
+        says(&[search.clone(), call("a")]),
+        gets(&[result("a")]),
+        says(&[found.clone(), text("Found.")]),
+        user("and?"),
+        says(&[text("I look again."), search]),
+        says(&[found, text("The same.")]),
+    ];
+    assert_eq!(broken(FORMAT, &history), []);
+    assert_eq!(boundaries(FORMAT, &history), [0, 1, 4, 5, 7]);
+}
+
+#[test]
+fn an3_a_call_whose_code_is_gone_is_removed_with_its_result() {
+    let mut history = programmatic();
+    history[1] = says(&[text("I ask."), made_by("c", call("a"))]);
+    history[2] = gets(&[result("a")]);
+    assert_eq!(broken(FORMAT, &history), [("AN3", 1), ("AN3", 3), ("AN3", 5)]);
+    assert_eq!(
+        repaired(FORMAT, &history),
+        [user("go"), says(&[text("I ask.")]), says(&[text("Done.")]), user("thanks")]
+    );
+    // What the gone code's own calls made goes as well, server tools too.
+    let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [] });
+    let nested = [
+        user("go"),
+        says(&[made_by("gone", search), made_by("w", call("a")), found, text("Hm.")]),
+        gets(&[result("a"), text("and?")]),
+    ];
+    assert_eq!(broken(FORMAT, &nested), [("AN3", 1), ("AN3", 1)]);
+    assert_eq!(repaired(FORMAT, &nested), [user("go"), says(&[text("Hm.")]), gets(&[text("and?")])]);
+    // Code that never ended takes what it called with it.
+    let broken_off = [
+        user("go"),
+        says(&[text("I run it."), code("c"), made_by("c", call("a"))]),
+        gets(&[result("a"), text("stop")]),
+        says(&[text("Stopped.")]),
+        user("ok"),
+    ];
+    assert_eq!(broken(FORMAT, &broken_off), [("AN3", 1)]);
+    assert_eq!(
+        repaired(FORMAT, &broken_off),
+        [
+            user("go"),
+            says(&[text("I run it.")]),
+            gets(&[text("stop")]),
+            says(&[text("Stopped.")]),
+            user("ok")
+        ]
+    );
+}
+
+#[test]
+fn an2_answers_to_code_stand_alone() {
+    let mut history = programmatic();
+    history[2] = gets(&[result("b"), result("a"), text("and hurry")]);
+    assert_eq!(broken(FORMAT, &history), []);
+    assert_eq!(broken_strictly(FORMAT, &history), [("AN2", 2)]);
+}
+
+// lesson: server tools / new block types
+#[test]
+fn an3_a_kind_that_nobody_has_heard_of_passes_with_its_partner() {
+    let asks = json!({ "type": "quantum_tool_use", "id": "q", "input": {} });
+    let tells = json!({ "type": "quantum_tool_result", "tool_use_id": "q", "content": [] });
+    let by_app = [
+        user("go"),
+        says(std::slice::from_ref(&asks)),
+        gets(std::slice::from_ref(&tells)),
+        says(&[text("Done.")]),
+        user("ok"),
+    ];
+    assert_eq!(broken(FORMAT, &by_app), []);
+    assert_eq!(boundaries(FORMAT, &by_app), [0, 1, 3, 4, 5]);
+    assert_eq!(with(&by_app, detect).unwrap(), FORMAT);
+    let alone = [user("go"), says(&[asks, text("?")]), user("no answer")];
+    assert_eq!(broken(FORMAT, &alone), [], "who answers, and when, is not known");
+    let orphan = [user("go"), gets(&[tells.clone(), text("hm")])];
+    assert_eq!(broken(FORMAT, &orphan), [("AN3", 1)]);
+    // Instructions call nothing and answer nothing.
+    let instructs = |block: &Value| json!({ "role": "system", "content": [block, text("Be brief.")] });
+    let called = [user("go"), instructs(&by_app[1]["content"][0]), gets(&[tells.clone(), text("hm")])];
+    assert_eq!(broken(FORMAT, &called), [("AN3", 1), ("AN3", 2)]);
+    let plain = json!({ "role": "system", "content": [text("Be brief.")] });
+    assert_eq!(repaired(FORMAT, &called), [user("go"), plain, gets(&[text("hm")])]);
+    let answered = [by_app[0].clone(), by_app[1].clone(), instructs(&tells), user("ok")];
+    assert_eq!(broken(FORMAT, &answered), [("AN3", 2)]);
+    // The provider's own are answered by the provider.
+    let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [] });
+    let by_user =
+        [user("go"), says(&[search, call("a")]), gets(&[result("a"), found]), says(&[text("?")]), user("ok")];
+    assert_eq!(broken(FORMAT, &by_user), [("AN3", 1), ("AN3", 2)]);
+}
+
+#[test]
+fn blocks_that_the_app_and_the_provider_hand_on_are_kept_as_they_are() {
+    let history = [
+        gets(&[
+            json!({ "type": "container_upload", "file_id": "file_1" }),
+            json!({ "type": "search_result", "source": "a", "title": "b", "content": [text("c")] }),
+            text("go"),
+        ]),
+        says(&[
+            json!({ "type": "fallback", "from": { "model": "a" }, "to": { "model": "b" } }),
+            json!({ "type": "mcp_tool_listing", "mcp_server_name": "s", "tools": [] }),
+            json!({ "type": "mcp_tool_use", "id": "m", "name": "echo", "server_name": "s", "input": {} }),
+            json!({ "type": "mcp_tool_result", "tool_use_id": "m", "content": [text("hi")] }),
+            call("a"),
+        ]),
+        gets(&[json!({ "type": "tool_result", "tool_use_id": "a", "content": [
+            { "type": "tool_reference", "tool_name": "search" }, { "type": "browser_state", "tabs": [] }] })]),
+        json!({ "role": "system", "content": [{ "type": "tool_addition", "tool": { "name": "search" } }] }),
+        says(&[text("Done.")]),
+    ];
+    assert_eq!(broken(FORMAT, &history), []);
+    assert_eq!(repaired(FORMAT, &history), history);
+    read(FORMAT, &history[1], |message| {
+        let ties: Vec<_> = message
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Opaque { tie, .. } => Some(tie.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(ties, [Tie::None, Tie::None, Tie::Opens("m".into()), Tie::Closes("m".into())]);
+    });
+}
+
+#[test]
+fn an7_what_a_compaction_block_stands_for_may_be_left_out() {
+    let threshold = [says(&[compaction(), text("Going on.")]), user("and?")];
+    assert_eq!(broken(FORMAT, &threshold), []);
+    let with_prefix = [
+        user("go"),
+        says(&[compaction(), text("Going on.")]),
+        user("and?"),
+        says(&[compaction(), text("More.")]),
+    ];
+    assert_eq!(broken(FORMAT, &with_prefix), [], "and need not be");
+    let failed = [says(&[json!({ "type": "compaction", "content": null }), text("Going on.")]), user("and?")];
+    assert_eq!(broken(FORMAT, &failed), [("AN1", 0)], "one of a compaction that failed stands for nothing");
+    assert_eq!(repaired(FORMAT, &failed).len(), 3);
+    let late = [says(&[text("Going on."), compaction()]), user("and?")];
+    assert_eq!(broken(FORMAT, &late), [("AN1", 0)]);
+    let empty = [user("go"), says(&[json!({ "type": "compaction", "content": "" }), text("Yes.")])];
+    assert_eq!(broken(FORMAT, &empty), [("AN7", 1)]);
+    let misplaced = [user("go"), gets(&[compaction(), text("hm")]), says(&[text("Yes.")])];
+    assert_eq!(broken(FORMAT, &misplaced), [("AN7", 1)]);
+    assert_eq!(repaired(FORMAT, &misplaced)[1], gets(&[text("hm")]));
+}
+
+#[test]
+fn an7_a_signed_compaction_block_comes_first() {
+    for first in [says(&[signed_compaction()]), gets(&[signed_compaction(), text("and?")])] {
+        let history = [first, says(&[thinking(), text("Going on.")]), user("ok")];
+        assert_eq!(broken(FORMAT, &history), []);
+        let strictly = broken_strictly(FORMAT, &history);
+        assert!(strictly.iter().all(|(rule, _)| *rule == "AN1"), "neighbours of one role: {strictly:?}");
+    }
+    let history = [
+        user("go"),
+        says(&[thinking(), call("a")]),
+        gets(&[result("a")]),
+        says(&[signed_compaction()]),
+        says(&[thinking(), text("Going on.")]),
+        user("ok"),
+    ];
+    assert_eq!(broken(FORMAT, &history), [("AN7", 3)]);
+    assert_eq!(
+        repaired(FORMAT, &history),
+        history[3..],
+        "the thinking behind it is not bound to what it stands for"
+    );
+    let (_, changes) = with(&history, |messages| FORMAT.wire().repair(messages));
+    let told: Vec<_> = changes.iter().map(|change| (change.rule, change.index)).collect();
+    assert_eq!(told, [("AN7", 0), ("AN7", 1), ("AN7", 2), ("AN7", 3)]);
+    // The newest one stands for the earlier ones too; what is before it in its own message goes as well.
+    let twice = [
+        says(&[signed_compaction()]),
+        user("more"),
+        says(&[text("Yes."), signed_compaction(), thinking(), text("Now.")]),
+        user("ok"),
+    ];
+    assert_eq!(broken(FORMAT, &twice), [("AN7", 2)]);
+    assert_eq!(repaired(FORMAT, &twice), [says(&[signed_compaction(), text("Now.")]), user("ok")]);
+}
+
+#[test]
+fn what_is_damaged_is_mended_for_good() {
+    mends_what_is_damaged(FORMAT);
+}
+
+#[test]
+fn generated_histories_are_valid_and_say_what_they_are() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for seed in 0..500 {
+        let history = histories::valid(FORMAT, &mut Rng::with_seed(seed));
+        assert!((2..=30).contains(&history.len()), "seed {seed}: {}", history.len());
+        assert_eq!(problems(FORMAT, &history, false), [], "seed {seed}");
+        assert_eq!(with(&history, detect).unwrap(), FORMAT, "seed {seed}");
+        let blocks = history.iter().filter_map(|message| message["content"].as_array()).flatten();
+        kinds.extend(blocks.map(|block| block["type"].as_str().unwrap().to_owned()));
+    }
+    assert!(kinds.len() > 15, "{kinds:?}");
+}
+
+/// Sessions over messages of the API.
+mod sessions {
+    use super::*;
+    use crate::support::*;
+    use context_compactor_core::session::Fate;
+    use context_compactor_store_tests::conversation::{Body, body, user};
+
+    /// Breakpoints of a message, by their places.
+    fn marks(message: &Value) -> Vec<String> {
+        fn within(value: &Value, path: &str, found: &mut Vec<String>) {
+            match value {
+                Value::Object(fields) => {
+                    if fields.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+                        found.push(path.to_owned());
+                    }
+                    fields.iter().for_each(|(key, field)| within(field, &format!("{path}.{key}"), found));
+                }
+                Value::Array(items) => {
+                    items
+                        .iter()
+                        .enumerate()
+                        .for_each(|(at, item)| within(item, &format!("{path}[{at}]"), found));
+                }
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        within(message, "", &mut found);
+        found
+    }
+
+    // lesson: cache destroyed
+    #[test]
+    fn an6_no_edit_of_ours_multiplies_cache_control() {
+        let (mut offloaded, mut summarised) = (0, 0);
+        for seed in 0..300 {
+            let mut rng = Rng::with_seed(seed);
+            let history = histories::valid(FORMAT, &mut rng);
+            let before: Vec<Vec<String>> = history.iter().map(marks).collect();
+            assert!(before.iter().flatten().count() <= 4);
+            let options = json!({ "format": "anthropic", "trigger": { "tokens": rng.usize(50..2_000) }, "keep": { "messages": rng.usize(1..6) },
+                "offload": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) } });
+            let mut desk = Desk::new(options);
+            desk.append(&history.iter().map(body).collect::<Vec<Body>>());
+            let mut sent = desk.sent();
+            if rng.bool() {
+                desk.compact();
+                sent = desk.sent();
+            }
+            assert_valid(FORMAT, &sent);
+            let ledger = desk.session.explain().unwrap();
+            offloaded += usize::from(ledger.iter().any(|entry| entry.fate == Fate::Offloaded));
+            summarised += usize::from(ledger.iter().any(|entry| entry.fate == Fate::Summarised));
+            // What is sent has no more breakpoints than what is kept had, and ours has none.
+            let kept: usize = ledger
+                .iter()
+                .filter(|entry| !matches!(entry.fate, Fate::Summarised | Fate::Dropped))
+                .map(|entry| before[entry.index].len())
+                .sum();
+            assert_eq!(sent.iter().flat_map(marks).count(), kept, "seed {seed}: {ledger:?}");
+            let ours = |message: &&Value| {
+                message["content"].as_str().is_some_and(|text| text.starts_with("[Compressed History]"))
+            };
+            assert!(sent.iter().filter(ours).all(|message| marks(message).is_empty()));
+        }
+        assert!(offloaded > 50 && summarised > 50, "{offloaded} offloaded, {summarised} summarised");
+    }
+
+    #[test]
+    fn an6_of_a_mark_in_every_turn_the_newest_four_are_sent() {
+        let marked = |nth: usize, role: &str| {
+            let mark = json!({ "type": "ephemeral" });
+            let block =
+                json!({ "type": "text", "text": long(&format!("{role} {nth}"), 60), "cache_control": mark });
+            body(&json!({ "role": role, "content": [block] }))
+        };
+        let mut desk = Desk::new(json!({ "format": "anthropic" }));
+        for nth in 0..8 {
+            desk.append(&[marked(nth, "user"), marked(nth, "assistant")]);
+        }
+        let places = |sent: &[Value]| -> Vec<usize> {
+            (0..sent.len()).filter(|at| !marks(&sent[*at]).is_empty()).collect()
+        };
+        assert_eq!(places(&desk.sent()), [12, 13, 14, 15]);
+        assert!(desk.compact().success);
+        let sent = desk.sent();
+        assert!(sent.len() < 16, "a summary and what was kept");
+        assert_eq!(places(&sent), (sent.len() - 4..sent.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an7_a_compaction_block_stays_where_it_is_when_what_follows_is_summarised() {
+        let mut desk = Desk::new(json!({ "format": "anthropic" }));
+        let first = says(&[signed_compaction()]);
+        desk.append(&[body(&first)]);
+        desk.append(&talk(6, 60));
+        assert!(desk.compact().success);
+        let sent = desk.sent();
+        assert_eq!(sent[0], first);
+        assert!(sent[1]["content"].as_str().unwrap().starts_with("[Compressed History]"));
+        assert_valid(FORMAT, &sent);
+        assert_eq!(desk.session.explain().unwrap()[0].fate, Fate::Verbatim);
+    }
+
+    #[test]
+    fn an3_a_compaction_keeps_code_with_the_calls_that_it_made() {
+        for keep in 1..=6 {
+            let mut desk = Desk::new(json!({ "keep": { "messages": keep } }));
+            desk.append(&talk(3, 80));
+            desk.append(&programmatic().iter().map(body).collect::<Vec<_>>());
+            assert!(desk.compact().success, "keep {keep}");
+            let sent = desk.sent();
+            assert_valid(FORMAT, &sent);
+            let made = sent.iter().filter(|message| message.to_string().contains("tool_id")).count();
+            assert!(made == 0 || made == 2, "keep {keep}: {made}");
+        }
+    }
+
+    fn thinks(message: &Value) -> bool {
+        message.to_string().contains("\"signature\"")
+    }
+
+    fn thinking_turns(count: usize) -> Vec<Body> {
+        let turn = |nth: usize| {
+            let call = json!({ "type": "tool_use", "id": "a", "name": "query", "input": {} });
+            let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": long(&format!("result {nth}"), 200) });
+            [
+                user(&format!("question {nth}")),
+                body(&says(&[thinking(), call])),
+                body(&gets(&[result])),
+                body(&says(&[thinking(), text("Done.")])),
+            ]
+        };
+        (0..count).flat_map(turn).collect()
+    }
+
+    // lesson: cache destroyed
+    #[test]
+    fn an8_with_drop_block_the_thinking_behind_an_edit_stays_on_the_wire() {
+        for (behavior, stays) in [("error", false), ("drop_block", true)] {
+            let options = json!({ "prefixMismatchBehavior": behavior, "trigger": { "tokens": 500 },
+                "offload": { "compactTriggerThreshold": 1 } });
+            let mut desk = Desk::new(options);
+            desk.append(&thinking_turns(4));
+            let history = desk.stored().messages.len();
+            let sent = desk.sent();
+            assert_eq!(sent.len(), history, "results were offloaded, nothing summarised");
+            assert!(desk.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Offloaded));
+            assert_eq!(
+                sent.iter().filter(|message| thinks(message)).count(),
+                if stays { 8 } else { 1 },
+                "{behavior}"
+            );
+            assert!(desk.compact().success);
+            let sent = desk.sent();
+            assert_eq!(thinks(sent.last().unwrap()), stays, "{behavior}");
+            assert_valid(FORMAT, &sent);
+        }
+    }
+
+    #[test]
+    fn an8_the_option_has_two_values() {
+        let text = json!({ "prefixMismatchBehavior": "ignore" }).to_string();
+        let value = serde_json::from_str(&text).unwrap();
+        let error = context_compactor_core::plan::Settings::read(&value).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("prefixMismatchBehavior"));
+    }
+}

@@ -1,0 +1,397 @@
+//! Preset `checkpoint`, item by item of the specification (`S5.1` to `S5.17`).
+
+use crate::support::checkpoints::*;
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::checkpoint::GoalStatus;
+use context_compactor_core::plan::{Settings, Trigger};
+use context_compactor_core::session::{Fate, LedgerEntry, Session};
+use context_compactor_core::step::{Level, Stage};
+use context_compactor_store_tests::How;
+use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
+use context_compactor_store_tests::host::{summary, thrown};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+fn read(over: Value) -> Result<Settings, context_compactor_core::Error> {
+    Settings::read(&serde_json::from_str(&options(over).to_string()).unwrap())
+}
+
+#[test]
+fn s5_9_the_threshold_follows_from_the_tier_and_each_number_is_an_option() {
+    let limit = |over: Value| read(over).unwrap().threshold.tokens;
+    assert_eq!(limit(json!({ "contextWindow": 8_000 })), 4_875);
+    assert_eq!(limit(json!({ "contextWindow": 200_000 })), 148_125);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "tier": "TIER_1_MINIMAL" } })), 5_100);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "promptBudget": 0 } })), 5_250);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "triggerShare": 0.5 } })), 3_250);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "safetyMargin": 500 } })), 5_250);
+    assert_eq!(read(json!({ "contextWindow": 8_000 })).unwrap().hard_limit, 7_000);
+    for (over, field) in [
+        (json!({ "checkpoint": { "tier": "TIER_6" } }), "checkpoint.tier"),
+        (json!({ "checkpoint": { "compactAbove": 5 } }), "checkpoint.compactAbove"),
+        (json!({ "checkpoint": { "ageCompact": 2 } }), "checkpoint.ageCompact"),
+        (json!({ "checkpoint": { "mergeCount": 1 } }), "checkpoint.mergeCount"),
+        (json!({ "level": 4 }), "level"),
+        (json!({ "mode": 4 }), "mode"),
+        (json!({ "goal": { "id": "x" } }), "goal"),
+    ] {
+        assert_eq!(read(over.clone()).unwrap_err().field.as_deref(), Some(field), "{over}");
+    }
+}
+
+#[test]
+fn s5_12_profiles_say_how_large_the_window_is() {
+    let profiles = json!([{ "model": "llama3:7b", "size": 8_000, "share": 0.85 }]);
+    let over = |model: &str, size: usize| json!({ "model": model, "contextWindow": size, "checkpoint": { "profiles": profiles } });
+    let settings = read(over("llama3:7b", 8_000)).unwrap();
+    assert_eq!((settings.window, settings.hard_limit), (6_800, 5_800), "the margin is 1,000");
+    let error = read(over("gpt", 8_000)).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (Code::UnknownModel, "Model not found: gpt"));
+    assert!(read(over("llama3:7b", 9_000)).unwrap_err().message.contains("No profile for size 9000"));
+    let broken = json!({ "model": "m", "checkpoint": { "profiles": [{ "model": "m" }] } });
+    assert_eq!(read(broken).unwrap_err().field.as_deref(), Some("checkpoint.profiles[0].size"));
+}
+
+#[test]
+fn facts_of_a_model_stand_where_the_app_says_nothing() {
+    let read = |preset: &str, over: Value| {
+        let mut options =
+            json!({ "preset": preset, "facts": { "contextWindow": 100_000, "maxOutputTokens": 30_000 } });
+        for (key, value) in over.as_object().unwrap() {
+            options[key] = value.clone();
+        }
+        let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
+        (settings.window, settings.hard_limit)
+    };
+    // Never more than the document's 20,000 (`S3.2`), and a margin in `checkpoint` (`S5.1`).
+    assert_eq!(read("offload", json!({})), (100_000, 80_000));
+    assert_eq!(read("checkpoint", json!({})), (100_000, 99_000));
+    for preset in ["offload", "checkpoint"] {
+        assert_eq!(read(preset, json!({ "maxOutputTokens": 30_000 })), (100_000, 70_000));
+    }
+    let brief = json!({ "facts": { "contextWindow": 100_000, "maxOutputTokens": 4_096 } });
+    assert_eq!(read("offload", brief), (100_000, 95_904));
+    let small = json!({ "facts": { "contextWindow": 8_000, "maxOutputTokens": 8_000 } });
+    assert_eq!(read("offload", small), (8_000, 6_000));
+    let only_window = json!({ "facts": { "contextWindow": 40_000 } });
+    assert_eq!(read("offload", only_window.clone()), (40_000, 30_000));
+    assert_eq!(read("checkpoint", only_window), (40_000, 39_000));
+}
+
+#[test]
+fn s5_5_six_stages_and_the_result() {
+    let mut desk = desk(json!({}));
+    desk.append(&chat(20, 100));
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_some());
+    let stages: Vec<Stage> = desk.host.seen.progress.iter().map(|progress| progress.stage).collect();
+    use Stage::*;
+    assert_eq!(stages, [Identify, Prepare, Summarise, Checkpoint, Update, Validate]);
+    let record = &desk.session.checkpoints().unwrap()[0];
+    assert_eq!(result.freed_tokens, record.original_tokens - record.compressed_tokens);
+}
+
+#[test]
+fn s5_5_nothing_to_compress_is_not_a_success_in_this_preset() {
+    for messages in [chat(2, 100), (0..8).map(|nth| user(&format!("ask {nth}"))).collect()] {
+        let mut desk = desk(json!({}));
+        desk.append(&messages);
+        let result = desk.compact();
+        assert_eq!((result.success, result.reason.as_deref()), (false, Some("No messages to compress")));
+        assert_eq!((result.llm_calls, result.freed_tokens), (0, 0));
+    }
+}
+
+#[test]
+fn s5_5_a_result_that_does_not_fit_is_rolled_back() {
+    let mut desk = desk(json!({ "contextWindow": 4_000 }));
+    desk.append(&chat(4, 100));
+    // The newest five alone are too large.
+    desk.append(&chat(3, 1_200));
+    let before = desk.context();
+    let result = desk.compact();
+    let error = result.error.unwrap();
+    assert!(
+        !result.success && error.message.starts_with("Compression failed validation: Context exceeds"),
+        "{error}"
+    );
+    assert_eq!((desk.context(), desk.session.checkpoints().unwrap().len()), (before, 0));
+    assert_eq!(result.freed_tokens, 0);
+}
+
+#[test]
+fn s5_6_the_users_last_ten_messages_stay_word_for_word_and_older_ones_are_summarised() {
+    for format in FORMATS {
+        let mut desk = desk(json!({}));
+        for nth in 0..14 {
+            desk.append(&[user(&format!("ask {nth} </message>"))]);
+            desk.append(&exchange(format, &format!("c{nth}"), &long("result", 100)));
+            desk.append(&[assistant("done")]);
+        }
+        assert!(desk.compact().success);
+        let context = desk.context();
+        assert_valid(format, &context);
+        let text = &checkpoints(&desk)[0];
+        for nth in 0..14 {
+            let fenced =
+                format!("<message index=\"{}\" role=\"user\">\nask {nth} &lt;/message>\n</message>", nth * 4);
+            let in_tail = context.iter().any(|message| message["content"] == format!("ask {nth} </message>"));
+            assert_eq!(text.contains(&fenced) || in_tail, nth >= 4, "{format:?} {nth} {text}");
+        }
+        let request = &desk.host.seen.requests[0].0.messages[0].content;
+        assert!(request.contains("ask 0 ") && request.contains("ask 8 "), "the summariser sees all of them");
+        let fates: Vec<LedgerEntry> = desk.session.explain().unwrap();
+        assert_eq!(
+            (fates[0].fate, fates[16].fate, fates[16].quoted),
+            (Fate::Summarised, Fate::Verbatim, true)
+        );
+        assert_eq!(fates[17].fate, Fate::Summarised);
+    }
+}
+
+#[test]
+fn s5_6_older_checkpoints_let_go_of_messages_that_are_not_among_the_last_ten_any_more() {
+    let mut desk = desk(json!({}));
+    for round in 0..4 {
+        let messages: Vec<Body> = (0..8)
+            .flat_map(|nth| [user(&format!("ask {round}.{nth}.")), assistant(&long("answer", 150))])
+            .collect();
+        desk.append(&messages);
+        desk.host.summarise = Box::new(move |_, _| part(&format!("part {round}"), 60));
+        assert!(desk.compact().success);
+        let all = texts(&desk).join("\n");
+        for past in 0..=round {
+            for nth in 0..8 {
+                let age = (round - past) * 8 + 8 - nth;
+                assert_eq!(all.contains(&format!("ask {past}.{nth}.")), age <= 10, "{round}: {past}.{nth}");
+            }
+        }
+        assert_eq!(checkpoints(&desk).len(), round + 1);
+        assert_valid(FORMATS[0], &desk.context());
+        // No two messages of the user stand side by side, and the next tab sees the same.
+        let roles: Vec<Value> = desk.context().iter().map(|message| message["role"].clone()).collect();
+        assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
+        let memory = Rc::clone(&desk.memory);
+        desk = Desk::over(memory, &format!("tab {round}"), options(json!({})));
+    }
+}
+
+#[test]
+fn s5_1_s5_3_checkpoints_stand_behind_the_system_prompt_with_id_and_time() {
+    let mut desk = desk(json!({}));
+    desk.append(&[Rc::from(r#"{"role":"system","content":"You are a tool."}"#)]);
+    desk.append(&chat(20, 100));
+    assert!(desk.compact().success);
+    let record = desk.session.checkpoints().unwrap().remove(0);
+    let texts = texts(&desk);
+    assert_eq!(texts[0], "You are a tool.");
+    assert!(texts[1].starts_with(&format!("[Checkpoint {} @ 2023-11-14T22:13:20Z]\n\n{SUMMARY}", record.id)));
+    assert_eq!((record.number, record.level.map(u8::from)), (0, Some(3)));
+    assert_eq!(record.message_range, (1, 36), "to behind the last: 41 less the newest five");
+    assert!(record.compression_ratio > 0.0 && record.compression_ratio < 1.0);
+    let loaded = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    assert_eq!(loaded.session.checkpoints().unwrap(), [record]);
+}
+
+#[test]
+fn s5_7_s5_10_level_and_mode_decide_the_prompt() {
+    for (tokens, level, words) in [
+        (100, json!(null), "Detailed: 300 to 500"),
+        (140, json!(null), "Moderate: 150 to 300"),
+        (250, json!(null), "Compact: 50 to 100"),
+        (250, json!(3), "Detailed: 300 to 500"),
+    ] {
+        let mut desk = desk(json!({ "mode": "DEBUGGER", "level": level }));
+        desk.append(&chat(20, tokens));
+        assert!(desk.compact().success);
+        let request = &desk.host.seen.requests[0].0;
+        assert!(request.system.contains(words), "{tokens}: {}", request.system);
+        assert!(request.system.contains("stack traces"));
+        assert!(words.ends_with(&request.target_tokens.to_string()));
+    }
+}
+
+#[test]
+fn s5_11_reliability_falls_with_every_compression_and_warns() {
+    let mut desk = desk(json!({ "model": "llama3:3b" }));
+    assert_eq!(desk.session.reliability().unwrap().score, 0.3);
+    for nth in 1..=3 {
+        assert!(!desk.session.reliability().unwrap().warn);
+        another(&mut desk, nth);
+    }
+    let reliability = desk.session.reliability().unwrap();
+    assert!(reliability.warn && (reliability.score - 0.3 * 0.729).abs() < 1e-9);
+    let warned = |line: &&(Level, String)| line.0 == Level::Warn && line.1.contains("reliability");
+    assert_eq!(desk.host.seen.logs.iter().filter(warned).count(), 1);
+    let other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({ "model": "llama3:3b" })));
+    assert_eq!(other.session.reliability().unwrap(), reliability, "the count is part of the session");
+}
+
+fn goal() -> Value {
+    json!({ "id": "g", "description": "Ship the exporter", "priority": "high", "status": "active",
+        "checkpoints": [{ "description": "Test it", "status": "pending" }], "decisions": [], "artifacts": [] })
+}
+
+#[test]
+fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its_markers() {
+    let mut desk = desk(json!({ "goal": goal() }));
+    desk.append(&chat(20, 100));
+    let prepared = desk.prepare();
+    assert!(
+        prepared.goal.unwrap().starts_with("ACTIVE GOAL: Ship the exporter\nPriority: high\nStatus: active")
+    );
+    assert!(prepared.usage.categories[0].tokens > 20, "it is counted");
+    desk.host.summarise = Box::new(|_, _| {
+        summary(
+            "The exporter was written.\n[CHECKPOINT] Test it - IN-PROGRESS\n[ARTIFACT] Created a.rs\nAnd [DECISION] none",
+        )
+    });
+    assert!(desk.compact().success);
+    assert!(desk.host.seen.requests[0].0.system.contains("<goal>\nACTIVE GOAL: Ship the exporter"));
+    let told = desk.host.run(
+        desk.session.apply_markers("[DECISION] UTF-8 - LOCKED\n[CHECKPOINT] Test it - COMPLETED".into()),
+    );
+    let told = told.unwrap();
+    assert!(told.checkpoints[0].completed_at.is_some() && told.decisions[0].locked);
+    assert_eq!((told.artifacts.len(), told.decisions.len()), (1, 1));
+    // Durable, and what is stored is further than what the options say.
+    let mut other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({ "goal": goal() })));
+    assert_eq!(other.session.goal().unwrap().unwrap(), told);
+    let next = json!({ "id": "h", "description": "Rest", "status": "paused" });
+    other.host.run(other.session.set_goal(next.to_string())).unwrap();
+    assert_eq!(other.session.goal().unwrap().unwrap().status, GoalStatus::Paused);
+    assert_eq!(other.prepare().goal, None, "one that is not worked on is not told");
+    let error = other.host.run(other.session.set_goal("{}".into())).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("goal")));
+    let mut bare = Desk::new(options(json!({})));
+    let error = bare.host.run(bare.session.apply_markers("[DECISION] x".into())).unwrap_err();
+    assert_eq!(error.code, Code::NotFound);
+}
+
+fn prepare(desk: &mut Desk) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
+    desk.host.run(Session::prepare(&desk.session, Trigger::Auto, Vec::new()))
+}
+
+#[test]
+fn s5_15_recent_messages_are_summarised_when_nothing_else_fits() {
+    let mut desk = desk(json!({ "contextWindow": 4_000 }));
+    desk.append(&chat(4, 1_000));
+    let prepared = prepare(&mut desk).unwrap();
+    assert!(desk.session.validate().unwrap().valid && prepared.usage.used_tokens <= 3_000);
+    assert!(warnings(&desk).iter().any(|line| line.contains("recent messages are summarised too")));
+    assert!(!warnings(&desk).iter().any(|line| line.contains("begins anew")), "it fits now");
+    let result = prepared.result.unwrap();
+    assert!(result.success && result.summary.is_some());
+    assert_valid(FORMATS[0], &desk.context());
+    assert!(prepare(&mut desk).unwrap().edits.is_empty(), "done once");
+}
+
+#[test]
+fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
+    for format in FORMATS {
+        let mut desk = desk(json!({ "contextWindow": 4_000, "retryCount": 1 }));
+        desk.host.summarise = Box::new(|_, _| thrown("down", None));
+        desk.append(&chat(6, 600));
+        desk.append(&[user("What is the last question? 한국어")]);
+        desk.append(&exchange(format, "x", "short"));
+        let prepared = prepare(&mut desk).unwrap();
+        assert_eq!(prepared.edits.iter().map(|edit| edit.rung).collect::<Vec<_>>(), ["rollover"]);
+        assert_eq!(desk.host.seen.requests.len(), 1, "who does not answer is not asked again");
+        let sent = bodies(&desk.session, &prepared);
+        assert_valid(format, &sent);
+        let all = Value::Array(sent).to_string();
+        assert!(all.contains("What is the last question? 한국어") && all.contains("short"));
+        assert!(prepared.usage.used_tokens <= 3_000);
+        assert!(warnings(&desk).iter().any(|line| line.contains("begins anew")));
+        assert!(desk.stored().messages.len() == 15, "the log keeps every message");
+    }
+}
+
+#[test]
+fn s5_1_s5_15_what_cannot_fit_is_refused_with_the_sizes_and_stays_in_the_transcript() {
+    let mut desk = desk(json!({ "contextWindow": 4_000 }));
+    desk.append(&chat(3, 100));
+    desk.append(&[user(&long("too large", 5_000))]);
+    let error = prepare(&mut desk).unwrap_err();
+    assert_eq!(error.code, Code::ContextOverflow);
+    assert!(error.message.starts_with("Cannot add message: would exceed limit ("), "{}", error.message);
+    assert!(error.message.contains("> 3000)"));
+    assert_eq!(desk.stored().messages.len(), 7);
+    let validation = desk.session.validate().unwrap();
+    assert!(!validation.valid && validation.overage.is_some() && !validation.suggestions.is_empty());
+}
+
+#[test]
+fn s5_1_equality_fits_and_one_more_is_refused() {
+    let message = user(&long("the only one", 2_000));
+    let mut alone = desk(json!({ "contextWindow": 8_000 }));
+    alone.append(&[Rc::clone(&message)]);
+    let tokens = alone.session.usage().unwrap().used_tokens;
+    for (limit, fits) in [(tokens, true), (tokens - 1, false)] {
+        let margin = json!({ "safetyMargin": 8_000 - limit });
+        let mut desk = desk(json!({ "contextWindow": 8_000, "checkpoint": margin }));
+        desk.append(&[Rc::clone(&message)]);
+        assert_eq!(desk.session.validate().unwrap().valid, fits);
+        match prepare(&mut desk) {
+            Ok(prepared) => assert!(fits && prepared.edits.is_empty()),
+            Err(error) => {
+                let said = format!("Cannot add message: would exceed limit ({tokens} > {limit})");
+                assert!(!fits && error.message.starts_with(&said), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn s4_7_factor3_warns_at_four_fifths_and_makes_room() {
+    for (tokens, warns) in [(1_500, false), (3_300, true)] {
+        let mut desk = Desk::new(json!({ "preset": "factor3", "maxOutputTokens": 0 }));
+        desk.append(&chat(1, 100));
+        desk.append(&chat(3, tokens));
+        let prepared = prepare(&mut desk).unwrap();
+        assert_eq!(warnings(&desk).iter().any(|line| line.starts_with("Emergency")), warns, "{tokens}");
+        assert!(prepared.usage.used_tokens < 6_400, "{:?}", prepared.usage);
+    }
+}
+
+#[test]
+fn the_plan_tells_what_ages_and_what_rolls_over() {
+    let mut desk = desk(json!({ "level": 3 }));
+    for nth in 1..=4 {
+        another(&mut desk, nth);
+    }
+    desk.append(&chat(60, 400));
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
+    assert_eq!(rungs, ["summarise", "age"]);
+    let mut full = Desk::new(options(json!({ "contextWindow": 4_000 })));
+    full.append(&chat(4, 1_000));
+    let plan = full.host.run(full.session.plan()).unwrap();
+    assert!(plan.rungs.iter().any(|rung| rung.rung == "rollover"), "{plan:?}");
+}
+
+#[test]
+fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_session() {
+    let mut crashes = 0;
+    for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
+        for commit in 1..=4 {
+            let mut desk = desk(
+                json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } }),
+            );
+            for nth in 1..=3 {
+                another(&mut desk, nth);
+            }
+            desk.append(&chat(6, 200));
+            desk.host.fault(commit, is_commit, how);
+            let ended = desk.host.try_run(desk.session.compact(None));
+            crashes += usize::from(ended.is_none());
+            let memory = Rc::clone(&desk.memory);
+            let mut other = Desk::over(memory, "other", options(json!({ "level": 3 })));
+            assert_eq!(other.stored().messages.len(), 48, "{how:?} {commit}");
+            assert_valid(FORMATS[0], &other.context());
+            another(&mut other, 9);
+        }
+    }
+    assert!(crashes >= 6, "{crashes}");
+}

@@ -1,0 +1,253 @@
+//! Sessions from the transcripts of other agents (`S3.9`).
+
+use crate::support::transcripts::*;
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::session::transcript::{Kind, Restore};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{Body, results};
+use context_compactor_store_tests::recorded;
+use serde_json::{Value, json};
+
+/// Lines as Claude Code writes them.
+fn claude(lines: &[Value]) -> String {
+    let mut parent = Value::Null;
+    let mut text = String::new();
+    for (nth, line) in lines.iter().enumerate() {
+        let mut line = line.clone();
+        let common = json!({
+            "parentUuid": parent, "isSidechain": false, "cwd": "/app", "sessionId": "5e55", "version": "2.0.1",
+            "uuid": format!("u{nth}"), "timestamp": format!("2026-01-02T03:04:{:02}.500Z", nth % 60),
+        });
+        for (key, value) in common.as_object().unwrap() {
+            if line.get(key).is_none() {
+                line[key] = value.clone();
+            }
+        }
+        parent = line["uuid"].clone();
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+fn said(content: Value) -> Value {
+    json!({ "type": "user", "message": { "role": "user", "content": content } })
+}
+
+fn block(id: &str, block: Value) -> Value {
+    json!({ "type": "assistant", "requestId": "r", "message": {
+        "id": id, "type": "message", "role": "assistant", "model": "m", "content": [block], "usage": { "input_tokens": 1 },
+    } })
+}
+
+fn call(id: &str) -> Value {
+    json!({ "type": "tool_use", "id": id, "name": "Read", "input": { "path": id } })
+}
+
+fn answer(id: &str) -> Value {
+    said(json!([{ "type": "tool_result", "tool_use_id": id, "content": format!("text of {id}") }]))
+}
+
+fn parsed(desk: &mut Desk) -> Vec<Value> {
+    history(desk).iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+}
+
+#[test]
+fn s3_9_a_transcript_of_claude_code_is_what_its_model_was_sent() {
+    let text = claude(&[
+        json!({ "type": "file-history-snapshot", "messageId": "m", "snapshot": {} }),
+        said(json!("Fix the parser.")),
+        block("m1", json!({ "type": "thinking", "thinking": "hm", "signature": "sig" })),
+        block("m1", json!({ "type": "text", "text": "Reading." })),
+        block("m1", call("a")),
+        answer("a"),
+        block("m1", call("b")),
+        json!({ "type": "system", "subtype": "turn_duration", "content": "x" }),
+        said(json!([{ "type": "text", "text": "also look at c" }])),
+        answer("b"),
+        json!({ "type": "user", "isSidechain": true, "message": { "role": "user", "content": "sub-agent" } }),
+        json!({ "type": "assistant", "isApiErrorMessage": true, "message": { "id": "e", "role": "assistant", "content": [{ "type": "text", "text": "API Error" }] } }),
+        block("m2", json!({ "type": "text", "text": "Done \u{1f600}." })),
+        json!({ "type": "summary", "summary": "title", "leafUuid": "x" }),
+    ]);
+    let (mut desk, report) = import(&text, Restore::Context, json!({})).unwrap();
+    assert_eq!(
+        parsed(&mut desk),
+        [
+            json!({ "role": "user", "content": "Fix the parser." }),
+            json!({ "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "hm", "signature": "sig" },
+                { "type": "text", "text": "Reading." }, call("a"), call("b"),
+            ] }),
+            json!({ "role": "user", "content": [
+                answer("a")["message"]["content"][0], answer("b")["message"]["content"][0],
+            ] }),
+            json!({ "role": "user", "content": [{ "type": "text", "text": "also look at c" }] }),
+            json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done \u{1f600}." }] }),
+        ]
+    );
+    assert_eq!((report.kind, report.lines, report.messages), (Kind::ClaudeCode, 14, 5));
+    let skipped = ["api_error", "file-history-snapshot", "sidechain", "summary", "system"];
+    assert_eq!(report.skipped.keys().collect::<Vec<_>>(), skipped);
+    assert_valid(Format::Anthropic, &desk.sent());
+    assert_eq!(desk.session.metadata().unwrap().start_time, 1_767_323_041_500, "when it was said");
+    assert!(desk.stored().messages.len() == 5 && desk.session.metadata().unwrap().total_tokens > 0);
+}
+
+#[test]
+fn s3_9_claude_codes_own_compaction_is_a_checkpoint_and_a_branch_that_was_left_is_left_out() {
+    let mut lines = vec![
+        said(json!("one")),
+        block("m1", json!({ "type": "text", "text": "first" })),
+        json!({ "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted" }),
+        json!({ "type": "user", "isCompactSummary": true, "message": { "role": "user", "content": "This session is continued: one was asked." } }),
+        said(json!("two")),
+        block("m2", json!({ "type": "text", "text": "second" })),
+    ];
+    // The user goes back to behind the summary (line u3).
+    let mut again = said(json!("two, otherwise"));
+    again["parentUuid"] = json!("u3");
+    lines.push(again);
+    lines.push(block("m3", json!({ "type": "text", "text": "third" })));
+    let text = claude(&lines);
+    let (mut desk, report) = import(&text, Restore::Context, json!({})).unwrap();
+    assert_eq!(report.skipped["abandoned"], 2);
+    let texts =
+        |messages: &[Value]| messages.iter().map(|m| m["content"].to_string()).collect::<Vec<String>>();
+    let all = [r#""one""#, r#"[{"text":"first","type":"text"}]"#];
+    let behind = [r#""two, otherwise""#, r#"[{"text":"third","type":"text"}]"#];
+    assert_eq!(texts(&parsed(&mut desk)), [all, behind].concat());
+    let summary = [r#""This session is continued: one was asked.""#];
+    assert_eq!(texts(&desk.context()), [&summary[..], &behind].concat());
+    let record = &desk.session.checkpoints().unwrap()[0];
+    assert_eq!((record.message_range, record.number), ((0, 2), 0));
+    assert_eq!(desk.session.metadata().unwrap().compression_count, 1);
+    // It is compacted further as any other session, and exported.
+    desk.append(&(0..3).flat_map(|nth| turn(Format::Anthropic, nth, 300)).collect::<Vec<_>>());
+    let done = desk.compact();
+    assert!(done.success, "{done:?}");
+    desk.stored();
+    let text_again = archive(&mut desk.host, &desk.session);
+    assert_eq!(
+        import(&text_again, Restore::Context, json!({})).unwrap().0.stored().context,
+        desk.stored().context
+    );
+    let (mut whole, report) = import(&text, Restore::Transcript, json!({})).unwrap();
+    assert_eq!(texts(&whole.context()), [all, behind].concat());
+    assert_eq!(report.skipped["summary"], 1);
+    whole.prepare();
+}
+
+#[test]
+fn s3_9_a_transcript_of_codex_is_its_items() {
+    let item = |payload: Value| json!({ "timestamp": "2026-01-02T03:04:05.678Z", "type": "response_item", "payload": payload });
+    let message = |role: &str, text: &str| {
+        let kind = if role == "assistant" { "output_text" } else { "input_text" };
+        json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+    };
+    let items = [
+        message("user", "List files."),
+        json!({ "type": "reasoning", "summary": [], "content": null, "encrypted_content": "gAAA" }),
+        json!({ "type": "function_call", "name": "shell", "arguments": "{\"command\":[\"ls\"]}", "call_id": "c1" }),
+        json!({ "type": "function_call_output", "call_id": "c1", "output": "a.rs\nb.rs" }),
+        message("assistant", "Two files."),
+    ];
+    let mut lines = vec![
+        json!({ "timestamp": "2026-01-02T03:04:05.000Z", "type": "session_meta", "payload": { "id": "x", "instructions": "be good" } }),
+        json!({ "timestamp": "2026-01-02T03:04:05.000Z", "type": "turn_context", "payload": { "model": "gpt-5" } }),
+    ];
+    lines.extend(items.iter().cloned().map(item));
+    lines.insert(4, json!({ "type": "event_msg", "payload": { "type": "token_count" } }));
+    lines.push(item(json!({ "type": "ghost_snapshot", "ghost_commit": {} })));
+    let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let (mut desk, report) = import(&text(&lines), Restore::Context, json!({})).unwrap();
+    assert_eq!(parsed(&mut desk), items);
+    let skipped = [("event_msg", 1), ("ghost_snapshot", 1), ("session_meta", 1), ("turn_context", 1)];
+    assert_eq!(
+        report.skipped.iter().map(|(what, count)| (what.as_str(), *count)).collect::<Vec<_>>(),
+        skipped
+    );
+    assert_eq!((report.kind, report.messages, desk.stored().messages.len()), (Kind::Codex, 5, 5));
+    assert_valid(Format::OpenaiResponses, &desk.sent());
+    // Its own compaction.
+    lines.push(json!({ "timestamp": "2026-01-02T03:05:05.000Z", "type": "compacted", "payload": { "message": "Files were listed." } }));
+    lines.push(item(message("user", "Go on.")));
+    let (desk, _) = import(&text(&lines), Restore::Context, json!({})).unwrap();
+    assert_eq!(desk.context().len(), 2);
+    assert!(desk.context()[0].to_string().contains("Files were listed."));
+    // The first release wrote items without envelopes.
+    let old = [
+        json!({ "id": "x", "timestamp": "2025-05-01T00:00:00Z", "instructions": "" }),
+        json!({ "record_type": "state" }),
+    ];
+    let old: Vec<Value> = old.into_iter().chain(items.iter().cloned()).collect();
+    let (mut desk, report) = import(&text(&old), Restore::Context, json!({})).unwrap();
+    assert_eq!((parsed(&mut desk), report.skipped["state"]), (items.to_vec(), 1));
+    let broken = format!(
+        "{}{}\n",
+        text(&lines),
+        item(json!({ "type": "function_call_output", "call_id": 4, "output": "x" }))
+    );
+    let error = refused(&broken, Restore::Context, json!({}));
+    assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(6)));
+    assert!(error.field.unwrap().starts_with("line 12, "));
+}
+
+#[test]
+fn s3_9_what_json_of_others_may_hold_is_kept_as_the_codec_keeps_it() {
+    let text =
+        claude(&[said(json!([{ "type": "text", "text": "HALF", "extra": { "$cc": "bytes", "v": "" } }]))]);
+    let text = text.replace("HALF", r"a\ud83d\ude00\ud800b\\ud800");
+    let (mut desk, _) = import(&text, Restore::Context, json!({})).unwrap();
+    let found = parsed(&mut desk);
+    let block = &found[0]["content"][0];
+    assert_eq!(block["text"], "a\u{1f600}\u{fffd}b\\ud800");
+    assert_eq!(block["extra"], json!({ "$cc": "object", "v": { "$cc": "bytes", "v": "" } }));
+}
+
+#[test]
+fn s3_9_recorded_transcripts_come_back_as_they_were() {
+    for line in recorded::lines("anthropic/claude_code").iter().take(12) {
+        let recorded = recorded::record(line).unwrap();
+        let messages: Vec<Value> =
+            recorded.bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+        let mut written = Vec::new();
+        for (nth, message) in messages.iter().enumerate() {
+            match message["content"].as_array() {
+                Some(blocks) if message["role"] == "assistant" => {
+                    written.extend(blocks.iter().map(|part| block(&format!("m{nth}"), part.clone())));
+                }
+                _ => written.push(json!({ "type": message["role"], "message": message })),
+            }
+        }
+        let (mut desk, _) =
+            import(&claude(&written), Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
+        assert_eq!(parsed(&mut desk), messages, "{}", recorded.id);
+        desk.stored();
+        round_trip(&mut desk);
+    }
+    for line in recorded::lines("responses/codex").iter().take(6) {
+        let recorded = recorded::record(line).unwrap();
+        let envelope = |body: &Body| format!("{{\"type\":\"response_item\",\"payload\":{body}}}\n");
+        let text: String = recorded.bodies.iter().map(envelope).collect();
+        let (mut desk, _) = import(&text, Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
+        assert_eq!(
+            history(&mut desk),
+            recorded.bodies.iter().map(|body| body.to_string()).collect::<Vec<_>>()
+        );
+        round_trip(&mut desk);
+    }
+}
+
+/// The archive of a session with a compaction restores the session; its Markdown has a heading for each message.
+fn round_trip(desk: &mut Desk) {
+    let format = desk.session.tools(None).unwrap().format;
+    desk.append(&results(format, &[]));
+    desk.compact();
+    let text = archive(&mut desk.host, &desk.session);
+    let (mut again, _) = import(&text, Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
+    assert_eq!(again.stored().context, desk.stored().context);
+    assert_eq!(history(&mut again), history(desk));
+    let headings = markdown(desk).lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(headings, desk.session.metadata().unwrap().total_messages);
+}

@@ -1,0 +1,213 @@
+//! A commit whose answer is lost (`storage.md` §4.5): whoever sent it finds out by reading whether it was written, and
+//! nothing is written twice.
+
+use crate::support::*;
+use context_compactor_core::session::audit::audit;
+use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::session::transcript::{Importer, Restore};
+use context_compactor_core::session::{Session, SnapshotPurpose};
+use context_compactor_core::step::Scan;
+use context_compactor_core::wire::Format;
+use context_compactor_core::{Code, Error, Result};
+use context_compactor_store_tests::conversation::user;
+use context_compactor_store_tests::{Host, How, MemoryStore, Store};
+use serde_json::json;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A session with results to move, messages to summarise and a snapshot to go back to, in a store of `most` operations.
+fn worked(most: usize) -> Desk {
+    let options = json!({ "trigger": { "tokens": 300 }, "hasWatermark": true });
+    let mut desk = Desk::new(options.clone());
+    let opened = Session::open(settings(options), Some("s".into()), most);
+    desk.session = desk.host.run(opened).unwrap().0;
+    desk.append(&turn(Format::Anthropic, 0, 200));
+    desk.append(&talk(8, 20));
+    desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    desk.append(&talk(2, 20));
+    desk
+}
+
+/// What the store says about session `s`: messages, context, number of the view, log rows and snapshots.
+fn said(memory: &MemoryStore) -> (Vec<String>, Vec<String>, u64, u64, usize) {
+    let found = audit("s", &memory.rows()).unwrap();
+    let context = found.context.into_iter().map(|(_, body)| body).collect();
+    (found.messages, context, found.generation, found.rows, found.snapshots.len())
+}
+
+/// Rows of the log that the watermark of the only session knows.
+fn marked(desk: &Desk) -> u64 {
+    let marks = desk.host.marks.borrow();
+    let mark = marks.values().next().expect("a watermark");
+    mark.split('.').nth(1).unwrap().parse().unwrap()
+}
+
+type Work = fn(&mut Desk) -> Result<()>;
+
+const WORK: [(&str, Work); 9] = [
+    ("append", |desk| desk.host.run(desk.session.append(talk(3, 20))).map(drop)),
+    ("sync", |desk| {
+        let mut history: Vec<_> = desk.stored().messages.iter().map(|body| body.as_str().into()).collect();
+        history.push(user("and this"));
+        desk.host.run(desk.session.sync(0, history)).map(|synced| assert_eq!(synced.appended, 1))
+    }),
+    ("compact", |desk| desk.host.run(desk.session.compact(None)).map(|done| assert!(done.result.success))),
+    ("offload", |desk| {
+        desk.host.run(desk.session.prepare(context_compactor_core::plan::Trigger::Auto, Vec::new())).map(drop)
+    }),
+    ("snapshot", |desk| desk.host.run(desk.session.snapshot(SnapshotPurpose::Recovery)).map(drop)),
+    ("restore", |desk| {
+        let id = desk.host.run(desk.session.snapshots())?[0].id.clone();
+        desk.host.run(desk.session.restore(id))
+    }),
+    ("rewind", |desk| desk.host.run(desk.session.rewind(6))),
+    ("remove", |desk| desk.host.run(desk.session.remove_messages(vec![4, 5])).map(drop)),
+    ("pin", |desk| desk.host.run(desk.session.pin(4))),
+];
+
+#[test]
+fn indeterminate_every_change_of_a_session_takes_place_once() {
+    for most in [12, 10_000] {
+        for (name, work) in WORK {
+            let mut whole = worked(most);
+            let before = whole.host.seen.commits.len();
+            work(&mut whole).unwrap();
+            let commits = whole.host.seen.commits.len() - before;
+            assert!(commits > 0, "{name}");
+            for at in 1..=commits {
+                for how in [How::Lost, How::Fail(Code::Indeterminate)] {
+                    let mut desk = worked(most);
+                    desk.host.fault(at, is_commit, how);
+                    work(&mut desk)
+                        .unwrap_or_else(|error| panic!("{name}, commit {at} of {commits}, {how:?}: {error}"));
+                    let (messages, context, generation, rows, snapshots) = said(&desk.memory);
+                    let expected = said(&whole.memory);
+                    assert_eq!(messages, expected.0, "{name}, commit {at}, {how:?}");
+                    assert_eq!(context.len(), expected.1.len(), "{name}, commit {at}, {how:?}");
+                    assert_eq!(
+                        (generation, rows, snapshots),
+                        (expected.2, expected.3, expected.4),
+                        "{name} {at}"
+                    );
+                    assert_eq!(marked(&desk), rows, "{name}, commit {at}, {how:?}: as far as the log is");
+                    desk.append(&[user("it goes on")]);
+                    desk.stored();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn indeterminate_the_first_append_takes_its_name_once_and_moves_the_watermark() {
+    for how in [How::Lost, How::Fail(Code::Indeterminate)] {
+        let mut desk = Desk::new(json!({ "hasWatermark": true }));
+        desk.host.fault(1, is_commit, how);
+        desk.append(&talk(2, 5));
+        assert_eq!(desk.stored().messages.len(), 4, "{how:?}");
+        assert_eq!(marked(&desk), 4, "{how:?}");
+    }
+}
+
+/// A store in which another tab writes as soon as the first batch from now on is there, whose answer is then lost.
+struct Overtaken {
+    memory: Rc<MemoryStore>,
+    other: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Store for Overtaken {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.memory.read(keys)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        self.memory.scan(scan)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        self.memory.commit(batch)?;
+        let Some(other) = self.other.take() else { return Ok(()) };
+        other();
+        Err(Error::new(Code::Indeterminate, "no answer"))
+    }
+}
+
+#[test]
+fn indeterminate_a_sync_that_another_tab_came_into_says_where_the_histories_part() {
+    let memory = Rc::<MemoryStore>::default();
+    let store = Rc::new(Overtaken { memory: Rc::clone(&memory), other: RefCell::default() });
+    let mut host = Host::new(Rc::clone(&store) as _, "a");
+    // Two messages for each batch.
+    let (session, _) = host.run(Session::open(settings(json!({})), Some("s".into()), 6)).unwrap();
+    let history = talk(3, 5);
+    host.run(session.sync(0, history[..2].to_vec())).unwrap();
+    let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+    store.other.replace(Some(Box::new(move || other.append(&[user("from another tab")]))));
+    let synced = host.run(session.sync(0, history.clone())).unwrap();
+    assert_eq!((synced.appended, synced.diverged), (2, Some(4)));
+    let messages = audit("s", &memory.rows()).unwrap().messages;
+    let expected: Vec<_> = history[..4].iter().map(ToString::to_string).collect();
+    assert_eq!(messages[..4], expected);
+    assert!(messages.len() == 5 && messages[4].contains("from another tab"), "{messages:?}");
+}
+
+#[test]
+fn indeterminate_a_fork_is_there_once_however_many_batches_it_takes() {
+    for most in [12, 10_000] {
+        for at in 1..=8 {
+            for how in [How::Lost, How::Fail(Code::Indeterminate)] {
+                let mut desk = worked(most);
+                let before = desk.memory.rows().len();
+                desk.host.fault(at, is_commit, how);
+                let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+                assert!(!audit("child", &desk.memory.rows()).unwrap().messages.is_empty());
+                desk.host.run(child.delete()).unwrap();
+                assert_eq!(desk.memory.rows().len(), before, "{most}, commit {at}, {how:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn indeterminate_a_deletion_leaves_nothing_however_many_batches_it_takes() {
+    for most in [12, 10_000] {
+        for at in 1..=8 {
+            for how in [How::Lost, How::Fail(Code::Indeterminate)] {
+                let mut desk = worked(most);
+                desk.host.fault(at, is_commit, how);
+                desk.host.run(desk.session.delete()).unwrap();
+                assert!(desk.memory.rows().is_empty(), "{most}, commit {at}, {how:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn indeterminate_an_import_is_there_once_however_many_batches_it_takes() {
+    let mut source = worked(10_000);
+    let mut at = Default::default();
+    let mut text = Vec::new();
+    loop {
+        let (lines, next) = source.host.run(source.session.export(at)).unwrap();
+        text.extend(lines);
+        match next {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    for most in [12, 10_000] {
+        for at in 1..=6 {
+            for how in [How::Lost, How::Fail(Code::Indeterminate)] {
+                let mut desk = Desk::new(json!({}));
+                desk.host.fault(at, is_commit, how);
+                let open = Importer::open(settings(json!({})), Some("copy".into()), Restore::Context, most);
+                let importer = desk.host.run(open).unwrap();
+                desk.host.run(importer.feed(text.clone())).unwrap();
+                desk.host.run(importer.finish()).unwrap();
+                let found = audit("copy", &desk.memory.rows()).unwrap();
+                assert_eq!(found.messages, source.stored().messages, "{most}, commit {at}, {how:?}");
+                assert_eq!(Rc::strong_count(&desk.memory), 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Prices: when a session acts by them, what is noted, and what plans tell.
+
+use crate::support::*;
+use context_compactor_core::plan::{Plan, Settings};
+use context_compactor_store_tests::conversation::{assistant, user};
+use serde_json::{Value, json};
+
+/// A session in a large window that acts by the prices.
+fn priced(over: Value) -> Desk {
+    let mut options = json!({
+        "contextWindow": 200_000, "trigger": { "price": true }, "keep": { "messages": 2 },
+        "offload": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 }
+    });
+    for (key, value) in over.as_object().unwrap() {
+        options[key] = value.clone();
+    }
+    Desk::new(options)
+}
+
+/// Appends a question and an answer of 1,000 tokens each and prepares, `wait` ms after the last, until the session acts;
+/// the tokens of the prompt then, and how many steps it took.
+fn acts(desk: &mut Desk, wait: u64) -> (usize, usize) {
+    for step in 1..=180 {
+        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        desk.host.now += wait;
+        if let Some(result) = desk.prepare().result {
+            assert!(result.success, "{:?}", result.error);
+            return (result.previous_tokens, step);
+        }
+    }
+    panic!("it never acted");
+}
+
+fn plan(desk: &mut Desk) -> Plan {
+    desk.host.run(desk.session.plan()).unwrap()
+}
+
+#[test]
+fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
+    let mut desk = priced(json!({}));
+    let (tokens, first) = acts(&mut desk, 1_000);
+    assert!((8_000..40_000).contains(&tokens), "{tokens}: long before the window ends");
+    let (_, second) = acts(&mut desk, 1_000);
+    assert!(second >= first / 2, "it does not thrash: {first}, {second}");
+    // Without the option nothing happens there.
+    let mut plain = priced(json!({ "trigger": {} }));
+    for _ in 0..first + second {
+        plain.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        assert!(plain.prepare().result.is_none());
+    }
+}
+
+#[test]
+fn balanced_acts_by_the_prices_unless_an_option_says_when() {
+    let rule = |options: Value| {
+        let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
+        assert_eq!(settings.preset.name, "balanced", "the default");
+        (settings.price_rule.is_some(), settings.threshold.tokens)
+    };
+    let window = 200_000;
+    let (acts, limit) = rule(json!({ "contextWindow": window }));
+    assert!(acts && limit > 150_000, "the limit of the window stays: {limit}");
+    for trigger in [json!({ "tokens": 30_000 }), json!({ "fraction": 0.15 })] {
+        assert_eq!(rule(json!({ "contextWindow": window, "trigger": trigger })), (false, 30_000));
+    }
+    let offload = json!({ "offloadThreshold": 30_000 });
+    assert_eq!(rule(json!({ "contextWindow": window, "offload": offload })), (false, 30_000));
+    let both = json!({ "tokens": 30_000, "price": true });
+    assert_eq!(rule(json!({ "contextWindow": window, "trigger": both })), (true, 30_000));
+    let (acts, never) = rule(json!({ "contextWindow": window, "trigger": { "price": false } }));
+    assert!(!acts && never == limit);
+}
+
+#[test]
+fn the_cheaper_the_cache_the_later_it_acts() {
+    let with = |read: f64| {
+        let prices = json!({ "input": 3, "output": 15, "cacheRead": read, "cacheWrite": 3.75 });
+        acts(&mut priced(json!({ "prices": prices })), 1_000).0
+    };
+    let (dear, cheap) = (with(1.5), with(0.075));
+    assert!(dear < cheap, "{dear} {cheap}");
+}
+
+#[test]
+fn the_catalogue_has_prices_and_the_app_knows_better() {
+    let read =
+        |options: Value| Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap().prices;
+    let facts = json!({ "contextWindow": 200_000, "prices": { "input": 2, "output": 10, "tiers": [
+        { "above": 200_000, "input": 4, "output": 15 }
+    ] } });
+    let known = read(json!({ "facts": facts })).unwrap();
+    assert_eq!((known.at(200_000).input, known.at(200_001).output), (2_000_000, 15_000_000));
+    assert_eq!(known.base.cache_read, 2_000_000, "no cache: all input costs the same");
+    assert_eq!(known.ttl_ms, 300_000);
+    let own = json!({ "input": 1, "output": 2, "cacheRead": 0.1, "ttlMs": 3_600_000 });
+    let own = read(json!({ "facts": facts, "prices": own })).unwrap();
+    assert_eq!((own.base.cache_read, own.ttl_ms), (100_000, 3_600_000));
+    assert_eq!(read(json!({})), None);
+}
+
+#[test]
+fn prices_out_of_their_bounds_are_refused_by_name() {
+    for (options, field) in [
+        (json!({ "prices": { "input": 1 } }), "prices.output"),
+        (json!({ "prices": { "input": -1, "output": 1 } }), "prices.input"),
+        (
+            json!({ "prices": { "input": 1, "output": 1, "tiers": [{ "input": 1, "output": 1 }] } }),
+            "prices.tiers[0].above",
+        ),
+        (json!({ "prices": { "input": 1, "output": 1, "ttlMs": -1 } }), "prices.ttlMs"),
+        (json!({ "prices": 3 }), "prices"),
+        (json!({ "trigger": { "price": 1 } }), "trigger.price"),
+    ] {
+        let error = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{options}");
+    }
+}
+
+#[test]
+fn the_window_and_a_threshold_end_the_wait() {
+    let free = json!({ "input": 3, "output": 15, "cacheRead": 0, "cacheWrite": 3.75 });
+    let limit = json!({ "price": true, "tokens": 30_000 });
+    let (tokens, _) = acts(&mut priced(json!({ "prices": free, "trigger": limit })), 1_000);
+    assert!((30_000..31_100).contains(&tokens), "nothing is paid for reading: {tokens}");
+    let small = json!({ "prices": free, "contextWindow": 20_000, "maxOutputTokens": 1_000 });
+    let (tokens, _) = acts(&mut priced(small), 1_000);
+    assert!((19_000..20_100).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn a_plan_says_whether_the_price_or_the_size_decides() {
+    let mut desk = priced(json!({}));
+    desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+    let early = plan(&mut desk);
+    assert!(!early.will_compact && early.reason.contains("does not pay yet"), "{}", early.reason);
+    let due = loop {
+        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        desk.host.now += 1_000;
+        let plan = plan(&mut desk);
+        if plan.will_compact {
+            break plan;
+        }
+        desk.prepare();
+    };
+    assert!(due.tokens < due.limit / 2 && due.reason.contains("what a compaction costs"), "{}", due.reason);
+    let mut full = priced(json!({ "trigger": { "price": true, "tokens": 900 } }));
+    full.append(&[
+        user(&long("question", 500)),
+        assistant(&long("answer", 500)),
+        user("and?"),
+        assistant("yes"),
+    ]);
+    let full = plan(&mut full);
+    assert!(full.reason.contains("of 900 tokens"), "{}", full.reason);
+}
+
+#[test]
+fn a_cache_that_has_gone_cold_makes_it_act_sooner() {
+    let warm = acts(&mut priced(json!({})), 1_000).0;
+    let cold = acts(&mut priced(json!({})), 600_000).0;
+    assert!(cold < warm, "{cold} {warm}");
+}
+
+#[test]
+fn clearing_does_not_end_the_rent() {
+    // What is cleared at each step frees little; were the rent to begin anew with it, no summary would ever come.
+    let steps = |mut layered: Value| {
+        layered["clearMinTokens"] = 100.into();
+        let mut desk = priced(json!({ "preset": "offload", "layered": &layered }));
+        let mut cleared = 0;
+        for step in 1..=180 {
+            desk.append(&turn(FORMATS[0], step, 150));
+            desk.append(&[user(&long("question", 400)), assistant(&long("answer", 400))]);
+            desk.host.now += 1_000;
+            let prepared = desk.prepare();
+            if prepared.result.is_some() {
+                return (step, cleared);
+            }
+            cleared += prepared.edits.iter().filter(|edit| edit.rung == "clear").count();
+        }
+        panic!("it never acted: {layered}");
+    };
+    let (alone, none) = steps(json!({ "clear": "never" }));
+    let (beside, cleared) = steps(json!({ "clear": "break-even", "cacheWrite": 0.1 }));
+    assert!(none == 0 && cleared > 5, "{cleared} {alone} {beside}");
+    assert!(beside >= alone && beside <= alone + alone / 2, "{alone} {beside}");
+}
+
+#[test]
+fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
+    // By the calls so far alone, older results would be cleared, and what is behind them written to the cache again, just
+    // before the summary.
+    let mut desk = priced(json!({ "preset": "offload", "layered": { "clear": "break-even" } }));
+    let acted = (0..20).find(|nth| {
+        let bodies =
+            if *nth < 8 { turn(FORMATS[0], *nth, 1_500) } else { vec![user("q"), assistant("done")] };
+        desk.append(&bodies);
+        desk.host.now += 1_000;
+        let prepared = desk.prepare();
+        assert!(prepared.result.is_some() || prepared.edits.is_empty(), "{nth}: {:?}", prepared.edits);
+        prepared.result.is_some()
+    });
+    assert!(acted.is_some_and(|nth| nth > 8), "{acted:?}");
+}
+
+#[test]
+fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
+    let mut desk = priced(json!({}));
+    let (_, steps) = acts(&mut desk, 1_000);
+    let mut desk = priced(json!({}));
+    for step in 1..=steps {
+        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        desk.host.now += 1_000;
+        let prepared = desk.prepare();
+        assert_eq!(prepared.result.is_some(), step == steps, "{step} of {steps}");
+        // Another process goes on: it has what the last append noted.
+        let options = json!({
+            "contextWindow": 200_000, "trigger": { "price": true }, "keep": { "messages": 2 },
+            "offload": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 }
+        });
+        if step == steps / 2 {
+            desk.append(&[user("one more")]);
+            let now = desk.host.now;
+            desk = Desk::over(desk.memory, "b", options);
+            desk.host.now = now;
+        }
+    }
+    assert!(!desk.stored().messages.is_empty());
+}
+
+#[test]
+fn a_prepare_that_is_made_again_is_paid_once() {
+    let mut desk = priced(json!({}));
+    let mut again = priced(json!({}));
+    let (_, steps) = acts(&mut desk, 1_000);
+    for step in 1..=steps {
+        again.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        again.host.now += 1_000;
+        let acted = again.prepare().result.is_some();
+        assert_eq!(acted, step == steps, "{step} of {steps}");
+        if !acted {
+            assert!(again.prepare().result.is_none(), "a retry of step {step}");
+        }
+    }
+}
+
+#[test]
+fn plans_tell_the_cost_where_prices_are_known() {
+    let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75 });
+    let mut desk = priced(json!({ "prices": prices }));
+    desk.append(&talk(2, 500));
+    desk.prepare();
+    let early = plan(&mut desk).cost.unwrap();
+    assert!(early.now > early.later && early.later > 0.0 && early.currency == "USD", "{early:?}");
+    let (mut desk, mut last) = (priced(json!({ "prices": prices })), None);
+    for _ in 0..180 {
+        desk.append(&talk(1, 500));
+        let due = plan(&mut desk);
+        let acted = desk.prepare().result.is_some();
+        assert_eq!(due.will_compact, acted, "the plan says what prepare does");
+        last = due.cost;
+        if acted {
+            break;
+        }
+    }
+    let due = last.unwrap();
+    assert!(due.now < due.later, "{due:?}");
+    assert!(plan(&mut priced(json!({}))).cost.is_none(), "no prices, no cost");
+}

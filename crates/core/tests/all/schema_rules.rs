@@ -1,0 +1,207 @@
+//! Sessions of older schema versions: backed up, migrated when they are opened, restorable; newer ones refused.
+
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart, keys};
+use context_compactor_core::session::{Fate, SCHEMA, Session};
+use context_compactor_store_tests::conversation::{body, user};
+use context_compactor_store_tests::{Host, How, MemoryStore, Store};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+/// A session with offloads and a summary, as the first release of the schema wrote it.
+const V100: &str = include_str!("../../../../tests/fixtures/session-v100.json");
+
+fn fixture() -> Value {
+    serde_json::from_str(V100).unwrap()
+}
+
+fn key(parts: &Value) -> Key {
+    let part = |part: &Value| match part.as_u64() {
+        Some(number) => KeyPart::Number(number),
+        None => KeyPart::Text(part.as_str().unwrap().into()),
+    };
+    Key(parts.as_array().unwrap().iter().map(part).collect())
+}
+
+/// A store that the old release's commits were made in.
+fn old_store() -> Rc<MemoryStore> {
+    let memory = MemoryStore::default();
+    for commit in fixture()["commits"].as_array().unwrap() {
+        let puts = commit["puts"].as_array().unwrap().iter();
+        let puts = puts.map(|put| (key(&put[0]), put[1].as_str().unwrap().as_bytes().to_vec())).collect();
+        let batch = Batch { expect: Vec::new(), puts, deletes: Vec::new(), durability: Durability::Strict };
+        memory.commit(&batch).unwrap();
+    }
+    Rc::new(memory)
+}
+
+/// The session's row and the backup beside it.
+fn rows(memory: &MemoryStore) -> (Key, Value, Option<Vec<u8>>) {
+    let of = |length| {
+        let is =
+            |(key, _): &(Key, Vec<u8>)| key.0[0] == KeyPart::Text("sessions".into()) && key.0.len() == length;
+        memory.rows().into_iter().find(is)
+    };
+    let (key, row) = of(2).unwrap();
+    (key, serde_json::from_slice(&row).unwrap(), of(4).map(|(_, bytes)| bytes))
+}
+
+fn settings_of_old() -> Value {
+    json!({ "trigger": { "tokens": 7_000 } })
+}
+
+#[test]
+fn s5_18_a_session_of_schema_100_is_backed_up_and_migrated_when_it_is_opened() {
+    let memory = old_store();
+    let (session, before, none) = rows(&memory);
+    assert_eq!((before["v"].as_u64(), none), (Some(100), None));
+    let old = memory.read(&[session]).unwrap().remove(0).unwrap();
+
+    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    let (_, row, backup) = rows(&memory);
+    assert_eq!(row["v"], SCHEMA);
+    assert_eq!(row["compressions"], 1, "one of its three views is a summary");
+    let mut anew = Desk::over(Rc::default(), "c", settings_of_old());
+    let messages: Vec<_> = fixture()["messages"].as_array().unwrap().iter().map(body).collect();
+    anew.append(&messages);
+    let total = desk.session.metadata().unwrap().total_tokens;
+    assert_eq!(total, anew.session.metadata().unwrap().total_tokens, "all messages are counted");
+    assert_eq!(backup.unwrap(), old, "the backup is the row byte for byte");
+    let fixture = fixture();
+    assert_eq!(Value::from(desk.sent()), fixture["context"], "the same messages are sent");
+    assert_eq!(Value::from(desk.context()), fixture["context"]);
+    let stored: Vec<Value> =
+        desk.stored().messages.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(Value::from(stored), fixture["messages"], "the transcript is whole");
+    let references: Vec<String> =
+        desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect();
+    assert!(references.len() > 4);
+    for reference in references {
+        assert!(desk.read(&reference).starts_with("result "));
+    }
+    // It goes on as any other.
+    desk.append(&[user("go on")]);
+    assert!(desk.compact().success);
+    assert_eq!(rows(&memory).1["compressions"], 2);
+    let mut again = Desk::over(Rc::clone(&memory), "c", settings_of_old());
+    assert_eq!(again.sent(), desk.sent());
+    desk.host.run(desk.session.delete()).unwrap();
+    assert!(memory.rows().is_empty(), "the backup goes with the session");
+}
+
+#[test]
+fn s5_18_whatever_happens_on_the_way_the_store_holds_the_old_session_or_the_new_with_its_backup() {
+    use How::{CrashAfter, CrashBefore, Fail, Lost};
+    for how in [CrashBefore, CrashAfter, Lost, Fail(Code::QuotaExceeded), Fail(Code::StoreUnavailable)] {
+        let memory = old_store();
+        let before = memory.rows();
+        let mut host = Host::new(Rc::clone(&memory) as _, "b");
+        host.fault(1, is_commit, how);
+        let open = |host: &mut Host| {
+            host.try_run(Session::open(settings(settings_of_old()), Some("s".into()), 10_000))
+        };
+        let opened = open(&mut host);
+        match (how, &opened) {
+            (CrashBefore | CrashAfter, None) | (Lost, Some(Ok(_))) => {}
+            (Fail(code), Some(Err(error))) => assert_eq!(error.code, code),
+            _ => panic!("{how:?} ended otherwise"),
+        }
+        let (_, row, backup) = rows(&memory);
+        if matches!(how, CrashAfter | Lost) {
+            assert_eq!((row["v"].as_u64(), backup.is_some()), (Some(SCHEMA.into()), true));
+        } else {
+            assert_eq!(memory.rows(), before, "{how:?} changed nothing");
+        }
+        let mut desk = Desk::over(memory, "c", settings_of_old());
+        assert_eq!(Value::from(desk.sent()), fixture()["context"], "{how:?}");
+    }
+}
+
+#[test]
+fn s5_18_two_tabs_migrate_a_session_once() {
+    let memory = old_store();
+    let mut host = Host::new(Rc::clone(&memory) as _, "b");
+    let other = Rc::clone(&memory);
+    let mut done = false;
+    host.meanwhile = Box::new(move |effect| {
+        if is_commit(effect) && !std::mem::replace(&mut done, true) {
+            Desk::over(Rc::clone(&other), "c", settings_of_old());
+        }
+    });
+    let (session, _) =
+        host.run(Session::open(settings(settings_of_old()), Some("s".into()), 10_000)).unwrap();
+    assert_eq!(rows(&memory).1["ver"], 14, "13 commits of the old release, and one");
+    host.run(session.append(vec![user("both go on")])).unwrap();
+}
+
+#[test]
+fn s5_18_a_backup_puts_the_session_back_until_it_goes_on() {
+    let memory = old_store();
+    let (_, before, _) = rows(&memory);
+    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    let schema = desk.host.run(Session::restore_backup("s".into())).unwrap();
+    let (_, mut row, backup) = rows(&memory);
+    assert_eq!((schema, backup), (100, None));
+    assert_eq!(row["ver"], before["ver"].as_u64().unwrap() + 2, "the store counts two commits more");
+    row["ver"] = before["ver"].clone();
+    assert_eq!(row, before);
+    let none = desk.host.run(Session::restore_backup("s".into())).unwrap_err();
+    assert_eq!(none.code, Code::NotFound);
+    let none = desk.host.run(Session::restore_backup("other".into())).unwrap_err();
+    assert_eq!(none.code, Code::NotFound);
+
+    let mut desk = Desk::over(Rc::clone(&memory), "c", settings_of_old());
+    assert_eq!(Value::from(desk.sent()), fixture()["context"]);
+    desk.append(&[user("go on")]);
+    let late = desk.host.run(Session::restore_backup("s".into())).unwrap_err();
+    assert_eq!(late.code, Code::Conflict, "what was said since would be lost");
+    assert_eq!(desk.stored().messages.len(), 35);
+}
+
+/// The session's row with other fields.
+fn doctored(over: Value) -> Rc<MemoryStore> {
+    let memory = old_store();
+    let (key, mut row, _) = rows(&memory);
+    for (name, value) in over.as_object().unwrap() {
+        row[name] = value.clone();
+    }
+    memory.damage(&key, Some(row.to_string().into_bytes()));
+    memory
+}
+
+#[test]
+fn s5_18_what_no_release_can_read_is_refused_and_left_alone() {
+    for (version, code) in [(200, Code::SchemaTooNew), (1_000, Code::SchemaTooNew), (99, Code::StoreCorrupt)]
+    {
+        let memory = doctored(json!({ "v": version }));
+        let before = memory.rows();
+        let mut host = Host::new(Rc::clone(&memory) as _, "b");
+        let opened = host.run(Session::open(settings(settings_of_old()), Some("s".into()), 10_000));
+        let error = opened.unwrap_err();
+        assert_eq!(error.code, code);
+        assert!(error.message.contains(&version.to_string()), "{error}");
+        assert_eq!(memory.rows(), before);
+    }
+    // A view that is missing: the session is not half-migrated.
+    let memory = old_store();
+    let sid = rows(&memory).0;
+    let KeyPart::Text(sid) = sid.0[1].clone() else { panic!("a text") };
+    memory.damage(&keys::view(&sid, 2), None);
+    let before = memory.rows();
+    let mut host = Host::new(Rc::clone(&memory) as _, "b");
+    let opened = host.run(Session::open(settings(settings_of_old()), Some("s".into()), 10_000));
+    assert_eq!(opened.unwrap_err().code, Code::StoreCorrupt);
+    assert_eq!(memory.rows(), before);
+}
+
+#[test]
+fn s5_18_an_app_that_is_rolled_back_keeps_what_a_newer_release_noted() {
+    let memory = doctored(json!({ "v": 150, "colour": { "of": ["red", 1] } }));
+    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    desk.append(&[user("go on")]);
+    let (_, row, backup) = rows(&memory);
+    assert_eq!((row["v"].as_u64(), &row["colour"]), (Some(150), &json!({ "of": ["red", 1] })));
+    assert_eq!(backup, None);
+    assert!(desk.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Summarised));
+}

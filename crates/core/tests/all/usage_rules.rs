@@ -1,0 +1,187 @@
+//! What a provider counted (`recordUsage`): the estimate of the whole prompt goes on from it.
+
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::plan::Trigger;
+use context_compactor_core::session::ContextUsage;
+use context_compactor_core::step::Event;
+use context_compactor_store_tests::conversation::{assistant, user};
+use serde_json::json;
+
+fn reported(tokens: usize) -> String {
+    json!({ "inputTokens": tokens, "outputTokens": 10 }).to_string()
+}
+
+fn usage(desk: &Desk) -> ContextUsage {
+    desk.session.usage().unwrap()
+}
+
+fn used(desk: &Desk) -> usize {
+    usage(desk).used_tokens
+}
+
+/// Closes the session as the app does, and opens it again.
+fn reopen(mut desk: Desk, over: serde_json::Value) -> Desk {
+    desk.host.run(desk.session.keep_usage()).unwrap();
+    desk.session.close();
+    Desk::over(desk.memory, "b", over)
+}
+
+#[test]
+fn the_prompt_costs_what_was_reported_and_what_comes_after_is_added() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(2, 100));
+    desk.append(&[user("next")]);
+    let estimated = desk.prepare().usage.used_tokens;
+    assert!(desk.session.record_usage(&reported(estimated + 1_000), None).unwrap());
+    let after = usage(&desk);
+    assert_eq!(after.used_tokens, estimated + 1_000);
+    let correction = after.correction.unwrap();
+    assert_eq!((correction.overhead, correction.factor, correction.anchored), (1_000, 1.0, true));
+    assert_eq!(after.categories.iter().map(|part| part.tokens).sum::<usize>(), 8_000, "they are the window");
+    let overhead = after.categories.iter().find(|part| part.name == "overhead").unwrap();
+    assert_eq!(overhead.tokens, 1_000);
+    let before = desk.session.active().unwrap().token_count;
+    desk.append(&[assistant(&long("answer", 200))]);
+    assert_eq!(
+        used(&desk) - after.used_tokens,
+        desk.session.active().unwrap().token_count.recent - before.recent
+    );
+}
+
+#[test]
+fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
+    for prepares in [true, false] {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&[user(&long("question", 300))]);
+        let estimated = if prepares { desk.prepare().usage.used_tokens } else { used(&desk) };
+        desk.append(&[assistant(&long("answer", 100))]);
+        let with_answer = used(&desk);
+        assert!(desk.session.record_usage(&reported(estimated + 500), None).unwrap());
+        assert_eq!(used(&desk), with_answer + 500, "prepares: {prepares}");
+    }
+}
+
+#[test]
+fn the_trigger_goes_by_it() {
+    let mut desk = Desk::new(json!({ "trigger": { "tokens": 3_000 } }));
+    desk.append(&talk(10, 100));
+    let before = desk.prepare();
+    assert!(before.result.is_none() && before.usage.used_tokens < 2_500);
+    assert!(desk.session.record_usage(&reported(4_000), None).unwrap());
+    desk.append(&[user("next")]);
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    assert!(plan.will_compact && plan.tokens > 4_000, "{plan:?}");
+    let after = desk.prepare();
+    assert!(after.result.unwrap().success);
+    // The overhead stays, the position goes.
+    assert!((1_500..3_000).contains(&after.usage.used_tokens), "{:?}", after.usage);
+    assert!(!after.usage.correction.unwrap().anchored);
+}
+
+#[test]
+fn it_survives_reopening_rewinding_and_compaction() {
+    let over = json!({ "model": "m" });
+    let mut desk = Desk::new(over.clone());
+    desk.append(&talk(10, 100));
+    let estimated = desk.prepare().usage.used_tokens;
+    desk.session.record_usage(&reported(estimated + 1_000), None).unwrap();
+    let mut desk = reopen(desk, over.clone());
+    assert_eq!(used(&desk), estimated + 1_000);
+    desk.host.run(desk.session.rewind(2)).unwrap();
+    let rewound = used(&desk);
+    assert!((1_000..1_500).contains(&rewound), "{rewound}");
+    desk.host.run(desk.session.rewind(18)).unwrap();
+    assert!((rewound + 500..estimated + 1_000).contains(&used(&desk)));
+    desk.compact();
+    let compacted = used(&desk);
+    let desk = reopen(desk, over);
+    assert_eq!(used(&desk), compacted);
+    assert_eq!(usage(&desk).correction.unwrap().overhead, 1_000);
+    assert!(desk.stored().messages.len() == 20);
+}
+
+#[test]
+fn it_is_stored_with_the_next_append() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(2, 100));
+    desk.prepare();
+    desk.session.record_usage(&reported(2_000), None).unwrap();
+    desk.append(&[user("next")]);
+    let now = used(&desk);
+    // The process dies.
+    let again = Desk::over(desk.memory, "b", json!({}));
+    assert_eq!(used(&again), now);
+}
+
+#[test]
+fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
+    let mut desk = Desk::new(json!({ "model": "one" }));
+    desk.append(&talk(2, 100));
+    let estimated = desk.prepare().usage.used_tokens;
+    desk.session.record_usage(&reported(2_000), None).unwrap();
+    let forked = desk.host.run(desk.session.fork(None)).unwrap().0;
+    assert_eq!(forked.usage().unwrap().used_tokens, 2_000);
+    desk.prepare();
+    desk.session.record_usage(&reported(3_000), Some("two".into())).unwrap();
+    assert_eq!(used(&desk), 3_000);
+    assert_eq!(usage(&desk).correction.unwrap().model.as_deref(), Some("two"));
+    let desk = reopen(desk, json!({ "model": "one" }));
+    assert_eq!(used(&desk), 2_000);
+    let desk = reopen(desk, json!({ "model": "three" }));
+    assert_eq!((used(&desk), usage(&desk).correction), (estimated, None));
+}
+
+#[test]
+fn the_apps_own_counter_is_never_corrected() {
+    let mut desk = Desk::new(json!({ "hasTokenCounter": true }));
+    desk.host.count = Box::new(|_, _| Event::Number(7.0));
+    desk.append(&[user("hello")]);
+    let counted = desk.prepare().usage.used_tokens;
+    desk.session.record_usage(&reported(5_000), None).unwrap();
+    assert_eq!((used(&desk), usage(&desk).correction), (counted, None));
+}
+
+#[test]
+fn what_cannot_be_the_prompt_teaches_nothing() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(10, 100));
+    let estimated = desk.prepare().usage.used_tokens;
+    assert!(!desk.session.record_usage(&reported(40), None).unwrap());
+    assert!(!desk.session.record_usage(&reported(0), None).unwrap());
+    assert_eq!(used(&desk), estimated);
+    let error = desk.session.record_usage("{}", None).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("usage")));
+    desk.session.close();
+    assert_eq!(desk.session.record_usage(&reported(9), None).unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn what_does_not_fit_by_the_providers_count_is_not_sent() {
+    let mut desk = Desk::new(json!({ "maxOutputTokens": 1_000, "keep": { "messages": 30 } }));
+    desk.append(&talk(10, 100));
+    desk.prepare();
+    desk.session.record_usage(&reported(9_000), None).unwrap();
+    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    assert_eq!(error.code, Code::ContextOverflow);
+    assert!(error.message.contains("fixed 6"), "what the provider counts beside is fixed: {}", error.message);
+}
+
+#[test]
+fn another_tabs_newer_reports_are_taken_over() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(2, 100));
+    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    other.prepare();
+    other.session.record_usage(&reported(2_000), None).unwrap();
+    other.append(&[user("from the other tab")]);
+    desk.append(&[user("from this one")]);
+    assert_eq!(
+        used(&desk),
+        used(&{
+            let Desk { memory, .. } = other;
+            Desk::over(memory, "c", json!({}))
+        })
+    );
+    assert!(usage(&desk).correction.is_some());
+}

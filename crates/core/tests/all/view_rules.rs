@@ -1,0 +1,334 @@
+//! What a change of the context does to the messages that stay, and what of the context is sent.
+
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::plan::Trigger;
+use context_compactor_core::session::Session;
+use context_compactor_core::step::{Effect, Notice};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::Host;
+use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
+use context_compactor_store_tests::host::{failed, thrown};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+/// Nothing to offload, always over the threshold.
+fn eager() -> Value {
+    json!({ "trigger": { "tokens": 100 } })
+}
+
+/// Offloads whatever it may, summarises never.
+fn only_offload() -> Value {
+    json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } })
+}
+
+/// A turn whose call and whose answer begin with signed thinking.
+fn thinking_turn(nth: usize, tokens: usize) -> Vec<Body> {
+    let id = format!("call_{nth}");
+    let thinking = |what: &str| json!({ "type": "thinking", "thinking": long(what, 20), "signature": format!("c2ln{nth}") });
+    let call = json!({ "type": "tool_use", "id": id, "name": "read_file", "input": { "path": "a.rs" } });
+    let mut turn = vec![
+        user(&format!("question {nth}")),
+        body(&json!({ "role": "assistant", "content": [thinking("which file"), call] })),
+    ];
+    turn.extend(results(Format::Anthropic, &[(&id, &long(&format!("result {nth}"), tokens))]));
+    let answer = json!({ "type": "text", "text": format!("answer {nth}") });
+    turn.push(body(&json!({ "role": "assistant", "content": [thinking("what it says"), answer] })));
+    turn
+}
+
+fn thinks(message: &Value) -> bool {
+    message.to_string().contains("signature")
+}
+
+/// The ledger as the public API shows it.
+fn ledger(session: &Session) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let entries = serde_json::to_value(session.explain().unwrap()).unwrap();
+    entries.as_array().unwrap().iter().map(|entry| (text(&entry["fate"]), text(&entry["reason"]))).collect()
+}
+
+fn fates(session: &Session) -> Vec<String> {
+    ledger(session).into_iter().map(|(fate, _)| fate).collect()
+}
+
+#[test]
+fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_was_there() {
+    let mut desk = Desk::new(json!({}));
+    for nth in 0..3 {
+        desk.append(&thinking_turn(nth, 60));
+    }
+    let before = desk.session.usage().unwrap().used_tokens;
+    let result = desk.compact();
+    assert!(result.success, "{:?}", result.error);
+    let context = desk.context();
+    assert_valid(Format::Anthropic, &context);
+    assert!(!context.iter().any(thinks), "nothing that stayed was signed for this prefix");
+    let usage = desk.session.usage().unwrap().used_tokens;
+    assert_eq!((result.current_tokens, before - result.freed_tokens), (usage, usage));
+    let edit = &result.applied_edits[0];
+    assert_eq!((edit.tokens_freed, edit.indices.clone()), (result.freed_tokens, (0..7).collect::<Vec<_>>()));
+    // The answer 1 (7), call (9) and answer (11) of the last turn are edited; the others are the app's own objects.
+    let entries = ledger(&desk.session);
+    for (index, (fate, reason)) in entries.iter().enumerate().skip(7) {
+        let reduced = [7, 9, 11].contains(&index);
+        assert_eq!(fate, if reduced { "reduced" } else { "verbatim" }, "message {index}");
+        assert_eq!(reason.contains("AN8"), reduced, "message {index}: {reason}");
+    }
+    let sent = desk.prepare();
+    let indices: Vec<Option<usize>> = sent.items.iter().map(|item| item.index).collect();
+    assert_eq!(indices, [None, None, Some(8), None, Some(10), None]);
+    // Thinking that comes later is signed for the new prefix and stays until that changes.
+    desk.append(&thinking_turn(3, 60));
+    assert_eq!(desk.sent().iter().filter(|message| thinks(message)).count(), 2);
+    // Another tab reads the same from the store.
+    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    assert_eq!(other.context(), desk.context());
+    assert_eq!(ledger(&other.session), ledger(&desk.session));
+    assert_eq!(other.session.usage().unwrap(), desk.session.usage().unwrap());
+    let again = other.compact();
+    assert!(again.success, "{:?}", again.error);
+    assert_eq!(again.ledger.len(), 16);
+    assert_valid(Format::Anthropic, &other.context());
+    assert!(!other.context().iter().any(thinks));
+    assert_eq!(other.stored().messages.iter().filter(|body| body.contains("signature")).count(), 8);
+}
+
+#[test]
+fn an8_offloading_takes_the_thinking_behind_the_first_offload_and_leaves_what_is_before_it() {
+    let mut desk = Desk::new(only_offload());
+    for nth in 0..3 {
+        desk.append(&thinking_turn(nth, 120));
+    }
+    let before = desk.session.usage().unwrap().used_tokens;
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    let prepared = desk.prepare();
+    assert_eq!(plan.rungs[0].tokens_freed, prepared.edits[0].tokens_freed, "the plan counts it too");
+    assert_eq!(before - prepared.edits[0].tokens_freed, prepared.usage.used_tokens);
+    assert_eq!(prepared.edits[0].indices, [2], "the first half: one result");
+    let sent = bodies(&desk.session, &prepared);
+    assert_valid(Format::Anthropic, &sent);
+    let thinking: Vec<usize> = (0..sent.len()).filter(|at| thinks(&sent[*at])).collect();
+    assert_eq!(thinking, [1], "what stands before the first change is as it was");
+    let verbatim = "verbatim";
+    let reduced = "reduced";
+    let expected = [
+        verbatim,
+        verbatim,
+        "offloaded",
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+        verbatim,
+        reduced,
+    ];
+    assert_eq!(fates(&desk.session), expected);
+    // The next offload is of messages that were edited already, and of a summary over edited ones nothing is lost.
+    for nth in 3..6 {
+        desk.append(&thinking_turn(nth, 120));
+    }
+    desk.prepare();
+    assert_valid(Format::Anthropic, &desk.context());
+    assert!(desk.compact().success);
+    desk.stored();
+    let other = Desk::over(desk.memory.clone(), "b", only_offload());
+    assert_eq!(ledger(&other.session), ledger(&desk.session));
+}
+
+#[test]
+fn an8_a_compaction_of_one_shot_too() {
+    let mut desk = Desk::new(eager());
+    let history: Vec<Body> = (0..3).flat_map(|nth| thinking_turn(nth, 60)).collect();
+    let done = desk.host.run(Session::compact_once(settings(eager()), history.clone())).unwrap();
+    let text = |item: &context_compactor_core::session::OutItem| match item.index {
+        Some(index) => history[index].to_string(),
+        None => item.body.clone().unwrap().to_string(),
+    };
+    let out: Vec<Value> = done.items.iter().map(|item| serde_json::from_str(&text(item)).unwrap()).collect();
+    assert_valid(Format::Anthropic, &out);
+    assert!(!out.iter().any(thinks));
+}
+
+#[test]
+fn an8_a_message_of_thinking_alone_stays_since_an_empty_one_is_refused() {
+    let mut desk = Desk::new(eager());
+    desk.append(&talk(4, 60));
+    let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" });
+    desk.append(&[
+        user("and"),
+        body(&json!({ "role": "assistant", "content": [thinking] })),
+        assistant("so"),
+    ]);
+    assert!(desk.compact().success);
+    assert!(desk.context().iter().any(thinks));
+}
+
+#[test]
+fn s1_5_a_cut_behind_a_long_run_of_user_messages_still_frees_something() {
+    let mut desk = Desk::new(eager());
+    let mut history = vec![user(&long("first", 40)), assistant(&long("answer", 40))];
+    history.extend((0..60).map(|nth| user(&long(&format!("note {nth}"), 20))));
+    desk.append(&history);
+    let result = desk.compact();
+    assert!(result.success, "{:?}", result.error);
+    assert_eq!(result.preserved_count, 5);
+    let context = desk.context();
+    assert_eq!(context.len(), 7, "summary, acknowledgement and the preserved five");
+    assert_eq!(context[1]["role"], "assistant");
+}
+
+#[test]
+fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
+    let mut desk = Desk::new(eager());
+    desk.append(&[assistant(&long("greeting", 200))]);
+    desk.append(&(0..6).map(|nth| user(&long(&format!("note {nth}"), 40))).collect::<Vec<_>>());
+    let result = desk.compact();
+    assert!(result.success && result.summary.is_some(), "{:?} {:?}", result.error, result.reason);
+}
+
+#[test]
+fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again() {
+    let only_offload = || json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } });
+    let mut desk = Desk::new(only_offload());
+    desk.append(&turn(Format::OpenaiChat, 0, 200));
+    desk.append(&talk(2, 10));
+    let mut other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let mut once = Some(());
+    desk.host.meanwhile = Box::new(move |effect| {
+        if is_change(effect) && once.take().is_some() {
+            other.prepare();
+        }
+    });
+    let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+    assert!(prepared.edits.is_empty(), "the other tab did it");
+    assert_eq!((desk.stored().generation, prepared.usage.offload_count), (1, 1));
+}
+
+#[test]
+fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
+    for format in FORMATS {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&[user("read both")]);
+        let alone = desk.prepare().usage;
+        desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
+        assert_eq!(fates(&desk.session), ["verbatim", "verbatim"], "nothing was left out so far");
+        let usage = desk.prepare().usage;
+        assert_eq!(usage, alone, "{format:?}: the usage is that of what is sent");
+        let entries = ledger(&desk.session);
+        assert_eq!(entries[0], ("verbatim".into(), String::new()));
+        assert_eq!(entries[1].0, "dropped");
+        let rule = if format == Format::OpenaiChat { "OC2" } else { "AN2" };
+        assert!(entries[1].1.contains(rule) && entries[1].1.contains("log"), "{}", entries[1].1);
+        let warnings = |desk: &Desk| {
+            let is = |notice: &&Notice| matches!(notice, Notice::Warning { code: Code::InvalidMessage, .. });
+            desk.host.seen.notices.iter().filter(is).count()
+        };
+        let told = warnings(&desk);
+        assert!(told > 0);
+        desk.prepare();
+        assert_eq!(warnings(&desk), told, "told once");
+        desk.append(&results(format, &[("a", "1"), ("b", "2")]));
+        let all = desk.prepare();
+        assert_eq!(all.usage, desk.session.usage().unwrap());
+        assert!(fates(&desk.session).iter().all(|fate| fate == "verbatim"));
+        desk.append(&calls(format, &[("c", "z")]));
+        desk.prepare();
+        assert!(warnings(&desk) > told, "another one is told again");
+    }
+    // A message of which a part is sent.
+    let mut desk = Desk::new(json!({}));
+    let mut call: Value = serde_json::from_str(&calls(Format::OpenaiChat, &[("a", "x")])[0]).unwrap();
+    call["content"] = json!("I will look.");
+    desk.append(&[user("look"), body(&call)]);
+    let prepared = desk.prepare();
+    assert_eq!((prepared.items.len(), prepared.usage.tool_call_count), (2, 0));
+    assert_eq!(fates(&desk.session), ["verbatim", "reduced"]);
+    assert!(!desk.host.seen.notices.is_empty());
+}
+
+#[test]
+fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
+    let system = body(&json!({ "role": "system", "content": "Be brief." }));
+    let mut desk = Desk::new(eager());
+    desk.append(&[system, user(&long("Fix src/parser.rs now", 60))]);
+    desk.append(&talk(5, 60)[1..]);
+    desk.compact();
+    desk.append(&[user(&long("Now fix src/lexer.rs", 60)), assistant(&long("done", 60))]);
+    desk.append(&talk(3, 60));
+    desk.compact();
+    let seen = |nth: usize| {
+        let (request, _) = &desk.host.seen.requests[nth];
+        let request = serde_json::to_value(&**request).unwrap();
+        let fact = |text: &str| {
+            let facts = request["facts"].as_array().unwrap().clone();
+            facts.into_iter().find(|fact| fact["text"] == text).map(|fact| fact["index"].clone())
+        };
+        (
+            request["messages"][0]["content"].as_str().unwrap().to_string(),
+            fact("src/parser.rs"),
+            fact("src/lexer.rs"),
+        )
+    };
+    let (prompt, parser, _) = seen(0);
+    assert!(prompt.contains("<message index=\"1\" role=\"user\">") && !prompt.contains("index=\"0\""));
+    assert_eq!(parser, Some(json!(1)));
+    let (prompt, _, lexer) = seen(1);
+    assert!(prompt.contains("<message role=\"user\">\n[Compressed History]"), "{prompt}");
+    assert!(prompt.contains("<message index=\"11\" role=\"user\">"));
+    assert_eq!(lexer, Some(json!(11)));
+}
+
+#[test]
+fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
+    let over = json!({ "trigger": { "tokens": 100 }, "offload": { "scanRatio": 0 } });
+    let mut desk = Desk::new(over.clone());
+    let plain: Vec<Body> = talk(6, 60);
+    desk.append(&plain);
+    let without = desk.host.run(desk.session.plan()).unwrap();
+    let mut other = Desk::over(Default::default(), "b", over);
+    let mut signed = plain;
+    let last: Value = serde_json::from_str(&signed[11]).unwrap();
+    let thinking = json!({ "type": "thinking", "thinking": long("hm", 80), "signature": "c2ln" });
+    let text = json!({ "type": "text", "text": last["content"] });
+    signed[11] = body(&json!({ "role": "assistant", "content": [thinking, text] }));
+    other.append(&signed);
+    let with = other.host.run(other.session.plan()).unwrap();
+    assert!(with.rungs[0].tokens_freed >= without.rungs[0].tokens_freed + 80);
+    assert!(with.floor <= without.floor + 1, "{} {}", with.floor, without.floor);
+}
+
+/// The offload changed what stood before the answer that was on its way, and no summary followed it (AN8).
+#[test]
+fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_the_next_prepare() {
+    let options = json!({
+        "trigger": { "tokens": 100 }, "retryCount": 1,
+        "offload": { "scanRatio": 1.0, "compactTriggerThreshold": 1_000_000, "compactCooldownSteps": 0 },
+    });
+    let mut desk = Desk::new(options);
+    desk.append(&thinking_turn(0, 400));
+    desk.append(&thinking_turn(1, 400));
+    let (mut arrived, session) = (Some(thinking_turn(2, 10)), desk.session.clone());
+    let mut other = Host::new(Rc::clone(&desk.memory) as _, "other");
+    desk.host.meanwhile = Box::new(move |effect| {
+        if matches!(effect, Effect::Summarize { .. })
+            && let Some(bodies) = arrived.take()
+        {
+            other.run(session.append(bodies)).unwrap();
+        }
+    });
+    desk.host.summarise = Box::new(|_, _| failed(Code::Aborted));
+    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    assert_eq!(error.code, Code::Aborted);
+    assert!(desk.stored().generation > 0, "the offload was stored before");
+    desk.host.summarise = Box::new(|_, _| thrown("down", None));
+    let sent = desk.sent();
+    let thinking: Vec<usize> = (0..sent.len()).filter(|at| thinks(&sent[*at])).collect();
+    assert!(thinking.iter().all(|at| *at < 2), "{thinking:?}: only what stands before the first change");
+    desk.append(&thinking_turn(3, 10));
+    let sent = desk.sent();
+    assert!((sent.len() - 4..sent.len()).any(|at| thinks(&sent[at])), "what was written since keeps it");
+}
