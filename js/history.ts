@@ -202,7 +202,7 @@ export async function compact<M extends Message>(
   options: CompactOptions = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
   const { bytes, ends } = pack(messages);
-  const checked = engineOptions(options);
+  const checked = engineOptions(options, "compact");
   const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
   const given = withFacts(checked, await factsFor(options));
   checkAborted(options.signal);
@@ -217,14 +217,16 @@ export async function compact<M extends Message>(
   return toResult(result, kept, thrown);
 }
 
-/** What a session with these messages would do at its next `prepare`. No model is called. With `model` and no
+/** What a session with these messages would do at its next `prepare`. The options are those of the `compact` that it plans;
+ *  no model is called. With `model` and no
  *  `contextWindow`, call `modelFacts` before: nothing can be loaded here. */
 export function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Plan {
   const { bytes, ends } = pack(messages);
-  const given = withFacts(engineOptions(options), loadedFactsFor(options));
+  const given = withFacts(engineOptions(options, "planCompaction"), loadedFactsFor(options));
   const host = hostOf(options, (whose, at, body) =>
     whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
   );
+  checkAborted(options.signal);
   return driveSync<Plan>(
     run((engine) => engine.planOnce(bytes, ends, given)),
     host,

@@ -23,7 +23,7 @@ export async function importSession<M extends Message = Message>(
   const chunks = chunksOf(jsonl);
   let report: ImportReport | undefined;
   try {
-    const session = await startSession<M>(rest, async (given, id, host, maxBatchOps) => {
+    const session = await startSession<M>("importSession", rest, async (given, id, host, maxBatchOps) => {
       const importer = await drive<Importer>(
         run((engine) => engine.Importer.open(given, id, from, maxBatchOps)),
         host,

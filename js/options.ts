@@ -1,6 +1,6 @@
 /** The app's options as the engine and the driver want them: numbers and texts here, functions there. */
 
-import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
+import { checkFunction, checkObject, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
 import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions } from "./types.js";
 
@@ -23,7 +23,6 @@ const VALUES = [
   "fallback",
   "retryCount",
   "timeoutMs",
-  "background",
   "instructions",
   "redactSecrets",
   "pinProposals",
@@ -37,20 +36,50 @@ const VALUES = [
   "mode",
   "level",
   "goal",
-  "parent",
-  "acceptDataLoss",
 ] as const;
 
 /** Options that are functions. */
 const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
 
-/** Names of the options of a session. They plan and compact too, as their type says. */
-const SESSION = [...VALUES, ...FUNCTIONS, "signal", "runtime", "id", "store", "systemPrompt", "watermark"] as const;
+/** Values that only a session has a use for. */
+const OF_SESSIONS = ["background", "parent", "acceptDataLoss"] as const;
+
+/** What every call takes. A plan takes what the compaction would that it tells of. */
+const EVERY = [...VALUES, ...FUNCTIONS, "signal", "runtime"] as const;
+const SESSION = [...EVERY, "id", "store", "systemPrompt", "watermark", "background"] as const;
+
+/** The options of each call: what it has no use for, it refuses. */
+const CALLS = {
+  compact: EVERY,
+  planCompaction: EVERY,
+  openSession: [...SESSION, "parent", "acceptDataLoss"],
+  importSession: SESSION,
+} as const;
+
+/** What to do about an option that is another call's. */
+const REMEDIES: Partial<Record<keyof SessionOptions, string>> = {
+  id: "compact and planCompaction keep nothing; a session of this id is opened with openSession",
+  store: "compact and planCompaction store nothing; give it to openSession",
+  systemPrompt: "count it in reserveTokens, or give it to openSession",
+  watermark: "compact and planCompaction store nothing; give it to openSession",
+  background: "only a session goes on meanwhile; give it to openSession",
+  parent: "a session that is imported has the parent that it had; to begin one from a parent, use openSession",
+  acceptDataLoss: "it is about a session that was stored; give it to openSession",
+};
 
 /** The options for the engine. */
-export function engineOptions(options: SessionOptions): object {
-  checkOptions(options, SESSION);
+export function engineOptions(options: SessionOptions, used: keyof typeof CALLS): object {
+  checkObject(options);
+  const known: readonly string[] = CALLS[used];
+  for (const name of CALLS.openSession) {
+    if (options[name] === undefined || known.includes(name)) continue;
+    throw invalidOption(name, `${used} has no use for it: ${REMEDIES[name] ?? "leave it out"}`);
+  }
+  checkOptions(options, known);
   for (const name of FUNCTIONS) checkFunction(name, options[name]);
+  if (options.fetch !== undefined && options.provider === undefined) {
+    throw invalidOption("fetch", "only the requests to `provider` go through it: give provider too, or call your model in summarize");
+  }
   checkSignal(options.signal);
   if (options.runtime !== undefined) {
     const { now, id } = Object(options.runtime) as { now?: unknown; id?: unknown };
@@ -70,7 +99,7 @@ export function engineOptions(options: SessionOptions): object {
     hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
   };
-  for (const name of VALUES) values[name] = options[name];
+  for (const name of [...VALUES, ...OF_SESSIONS]) values[name] = options[name];
   return plainOptions(values);
 }
 

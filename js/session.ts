@@ -77,7 +77,7 @@ interface Synced extends Placed {
  * memory, as `session.durable` and the event `warning` say.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
-  return startSession(options, (given, id, host, maxBatchOps) =>
+  return startSession("openSession", options, (given, id, host, maxBatchOps) =>
     drive<Opened>(
       run((engine) => engine.Session.open(given, id, maxBatchOps)),
       host,
@@ -88,8 +88,12 @@ export async function openSession<M extends Message = Message>(options: SessionO
 type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
 
 /** A session that `begin` opens. */
-export async function startSession<M extends Message>(options: SessionOptions, begin: Begin): Promise<Session<M>> {
-  const checked = engineOptions(options);
+export async function startSession<M extends Message>(
+  by: "openSession" | "importSession",
+  options: SessionOptions,
+  begin: Begin,
+): Promise<Session<M>> {
+  const checked = engineOptions(options, by);
   const { id, systemPrompt } = options;
   checkId(id);
   checkSystemPrompt(systemPrompt);

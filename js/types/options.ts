@@ -104,7 +104,7 @@ export interface CompactOptions {
   /** A cheaper one for single tool results (`S2.8`); default `summarize`. */
   summarizeResult?: Summarize;
   provider?: ProviderOptions;
-  /** Used for `provider`; default the global one. */
+  /** Used for `provider`, and refused without it; default the global one. */
   fetch?: typeof fetch;
   /** When every attempt at a summary failed: `none` leaves the history as it is, `extractive` uses the built-in
    *  summariser. Default `none` with `summarize` or `provider`, `extractive` with neither. */

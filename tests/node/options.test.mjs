@@ -179,12 +179,6 @@ test("lesson: a misspelt option is not ignored; the error names those that there
   assert.throws(() => library.indexedDbStore({ names: "x" }), check("names", "name", "durability"));
 });
 
-test("options: what a session is opened with can be planned and compacted with too", async () => {
-  const options = { store: "memory", id: "same", systemPrompt: "x", contextWindow: 50_000 };
-  assert.equal(planCompaction(chat(1), options).willCompact, false);
-  assert.equal((await compact(chat(1), options)).success, true);
-});
-
 test("options: the object itself", async () => {
   for (const options of [null, 5, "text"]) {
     await assert.rejects(compact(chat(1), options), fails("invalid_option"));
