@@ -51,7 +51,7 @@ import type { Operation, Session as Handle } from "./wasm/core.js";
 
 export interface Opened {
   id: string;
-  format?: Format;
+  format: Format;
   messages: number;
   handle: Handle;
 }
@@ -63,7 +63,7 @@ interface Lease extends StorePlace {
 
 interface Placed {
   places: Place[];
-  format?: Format;
+  format: Format;
 }
 
 interface Synced extends Placed {
@@ -116,7 +116,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #listeners = new Listeners();
   #handle!: Handle;
   #id = "";
-  #format: Format | undefined;
+  #format!: Format;
 
   constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
@@ -187,7 +187,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   get format(): Format {
-    return this.#format ?? this.#options.format ?? "openai-chat";
+    return this.#format;
   }
 
   append(...messages: M[]): Promise<void> {
@@ -503,7 +503,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #place(messages: readonly M[], placed: Placed): void {
-    this.#format = placed.format ?? this.#format;
+    this.#format = placed.format;
     this.#held.place(messages, placed.places);
   }
 

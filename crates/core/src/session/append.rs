@@ -11,7 +11,7 @@ use crate::message::limits;
 use crate::plan::PinProposals;
 use crate::step::{Effect, Io, Notice, Whose};
 use crate::summary;
-use crate::wire::{self, Evidence, Format};
+use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
 
@@ -188,22 +188,11 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = new.collect::<Result<Vec<_>>>()?;
         let so_far = held.state().plausible.clone();
-        let rated: Vec<(Format, Evidence)> =
-            so_far.iter().map(|format| (*format, format.wire().evidence(&values))).collect();
-        let certain: Vec<Format> = rated
-            .iter()
-            .filter(|(_, evidence)| *evidence == Evidence::Certain)
-            .map(|(format, _)| *format)
-            .collect();
-        let plausible: Vec<Format> = rated
-            .iter()
-            .filter(|(_, evidence)| *evidence != Evidence::Against)
-            .map(|(format, _)| *format)
-            .collect();
-        match (certain.as_slice(), plausible.first()) {
-            ([format], _) => (*format, true, plausible),
-            ([], Some(format)) => (*format, false, plausible),
-            _ => return Err(no_format(&values, first)),
+        let rated = wire::rate(&values, &so_far)
+            .map_err(|error| Error { index: error.index.map(|index| index + first), ..error })?;
+        match rated.format() {
+            Some((format, sure)) => (format, sure, rated.plausible),
+            None => return Err(no_format(&values, first)),
         }
     };
     let mut context = None;

@@ -48,9 +48,8 @@ pub struct OutItem {
 pub struct Appended {
     /// Where the messages are, in order.
     pub places: Vec<Place>,
-    /// The session's format, once it is sure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
+    /// The format that the session's messages are read in.
+    pub format: Format,
 }
 
 /// What a sync led to.
@@ -68,9 +67,8 @@ pub struct Synced {
     /// any more. Hand over all of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// The session's format, once it is sure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
+    /// The format that the session's messages are read in.
+    pub format: Format,
 }
 
 /// Where the system prompt stands among the texts that go with the messages.
@@ -84,9 +82,8 @@ const TOOLS: usize = 1;
 pub struct Opened {
     /// The app's own name for it.
     pub id: String,
-    /// Its format, once it is sure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
+    /// The format that its messages are read in.
+    pub format: Format,
     /// Messages of the app so far.
     pub messages: usize,
 }
@@ -94,7 +91,7 @@ pub struct Opened {
 impl Opened {
     pub(super) fn of(state: &State) -> Self {
         let row = &state.row;
-        Opened { id: row.id.clone(), format: row.format, messages: row.messages }
+        Opened { id: row.id.clone(), format: state.format(), messages: row.messages }
     }
 }
 
@@ -181,7 +178,7 @@ impl Session {
         Machine::new(|io| async move {
             let held = slot.take()?;
             let (places, _) = append(&io, &held, &bodies, Given::default()).await?;
-            Ok(Appended { places, format: held.state().row.format })
+            Ok(Appended { places, format: held.format() })
         })
     }
 
@@ -199,8 +196,7 @@ impl Session {
                     (state.context.history(state.row.messages).len(), state.context.behind() != behind)
                 };
                 let (diverged, places) = (None, Vec::new());
-                let synced =
-                    Synced { appended, diverged, places, format: held.state().row.format, again: false };
+                let synced = Synced { appended, diverged, places, format: held.format(), again: false };
                 if known > 0 && moved {
                     return Ok(Synced { again: true, ..synced });
                 }
@@ -217,8 +213,7 @@ impl Session {
                 let (places, raced) = append(&io, &held, new, given).await?;
                 appended += places.len();
                 if !raced {
-                    let format = held.state().row.format;
-                    return Ok(Synced { appended, places, format, ..synced });
+                    return Ok(Synced { appended, places, format: held.format(), ..synced });
                 }
             }
             Err(conflict())

@@ -1,6 +1,6 @@
 //! Telling a format from the messages themselves.
 
-use super::{Evidence, Format};
+use super::{Evidence, Format, foreign};
 use crate::error::{Code, Error, Result};
 use serde_json_borrow::Value;
 
@@ -27,21 +27,51 @@ pub fn detect(messages: &[Value<'_>]) -> Result<Format> {
     if messages.is_empty() {
         return unknown("an empty history has no format");
     }
-    let rated: Vec<(Format, Evidence)> =
-        Format::ALL.into_iter().map(|format| (format, format.wire().evidence(messages))).collect();
-    let with = |evidence: Evidence| -> Vec<Format> {
-        rated.iter().filter(|(_, e)| *e == evidence).map(|(format, _)| *format).collect()
-    };
-    match (with(Evidence::Certain).as_slice(), with(Evidence::Possible).as_slice()) {
-        ([format], _) => Ok(*format),
-        ([], [format, ..]) => Ok(*format),
-        ([], []) => match malformed(messages) {
+    let rated = rate(messages, &Format::ALL)?;
+    if let Some((format, _)) = rated.format() {
+        return Ok(format);
+    }
+    if rated.certain.is_empty() {
+        return match malformed(messages) {
             Some(error) => Err(error),
             None => unknown("no known format has messages of this shape, or they mix the fields of several"),
-        },
-        (several, _) => {
-            let names: Vec<&str> = several.iter().map(|format| format.as_str()).collect();
-            unknown(&format!("the messages carry fields of {}", names.join(" and ")))
+        };
+    }
+    let names: Vec<&str> = rated.certain.iter().map(|format| format.as_str()).collect();
+    unknown(&format!("the messages carry fields of {}", names.join(" and ")))
+}
+
+/// What messages say about the formats that they may be in.
+pub(crate) struct Rated {
+    /// Those that they have a field of their own of.
+    certain: Vec<Format>,
+    /// Those that nothing speaks against.
+    pub(crate) plausible: Vec<Format>,
+}
+
+impl Rated {
+    /// The format to read them in, and whether it is sure.
+    pub(crate) fn format(&self) -> Option<(Format, bool)> {
+        match (self.certain.as_slice(), self.plausible.first()) {
+            ([format], _) => Some((*format, true)),
+            ([], Some(format)) => Some((*format, false)),
+            _ => None,
         }
     }
+}
+
+/// Rates messages by the formats that they may be in.
+///
+/// Errors: [`Code::UnknownFormat`] when they are in a shape that reads as another one, without its calls.
+pub(crate) fn rate(messages: &[Value<'_>], formats: &[Format]) -> Result<Rated> {
+    foreign::refuse(messages)?;
+    let rated: Vec<(Format, Evidence)> =
+        formats.iter().map(|format| (*format, format.wire().evidence(messages))).collect();
+    let with = |is: fn(Evidence) -> bool| {
+        rated.iter().filter(|(_, evidence)| is(*evidence)).map(|(format, _)| *format).collect()
+    };
+    Ok(Rated {
+        certain: with(|evidence| evidence == Evidence::Certain),
+        plausible: with(|evidence| evidence != Evidence::Against),
+    })
 }

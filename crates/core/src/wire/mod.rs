@@ -9,6 +9,7 @@ mod anthropic;
 mod blocks;
 mod detect;
 mod edit;
+mod foreign;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
@@ -22,6 +23,7 @@ mod tagged;
 mod tools;
 
 pub use detect::detect;
+pub(crate) use detect::rate;
 pub use past::Past;
 pub use react::compare as compare_trajectories;
 pub use tools::{Tool, Tools};

@@ -25,6 +25,7 @@ mod compact_faults;
 mod compact_rules;
 mod factor3_rules;
 mod figures;
+mod foreign_rules;
 mod fork_rules;
 mod gemini_properties;
 mod gemini_read;

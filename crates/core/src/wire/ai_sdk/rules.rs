@@ -96,6 +96,10 @@ fn judge(messages: &[&Value<'_>], mut shape: Option<Shape>) -> (Vec<Finding<Fix>
         }
         if let Some(what) = emptiness(message) {
             findings.add(position, "AI4", what, Fix::Drop);
+        } else if answers_nothing(message) {
+            let what =
+                "a tool message must have a tool-result part; write the result as one, or remove the message";
+            findings.add(position, "AI1", what, Fix::Drop);
         }
         callers(position, message, &mut calls, &mut findings);
         let last = position + 1 == messages.len();
@@ -127,6 +131,12 @@ fn emptiness(message: &Value<'_>) -> Option<&'static str> {
     let parts = parts(message);
     let only_reasoning = !parts.is_empty() && parts.iter().map(kind).all(is_reasoning);
     only_reasoning.then_some("the message is reasoning only; remove it")
+}
+
+/// True for a message of a tool without a result, or a response; of a type to come, too.
+fn answers_nothing(message: &Value<'_>) -> bool {
+    let answers = |part| ["-result", "-response", "-output"].iter().any(|end| kind(part).ends_with(end));
+    role(message) == "tool" && !parts(message).iter().any(answers)
 }
 
 /// True for a text that the SDK leaves out: an empty one, unless it carries something of the assistant's provider.
