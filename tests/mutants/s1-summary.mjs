@@ -244,6 +244,14 @@ export const s1summary = [
     tests: ["lib"],
   },
   {
+    id: "S1.12",
+    what: "a count may have a sign",
+    file: `${core}/plan/env.rs`,
+    from: "let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());",
+    to: "let digits = !text.is_empty();",
+    tests: ["lib"],
+  },
+  {
     id: "S1.13",
     what: "the help text is another one",
     file: "js/commands.ts",

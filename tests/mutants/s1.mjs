@@ -291,4 +291,12 @@ export const s1 = [
     to: `Key(with(with(key("blobs", &sid[..0]), KeyPart::Text(blob.into())), KeyPart::Number(part)))`,
     tests: ["recall_tools"],
   },
+  {
+    id: "S1.6",
+    what: "of a message's results only the first is restored",
+    file: `${core}/plan/write.rs`,
+    from: "for offload in item.origin.offloads() {",
+    to: "for offload in item.origin.offloads().iter().take(1) {",
+    tests: ["reference_rules"],
+  },
 ];

@@ -436,6 +436,22 @@ export const s2 = [
     tests: ["figures"],
   },
   {
+    id: "S2.10",
+    what: "a failed result counts as compressed",
+    file: `${core}/plan/compress.rs`,
+    from: "        texts.push(text);\n    }\n    let edit",
+    to: "        count += usize::from(text.is_none());\n        texts.push(text);\n    }\n    let edit",
+    tests: ["figures"],
+  },
+  {
+    id: "S2.10",
+    what: "the lines of the first layer are for debugging",
+    file: `${core}/plan/compress.rs`,
+    from: "io.log(Level::Info, line);",
+    to: "io.log(Level::Debug, line);",
+    tests: ["figures"],
+  },
+  {
     id: "S2.11",
     what: "known content is the summariser's",
     file: `${core}/plan/strategy.rs`,

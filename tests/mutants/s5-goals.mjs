@@ -340,6 +340,14 @@ export const s5goals = [
     tests: ["checkpoint_rules"],
   },
   {
+    id: "S5.13",
+    what: "what is completed again is completed later",
+    file: `${core}/checkpoint/marker.rs`,
+    from: "if status == checkpoint.status || (back && source == Source::Summary) {",
+    to: "if back && source == Source::Summary {",
+    tests: ["lib"],
+  },
+  {
     id: "S5.14",
     what: "the system prompt is asked for once",
     file: "js/arguments.ts",

@@ -403,4 +403,12 @@ export const s5 = [
     to: "if settings.window > 0 {",
     tests: ["checkpoint_ageing"],
   },
+  {
+    id: "S5.8",
+    what: "one that stands for several is as old as the oldest",
+    file: `${core}/plan/ageing.rs`,
+    from: "made = Made { original_tokens, proposed, ..this };",
+    to: "let number = if id.is_none() { this.number } else { made.number };\n        made = Made { original_tokens, proposed, number, ..this };",
+    tests: ["checkpoint_ageing"],
+  },
 ];

@@ -422,6 +422,7 @@ test("s1_12_a_worker_s_variables_may_be_numbers", () => {
 for (const [name, value] of [
   ["SYNAPSE_COMPACT_TRIGGER_THRESHOLD", "0"],
   ["SYNAPSE_COMPACT_TARGET_TOKENS", "-5"],
+  ["SYNAPSE_COMPACT_TARGET_TOKENS", "+5"],
   ["SYNAPSE_COMPACT_PRESERVE_COUNT", "1.5"],
   ["SYNAPSE_COMPACT_MODEL", ""],
   ["SYNAPSE_COMPACT_RETRY_COUNT", "three"],

@@ -216,6 +216,16 @@ test("s5_14_the system prompt may be a function: it is called for every prepare,
   assert.ok(second.usage.usedTokens > first.usage.usedTokens + 50);
 });
 
+test("s3_5_the system prompt is the same before a compaction and after it", async () => {
+  const systemPrompt = "You are careful. 한국어 ";
+  const session = await openSession({ store: "memory", summarize: summariser(), systemPrompt });
+  await session.append(...chat(10));
+  const systems = [(await session.prepare()).system];
+  assert.equal((await session.compact()).success, true);
+  for (let round = 0; round < 2; round++) systems.push((await session.prepare()).system);
+  assert.deepEqual(systems, [systemPrompt, systemPrompt, systemPrompt]);
+});
+
 test("tools are counted as they are sent; code among them is no error", async () => {
   const session = await openSession({ store: "memory" });
   await session.append(...chat(1));

@@ -157,6 +157,7 @@ mod tests {
         for (name, value) in [
             ("SYNAPSE_OFFLOAD_THRESHOLD", "0"),
             ("SYNAPSE_OFFLOAD_THRESHOLD", "-5"),
+            ("SYNAPSE_OFFLOAD_THRESHOLD", "+5"),
             ("SYNAPSE_OFFLOAD_THRESHOLD", "1e5"),
             ("SYNAPSE_OFFLOAD_THRESHOLD", ""),
             ("SYNAPSE_OFFLOAD_THRESHOLD", "150k"),

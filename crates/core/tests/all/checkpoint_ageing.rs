@@ -34,6 +34,13 @@ fn s5_8_checkpoints_age_and_merge_and_s5_17_twelve_and_more_stay_bounded() {
             };
             assert_eq!(record.level.map(u8::from), Some(level), "{nth}: {record:?}");
         }
+        if nth >= 12 {
+            let newest = nth as u64 - 10 - nth as u64 % 2;
+            assert_eq!(
+                records[0].number, newest,
+                "{nth}: one that stands for several is as old as the newest of them"
+            );
+        }
         assert_valid(FORMATS[0], &desk.context());
         sizes.push((records.len(), desk.session.usage().unwrap().used_tokens));
     }

@@ -6,7 +6,7 @@ use context_compactor_core::plan::{RestoreNumbers, Settings};
 use context_compactor_core::step::{Level, Purpose};
 use context_compactor_core::tokens::budget::percent;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
-use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
 
 fn at(window: usize, over: Value) -> Settings {
@@ -159,6 +159,21 @@ fn s2_4_s2_10_the_documents_global_compression() {
 }
 
 #[test]
+fn s2_10_a_result_whose_call_failed_is_none_that_was_compressed() {
+    let mut desk = trajectory(8, 165_000);
+    let mut calls = 0;
+    desk.host.summarise = Box::new(move |_, _| {
+        calls += 1;
+        if calls == 3 { thrown("down", None) } else { summary(&"s".repeat(4_000)) }
+    });
+    desk.prepare();
+    let (_, complete) = desk.host.seen.logs.last().unwrap();
+    assert!(complete.starts_with("Global compression complete: 7 results compressed, "), "{complete}");
+    let told = desk.host.seen.logs.iter().filter(|(_, line)| line.starts_with("Turn ")).count();
+    assert_eq!(told, 7, "and no line tells of it");
+}
+
+#[test]
 fn s2_4_fifteen_turns_with_ten_large_results_are_ten_calls() {
     let mut desk = trajectory(10, 165_000);
     desk.host.summarise = Box::new(|_, _| summary(&"s".repeat(800)));
@@ -175,11 +190,12 @@ fn s2_10_the_documents_streaming_compression() {
     let mut lengths = [11_654, 11_654, 11_655].into_iter();
     desk.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
     desk.prepare();
-    let lines: Vec<&str> = desk.host.seen.logs.iter().map(|(_, line)| line.as_str()).collect();
+    let lines: Vec<(Level, &str)> =
+        desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
     let expected = [
-        "Tool result too large (125000 chars), applying streaming compression...",
-        "Breaking result into 3 chunks for summarization",
-        "Compressed 125000 → 35000 chars (28.0%)",
+        (Level::Info, "Tool result too large (125000 chars), applying streaming compression..."),
+        (Level::Info, "Breaking result into 3 chunks for summarization"),
+        (Level::Info, "Compressed 125000 → 35000 chars (28.0%)"),
     ];
     assert_eq!(lines[..3], expected);
 }

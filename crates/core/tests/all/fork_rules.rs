@@ -9,7 +9,7 @@ use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::conversation::{assistant, user};
-use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::host::{summary, thrown};
 use context_compactor_store_tests::{How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -209,6 +209,40 @@ fn s3_10_a_fork_is_rewound_as_far_as_it_stands_behind_the_summary() {
     assert_eq!(sent.len(), parent.sent().len() - 1);
     assert_valid(Format::OpenaiChat, &sent);
     stored(&child, "child");
+}
+
+#[test]
+fn s3_10_a_fork_works_on_the_goal_of_its_parent() {
+    let mut parent = Desk::new(json!({}));
+    let goal = json!({ "id": "g", "description": "Ship it", "checkpoints": [{ "description": "Test it" }] });
+    parent.host.run(parent.session.set_goal(goal.to_string())).unwrap();
+    parent.append(&[user("one"), assistant("1")]);
+    let text = "[CHECKPOINT] Test it - COMPLETED".to_string();
+    parent.host.run(parent.session.apply_markers(text)).unwrap();
+    let (mut child, _) = fork(&mut parent, "child").unwrap();
+    let reached = parent.session.goal().unwrap();
+    assert!(reached.as_ref().unwrap().checkpoints[0].completed_at.is_some());
+    assert_eq!(child.session.goal().unwrap(), reached);
+    assert!(child.prepare().goal.unwrap().contains("Ship it"), "and is told so");
+    let again = open(&parent.memory, "child", json!({})).unwrap();
+    assert_eq!(again.session.goal().unwrap(), reached);
+}
+
+#[test]
+fn s3_10_a_fork_waits_as_long_after_an_attempt_as_its_parent() {
+    let mut parent = Desk::new(json!({ "trigger": { "tokens": 100 }, "retryCount": 1 }));
+    parent.host.summarise = Box::new(|_, _| thrown("no", None));
+    parent.append(&talk(6, 40));
+    assert!(!parent.prepare().result.unwrap().success);
+    let (mut child, _) = fork(&mut parent, "child").unwrap();
+    let mut attempts = Vec::new();
+    for step in 2..=7 {
+        child.append(&[user("go"), assistant("on")]);
+        if child.prepare().result.is_some() {
+            attempts.push(step);
+        }
+    }
+    assert_eq!(attempts, [6], "five steps after the attempt of its parent");
 }
 
 #[test]

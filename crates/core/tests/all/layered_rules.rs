@@ -381,13 +381,15 @@ fn s3_5_s5_14_the_summary_goes_into_the_conversation_and_the_system_prompt_stays
         let mut desk = layered(json!({ "preset": preset, "layered": { "minSavings": 0 } }));
         let system = body(&json!({ "role": "system", "content": "You are careful. 한국어", "x": 1 }));
         desk.append(&[Rc::clone(&system)]);
-        let mut tokens = Vec::new();
+        let fixed = || vec![long("The prompt of the app.", 60), long("tools", 100)];
+        let before = desk.host.run(desk.session.prepare(Trigger::Auto, fixed())).unwrap();
+        let mut tokens = vec![before.usage.categories[0].tokens];
         for round in 0..3 {
             desk.append(&talk(10, 200));
             let result = desk.compact();
             assert!(result.success && result.summary.is_some(), "{preset} {round}: {result:?}");
-            let fixed = vec![long("The prompt of the app.", 60), long("tools", 100)];
-            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap();
+            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, fixed())).unwrap();
+            assert_eq!(prepared.goal, before.goal, "{preset}: nothing is added to the prompt");
             let sent = bodies(&desk.session, &prepared);
             assert_eq!(
                 sent[0].to_string(),

@@ -279,3 +279,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn s1_6_every_result_of_a_message_is_restored() {
+    let mut desk =
+        Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+    let texts = [long("the first result", 200), long("the second result", 200)];
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
+    let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+    desk.append(&[
+        user("look at both"),
+        body(&json!({ "role": "assistant", "content": [call("a"), call("b")] })),
+        body(&json!({ "role": "user", "content": [result("a", &texts[0]), result("b", &texts[1])] })),
+    ]);
+    desk.append(&talk(4, 20));
+    desk.prepare();
+    assert!(desk.context()[2]["content"].as_array().unwrap().iter().all(|part| part["content"] != texts[0]));
+    desk.append(&talk(1, 20));
+    desk.compact();
+    let prompt = &desk.host.seen.requests[0].0.messages[0].content;
+    for text in &texts {
+        assert!(prompt.contains(text.trim()), "{prompt}");
+    }
+    assert!(!prompt.contains("off_"), "no reference is left");
+}
