@@ -2,10 +2,11 @@
 
 import { checkFunction, checkObject, checkOptions, plainOptions } from "./checks.js";
 import { decode, pack } from "./codec.js";
-import { checkAborted, drive, driveSync, run } from "./driver.js";
+import { checkAborted, drive, driveSync, quietly, run } from "./driver.js";
 import { factsFor, loadedFactsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { estimateText } from "./text.js";
+import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type {
   CompactionResult,
   CompactOptions,
@@ -26,8 +27,9 @@ import type {
   TokenEstimate,
 } from "./types.js";
 
-/** Estimated tokens of a text, a message or a history, by the tokenizer of `model`'s family; without a name, or with one
- *  that is not known, by OpenAI's since GPT-4o. A lone surrogate counts as U+FFFD. */
+/** Estimated tokens of a text, a message or a history, by the tokenizer of `model`'s family; without a name, by OpenAI's
+ *  since GPT-4o. Throws `unknown_model`, with the names nearest to it, for one that says nothing. A lone surrogate counts as
+ *  U+FFFD. */
 export function estimateTokens(
   input: string | Message | readonly Message[],
   options?: { estimator?: Estimator; format?: Format; model?: string },
@@ -206,7 +208,12 @@ export async function compact<M extends Message>(
   const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
   const given = withFacts(checked, await factsFor(options));
   checkAborted(options.signal);
+  if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
+  // The logger was told where they came up.
+  host.notify = ({ event, ...data }) => {
+    if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
+  };
   let thrown = new Map<number, unknown>();
   const { items, result } = await drive<{ items: Item[]; result: EngineResult }>(operation, host, (_, causes) => {
     thrown = causes;
@@ -215,6 +222,11 @@ export async function compact<M extends Message>(
     item.seq === undefined ? (decode(item.body ?? "null") as NewMessageAmong<M>) : (messages[item.seq] as M),
   );
   return toResult(result, kept, thrown);
+}
+
+function warn({ logger }: CompactOptions, warning: Warning): void {
+  if (logger) quietly(() => logger("warn", warning.message));
+  else warnOnce(warning);
 }
 
 /** What a session with these messages would do at its next `prepare`. The options are those of the `compact` that it plans;

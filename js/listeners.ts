@@ -31,13 +31,18 @@ export class Listeners {
     return () => void listeners.delete(listener);
   }
 
+  /** True when somebody listens. */
+  hears(event: keyof SessionEvents): boolean {
+    return (this.#listeners.get(event)?.size ?? 0) > 0;
+  }
+
   /** Tells everyone who will ever listen. */
   announce<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
     this.#announced.push([event, data]);
   }
 
   emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
-    if (event === "dataloss" && !this.#listeners.get(event)?.size) this.#missed.push(data as DataLoss);
+    if (event === "dataloss" && !this.hears(event)) this.#missed.push(data as DataLoss);
     for (const listener of [...(this.#listeners.get(event) ?? [])]) {
       try {
         (listener as (data: SessionEvents[E]) => void)(data);

@@ -5,7 +5,7 @@ import { asSent, checkId, checkSystemPrompt, encodeCall, systemPromptOf } from "
 import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
-import { drive, driveSync, quietly, run, type Host, type Notice } from "./driver.js";
+import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
@@ -17,6 +17,7 @@ import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
+import { ASSUMED, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
   ActiveContext,
@@ -73,8 +74,9 @@ interface Synced extends Placed {
 }
 
 /**
- * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB; where nothing may be stored, in
- * memory, as `session.durable` and the event `warning` say.
+ * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB; where a browser may store nothing,
+ * in memory, as `session.durable` and the event `warning` say. Outside of browsers there is no IndexedDB: a session with an
+ * `id` needs a store there (else `store_unavailable`), one without is in memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   return startSession("openSession", options, (given, id, host, maxBatchOps) =>
@@ -98,9 +100,10 @@ export async function startSession<M extends Message>(
   checkId(id);
   checkSystemPrompt(systemPrompt);
   const given = withFacts(checked, await factsFor(options));
-  const place = await choosePlace(options.store);
+  const place = await choosePlace(options);
   const session = new LiveSession<M>(options, { ...place, users: 0 });
   await session.open((host, maxBatchOps) => begin({ ...given, hasWatermark: session.isMarked }, id, host, maxBatchOps));
+  if (run((engine) => engine.assumesWindow(given))) session.announce(ASSUMED);
   return session;
 }
 
@@ -114,6 +117,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #watermarks: Watermarks;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
+  readonly #warnings: Warnings;
   #handle!: Handle;
   #id = "";
   #format!: Format;
@@ -123,10 +127,10 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#lease = lease;
     lease.users++;
     const { store } = lease;
-    this.#watermarks = new Watermarks(options.watermark, store, (message) => {
-      options.logger?.("warn", message);
-      this.#listeners.emit("warning", { code: "store_unavailable", message });
-    });
+    this.#warnings = new Warnings(options.logger, this.#listeners);
+    this.#watermarks = new Watermarks(options.watermark, store, (message) =>
+      this.#warnings.tell({ code: "store_unavailable", message }),
+    );
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
@@ -146,10 +150,8 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
     this.#prepares = new Prepares(options, this.#turns, this.#held, {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
-      warn: ({ code, message }) => {
-        options.logger?.("warn", `the summary in the background failed: ${message}`);
-        this.#listeners.emit("warning", { code, message });
-      },
+      warn: ({ code, message }) =>
+        this.#warnings.tell({ code, message: `the summary in the background failed: ${message}` }),
     });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
@@ -166,9 +168,11 @@ class LiveSession<M extends Message> implements Session<M> {
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
     this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
     const { warning } = this.#lease;
-    if (!warning) return;
-    quietly(() => this.#options.logger?.("warn", warning.message));
-    this.#listeners.announce("warning", warning);
+    if (warning) this.announce(warning);
+  }
+
+  announce(warning: Warning): void {
+    this.#warnings.announce(warning);
   }
 
   #begin(opened: Opened): void {
@@ -289,7 +293,7 @@ class LiveSession<M extends Message> implements Session<M> {
     const json = asSent("usage", usage);
     if (run(() => this.#handle.recordUsage(json, model))) return;
     const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
-    quietly(() => this.#options.logger?.("warn", message));
+    this.#warnings.tell({ code: "invalid_option", message });
   }
 
   get goal(): Goal | undefined {
@@ -518,6 +522,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #notify({ event, ...data }: Notice): void {
-    this.#listeners.emit(event, data as never);
+    if (event === "warning") this.#warnings.tell(data as unknown as Warning, true);
+    else this.#listeners.emit(event, data as never);
   }
 }

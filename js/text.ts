@@ -1,5 +1,6 @@
 /** Counting a text: written once into a buffer of the engine and counted there, or here when it is short. */
 
+import { run } from "./driver.js";
 import { call, engine } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import type { Estimator } from "./types.js";
@@ -67,8 +68,8 @@ function learn(model: string | undefined): number {
   if (model !== undefined && typeof model !== "string") {
     throw new CompactionError("invalid_option", "model: must be a text", { field: "model" });
   }
-  return call((engine) => {
-    const family = engine.familyOf(model ?? "");
+  return run((engine) => {
+    const family = engine.familyOf(model);
     const address = engine.weightsOf(family);
     const memory = engine.wasmMemory() as WebAssembly.Memory;
     weights[family] ??= weightsAt(memory.buffer, address);

@@ -131,6 +131,12 @@ pub fn is_context_overflow(status: u16, code: &str, message: &str) -> bool {
     provider::is_context_overflow(status, code, message)
 }
 
+/// True where these options say nothing of which the window follows.
+#[wasm_bindgen(js_name = assumesWindow)]
+pub fn assumes_window(given: JsValue) -> Thrown<bool> {
+    Ok(settings(given)?.is_window_assumed)
+}
+
 /// Compacts a history once, storing nothing: `{ items, result }`.
 #[wasm_bindgen(js_name = compactOnce)]
 pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {

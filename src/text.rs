@@ -1,5 +1,6 @@
 //! Counting a text without copying it twice: the caller writes UTF-8 into a buffer of ours.
 
+use crate::error::{Thrown, thrown};
 use context_compactor_core::tokens::{self, Estimator, Family, Sum, Table};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
@@ -31,11 +32,12 @@ pub fn text_room() -> usize {
     ROOM
 }
 
-/// Number of the family of a model.
+/// Number of the family of a model; without a name, of the default one.
 #[wasm_bindgen(js_name = familyOf)]
-pub fn family_of(model: &str) -> usize {
-    let family = tokens::of_model(model);
-    Family::ALL.iter().position(|known| *known == family).unwrap_or_default()
+pub fn family_of(model: Option<String>) -> Thrown<usize> {
+    let named = model.as_deref().map(tokens::of_known_model).transpose().map_err(thrown)?;
+    let family = named.unwrap_or_default();
+    Ok(Family::ALL.iter().position(|known| *known == family).unwrap_or_default())
 }
 
 /// Address of the weights of a family: of pairs, of contexts, and the classes of bytes.

@@ -1,6 +1,7 @@
 /** Where a session is kept when the app passes no store of its own. */
 
 import { invalidOption } from "../checks.js";
+import { CompactionError } from "../errors.js";
 import type { SessionEvents, SessionOptions, Store } from "../types.js";
 import { isRefused } from "./connection.js";
 import { indexedDbStore } from "./indexeddb.js";
@@ -14,10 +15,20 @@ export interface StorePlace {
   readonly warning?: SessionEvents["warning"];
 }
 
+/** Sessions in memory that have a name, as long as the page or process: of one id there is one. */
+let named: Store | undefined;
+
 /** A place that may store nothing is one where nothing can be lost: memory takes over, and says so. An IndexedDB that
- *  fails otherwise may hold the session, so its error is thrown, as it is for a store that the app passes. */
-export async function choosePlace(store: SessionOptions["store"]): Promise<StorePlace> {
-  if (store === "memory") return { store: memoryStore(), own: true };
+ *  fails otherwise may hold the session, so its error is thrown, as it is for a store that the app passes. Where there never
+ *  is one, a session with a name would be empty again in the next process: that takes the app's word. */
+export async function choosePlace({ store, id, parent }: SessionOptions): Promise<StorePlace> {
+  const isNamed = id !== undefined || parent !== undefined;
+  if (store === "memory") return inMemory(isNamed);
+  // A browser has it always, if only to refuse.
+  if (store === undefined && !("indexedDB" in globalThis)) {
+    if (isNamed) throw new CompactionError("store_unavailable", WITHOUT_STORE, { field: "store" });
+    return inMemory(false);
+  }
   if (store === undefined || store === "indexeddb") {
     const kept = indexedDbStore();
     try {
@@ -28,9 +39,18 @@ export async function choosePlace(store: SessionOptions["store"]): Promise<Store
       if (!isRefused(error)) throw error;
       const why = (error as Error).message;
       const message = `${why}. The session is kept in memory and ends with this page or process: export what must stay`;
-      return { store: memoryStore(), own: true, warning: { code: "store_unavailable", message, durable: "none" } };
+      return { ...inMemory(isNamed), warning: { code: "store_unavailable", message, durable: "none" } };
     }
   }
   if (typeof store === "object" && typeof store?.commit === "function") return { store, own: false };
   throw invalidOption("store", 'must be a Store, "memory" or "indexeddb"');
 }
+
+function inMemory(isNamed: boolean): StorePlace {
+  return { store: isNamed ? (named ??= memoryStore()) : memoryStore(), own: true };
+}
+
+const WITHOUT_STORE =
+  "store: there is no IndexedDB here, and a session with an id would be empty again in the next process. Give one: " +
+  'fileStore("./sessions") of "context-compactor/node", durableObjectStore(ctx) of "context-compactor/cloudflare", a Store of ' +
+  'your own, or store: "memory", which ends with the process';

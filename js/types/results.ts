@@ -24,6 +24,8 @@ export interface TokenEstimate {
   /** About 99 of 100 texts have at least `low` and at most `high`. */
   low: number;
   high: number;
+  /** The family of tokenizers that was counted for, as in `claude47`; none with `chars4`. */
+  family?: "o200k" | "cl100k" | "claude3" | "claude47" | "gemini" | "llama3" | "qwen3";
   /** Of each role that there is; of a text none. */
   byRole: Partial<Record<"system" | "user" | "assistant" | "tool", number>>;
   byMessage: number[];
@@ -109,6 +111,8 @@ export interface Plan {
 export interface ContextUsage {
   usedTokens: number;
   maxTokens: number;
+  /** Neither `model` nor `contextWindow` was given: the window is taken for 200,000 tokens. */
+  assumed?: true;
   percent: number;
   threshold: number;
   messageCount: number;

@@ -26,9 +26,11 @@ import type { RecallTools } from "./tools.js";
 export interface SessionOptions extends CompactOptions {
   /** The app's own name for the session; default a new one. */
   id?: string;
-  /** Default `indexeddb`. By that name, a place that may store nothing (no IndexedDB, site data forbidden) gives a session
-   *  in memory, which says so: `session.durable` is `none`, and there is a `warning`. A store that you pass never falls
-   *  back: `indexedDbStore()` rejects with `store_unavailable` there. */
+  /** Default `indexeddb` in browsers; by that name, one that may store nothing (site data forbidden) gives a session in
+   *  memory, which says so: `session.durable` is `none`, and there is a `warning`. Elsewhere there is no default for a session
+   *  with an `id`: `fileStore`, `durableObjectStore`, a `Store` of your own, or `memory`, where sessions of one id are one as
+   *  long as the process lives, until `delete`. Without an `id` the default is memory there. A store that you pass never falls
+   *  back: `indexedDbStore()` rejects with `store_unavailable`. */
   store?: Store | "memory" | "indexeddb";
   systemPrompt?: string | (() => string);
   /** `prepare` does not wait for a summary that is due while there is still room: it is made while the agent goes on, and
@@ -98,8 +100,9 @@ export interface SessionEvents {
    *  was opened is kept for the first listener; what was lost for good is told at every opening until something is
    *  appended. */
   dataloss: DataLoss;
-  /** `durable: "none"`: the session could not be stored and is kept in memory (`store_unavailable`). Told to whoever
-   *  listens later, too. */
+  /** `durable: "none"`: the session could not be stored and is kept in memory (`store_unavailable`). That, and what else was
+   *  found while the session was opened, is told to whoever listens later, too. Where nobody listens and there is no
+   *  `logger`, a warning goes to `console.warn`, once for each code. */
   warning: { code: string; message: string; durable?: "none" };
 }
 
@@ -178,7 +181,7 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  stored with the next change of the session and by `close`, and holds after reopening, `rewind` and compactions.
    *  `correction` in `getContextUsage()` explains it. A `tokenCounter` of the app is never corrected. Throws
    *  `invalid_option` when the usage does not say how long the prompt was; one that cannot be of that prompt is passed over
-   *  with a warning to `logger`. */
+   *  with a `warning`. */
   recordUsage(usage: Usage | object, options?: { model?: string }): void;
   /** What the session is for. */
   readonly goal: Goal | undefined;

@@ -7,6 +7,7 @@ import Ajv from "ajv/dist/2020.js";
 import {
   compact,
   detectFormat,
+  memoryStore,
   openSession,
   repairHistory,
   splitMessages,
@@ -143,7 +144,7 @@ async function offloaded({ messages, format, options, expected }) {
   const session = await openSession({
     id: "vector",
     format,
-    store: "memory",
+    store: memoryStore(),
     runtime: runtime(),
     retryCount: 1,
     // Everything that may go goes, and nothing is summarised.

@@ -177,7 +177,7 @@ test("s1_14_the events offload and compact say what the results say", async () =
 
 test("a fallback is a warning", async () => {
   const summarize = async () => { throw new Error("gone"); };
-  const session = await openSession({ store: "memory", summarize, fallback: "extractive", retryCount: 1 });
+  const session = await openSession({ store: "memory", contextWindow: 200_000, summarize, fallback: "extractive", retryCount: 1 });
   const warnings = [];
   session.on("warning", (warning) => warnings.push(warning));
   await session.append(...chat(20));

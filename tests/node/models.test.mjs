@@ -137,7 +137,7 @@ test("with contextWindow nothing is looked up: any model will do, and the defaul
   // The catalogue is not even loaded.
   const code = `const options = { store: "memory", model: "a-model-of-mine", contextWindow: 32_000 };
     await library.openSession(options);
-    await library.compact([{ role: "user", content: "Hello" }], options);
+    await library.compact([{ role: "user", content: "Hello" }], { ...options, store: undefined });
     try { library.planCompaction([], { model: "gpt-4o" }) } catch (error) { console.log(error.code) }`;
   assert.equal(await fresh(code), "unknown_model");
 });

@@ -42,9 +42,9 @@ test("an id is made when none is given, and is each session's own", async () => 
 
 test("where there is no IndexedDB a session is kept in memory, and says so; a store that was passed is an error", async () => {
   assert.equal(typeof indexedDB, "undefined");
-  for (const place of [{}, { store: "indexeddb" }]) {
+  for (const place of [{ store: "indexeddb" }, { store: "indexeddb", id: "named" }]) {
     const lines = [];
-    const session = await openSession({ ...place, logger: (...line) => lines.push(line) });
+    const session = await openSession({ ...place, contextWindow: 200_000, logger: (...line) => lines.push(line) });
     await session.append(...chat(1));
     assert.equal((await session.prepare()).messages.length, 2);
     assert.equal(session.durable, "none");
@@ -55,7 +55,7 @@ test("where there is no IndexedDB a session is kept in memory, and says so; a st
     assert.deepEqual([told[0], told[1].map(({ code, durable }) => [code, durable])], [[], [["store_unavailable", "none"]]]);
     assert.ok(lines.some(([level, line]) => level === "warn" && line === told[1][0].message));
   }
-  const asked = await openSession({ store: "memory" });
+  const asked = await openSession({ store: "memory", contextWindow: 200_000 });
   asked.on("warning", () => assert.fail("memory was asked for"));
   await asked.append(...chat(1));
   assert.equal(asked.durable, "none");

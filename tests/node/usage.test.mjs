@@ -121,8 +121,8 @@ test("estimateTokensDetailed has the estimate's tokens, bounds around them, role
   const { tokens, low, high, byRole, byMessage } = estimateTokensDetailed(text);
   assert.deepEqual([tokens, byRole, byMessage], [estimateTokens(text), {}, [tokens]]);
   assert.ok((high - low) / tokens < 0.06, `${low} to ${high} around ${tokens}`);
-  assert.deepEqual(estimateTokensDetailed(""), { tokens: 0, low: 0, high: 0, byRole: {}, byMessage: [0] });
-  assert.deepEqual(estimateTokensDetailed([]), { tokens: 0, low: 0, high: 0, byRole: {}, byMessage: [] });
+  assert.deepEqual(estimateTokensDetailed(""), { tokens: 0, low: 0, high: 0, family: "o200k", byRole: {}, byMessage: [0] });
+  assert.deepEqual(estimateTokensDetailed([]), { tokens: 0, low: 0, high: 0, family: "o200k", byRole: {}, byMessage: [] });
   assert.equal(estimateTokensDetailed("a\ud800").tokens, estimateTokens("a\ufffd"));
   assert.throws(() => estimateTokensDetailed("x", { estimator: "exact" }), fails("invalid_option", { field: "estimator" }));
 });

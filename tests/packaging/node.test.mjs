@@ -23,7 +23,7 @@ const files = {
   "write.mjs": `import { openSession } from "context-compactor";
     import { fileStore } from "context-compactor/node";
     const store = fileStore("sessions");
-    const session = await openSession({ id: "one", store });
+    const session = await openSession({ id: "one", store, contextWindow: 32_000 });
     await session.append({ role: "user", content: "Hello." });
     await session.close();
     await store.close();`,
@@ -34,7 +34,7 @@ const files = {
     (async () => {
       await initialize(readFileSync(require.resolve("context-compactor/core.wasm")));
       const store = fileStore("sessions");
-      const session = await openSession({ id: "one", store });
+      const session = await openSession({ id: "one", store, contextWindow: 32_000 });
       await session.sync([{ role: "user", content: "Hello." }, { role: "assistant", content: "Hi." }]);
       await store.close();
       const error = await store.read([]).catch((error) => error);

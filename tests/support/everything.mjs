@@ -10,7 +10,7 @@ export async function everything(library, messages) {
     runtime: counted(),
   });
   const split = library.splitMessages(messages, { keep: { fraction: 0.3 } });
-  const session = await library.openSession({ id: "the same", store: "memory", runtime: counted() });
+  const session = await library.openSession({ id: "the same", store: library.memoryStore(), runtime: counted() });
   await session.append(...messages);
   const prepared = await session.prepare();
   const told = {

@@ -7,7 +7,7 @@ use crate::redact::Secrets;
 use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
-use crate::tokens::{self, Bounds, Family};
+use crate::tokens::{self, Bounds, Estimator, Family};
 use crate::wire::{self, Change, Format, Problem, Repaired};
 use serde::Serialize;
 use serde_json_borrow::Value;
@@ -65,6 +65,9 @@ pub struct Detailed {
     pub low: usize,
     /// And at most this many.
     pub high: usize,
+    /// The family of tokenizers that was counted for; none by characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<&'static str>,
     /// Of each role that there is.
     pub by_role: BTreeMap<&'static str, usize>,
     /// Of each message.
@@ -84,7 +87,7 @@ pub fn estimate_detailed(bodies: &Bodies, options: &Value<'_>) -> Result<Detaile
         }
         let tokens = by_message.iter().sum();
         let (low, high) = bounds.of(tokens, estimator);
-        Ok(Detailed { tokens, low, high, by_role, by_message })
+        Ok(Detailed { tokens, low, high, family: name_of(estimator), by_role, by_message })
     })
 }
 
@@ -95,7 +98,12 @@ pub fn estimate_text_detailed(text: &str, options: &Value<'_>) -> Result<Detaile
     let mut bounds = Bounds::default();
     bounds.add(text, tokens);
     let (low, high) = bounds.of(tokens, estimator);
-    Ok(Detailed { tokens, low, high, by_role: BTreeMap::new(), by_message: vec![tokens] })
+    let (family, by_role) = (name_of(estimator), BTreeMap::new());
+    Ok(Detailed { tokens, low, high, family, by_role, by_message: vec![tokens] })
+}
+
+fn name_of(estimator: Estimator) -> Option<&'static str> {
+    estimator.counts_for().map(Family::name)
 }
 
 /// The texts of a history, for who counts them exactly, and the tokens of everything else.

@@ -92,6 +92,7 @@ impl Settings {
             redacts_secrets: options.switch("redactSecrets")?.unwrap_or(true),
             app_redacts: options.flag("hasRedact")?,
             window,
+            is_window_assumed: is_window_assumed(&options)?,
             hard_limit,
             summary_model: match options.text("summaryModel")? {
                 Some(model) => Some(model.to_string()),
@@ -151,6 +152,13 @@ fn window(options: &Reader<'_>) -> Result<usize> {
     let profiles = given.iter().map(read).collect::<Result<Vec<_>>>()?;
     let model = options.text("model")?.ok_or_else(|| Error::option("model", "is required with profiles"))?;
     limit_of(&profiles, model, size)
+}
+
+/// True where the window is the presets'.
+fn is_window_assumed(options: &Reader<'_>) -> Result<bool> {
+    Ok(options.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.is_none()
+        && options.child("facts")?.integer("contextWindow", MIN_WINDOW, MAX_TOKENS)?.is_none()
+        && options.child("checkpoint")?.children("profiles")?.is_none())
 }
 
 fn level(options: &Reader<'_>) -> Result<Option<Level>> {
@@ -320,7 +328,11 @@ impl StandaloneOptions {
             is_target_given: target.is_some(),
             preset,
             format: format(&options)?,
-            estimator: estimator(&options)?,
+            estimator: {
+                // Nothing else says that a name is misspelt: no window is looked up.
+                options.text("model")?.map(tokens::of_known_model).transpose()?;
+                estimator(&options)?
+            },
             target_tokens: target.unwrap_or(numbers.target_tokens),
             max_input_tokens: options.integer("maxInputTokens", 1, MAX_TOKENS)?,
             instructions: options.text("instructions")?.map(str::to_string),

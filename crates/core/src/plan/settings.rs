@@ -124,6 +124,8 @@ pub struct Settings {
     pub app_redacts: bool,
     /// Context window.
     pub window: usize,
+    /// Nobody said how large it is: neither the app, nor a catalogue, nor profiles.
+    pub is_window_assumed: bool,
     /// No prompt is ever larger: the window less the answer and the reserve.
     pub hard_limit: usize,
     /// Who writes summaries.

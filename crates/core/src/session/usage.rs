@@ -18,6 +18,9 @@ pub struct ContextUsage {
     pub used_tokens: usize,
     /// The context window.
     pub max_tokens: usize,
+    /// Nobody said how large the window is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
     /// Used of the window, with one decimal.
     pub percent: f64,
     /// Tokens at which the preset acts.
@@ -80,6 +83,7 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     ContextUsage {
         used_tokens: used,
         max_tokens: window,
+        assumed: state.settings.is_window_assumed,
         percent: (used as f64 * 1_000.0 / window as f64).round() / 10.0,
         threshold: state.threshold(),
         message_count: context.items().len(),

@@ -9,7 +9,7 @@ use super::record::SessionRow;
 use super::state::State;
 use crate::error::{Code, Result};
 use crate::plan::Settings;
-use crate::step::{Effect, Io, Notice};
+use crate::step::{Effect, Io, Level, Notice};
 
 /// How far a session is. As a text, the later of two marks is the greater: of tabs that write by turns, the one that was
 /// first may tell its mark last, and the host keeps the greater.
@@ -63,6 +63,7 @@ pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<Know
         let mark = Mark::parse(&text);
         if mark.is_none() {
             let message = "the watermark of this session cannot be read: what was lost before cannot be told";
+            io.log(Level::Warn, message);
             io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message: message.into() }));
         }
         mark

@@ -11,7 +11,7 @@ pub(crate) use bounds::Bounds;
 pub use calibration::Corrected;
 pub(crate) use calibration::{Calibrations, Sent};
 pub use context_compactor_estimator::{Family, Table};
-pub use family::of_model;
+pub use family::{of_known_model, of_model};
 
 use crate::message::{Media, Message, Part};
 use overhead::Overhead;
@@ -67,12 +67,17 @@ impl Estimator {
         self.text(json) + Overhead::of(self.family()).of_tools(json)
     }
 
+    /// The family of tokenizers that it counts for, when it counts for one.
+    pub fn counts_for(self) -> Option<Family> {
+        match self {
+            Estimator::Calibrated(family) => Some(family),
+            Estimator::Chars4 => None,
+        }
+    }
+
     /// Whose rules hold for what is no text.
     fn family(self) -> Family {
-        match self {
-            Estimator::Calibrated(family) => family,
-            Estimator::Chars4 => Family::default(),
-        }
+        self.counts_for().unwrap_or_default()
     }
 }
 

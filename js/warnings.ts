@@ -1,0 +1,69 @@
+/** Warnings: told to listeners and the logger, and where there is neither, to the console. */
+
+import { quietly } from "./driver.js";
+import type { Listeners } from "./listeners.js";
+import type { SessionEvents, SessionOptions } from "./types.js";
+
+export type Warning = SessionEvents["warning"];
+
+/** What stands in for a window that nobody said. */
+export const ASSUMED: Warning = {
+  code: "unknown_model",
+  message:
+    "neither model nor contextWindow is given, so a window of 200,000 tokens is assumed: give model, or contextWindow in tokens",
+};
+
+/** Codes that calls without a session told already. */
+const told = new Set<string>();
+
+/** Of a call without a session: once in a process for each code. */
+export function warnOnce({ code, message }: Warning): void {
+  if (told.has(code)) return;
+  told.add(code);
+  toConsole(`compact: ${message}. Pass logger to be told instead`);
+}
+
+/** The warnings of one session. */
+export class Warnings {
+  readonly #logger: SessionOptions["logger"];
+  readonly #listeners: Listeners;
+  readonly #told = new Set<string>();
+
+  constructor(logger: SessionOptions["logger"], listeners: Listeners) {
+    this.#logger = logger;
+    this.#listeners = listeners;
+  }
+
+  /** `isLogged`: the logger was told where it came up. */
+  tell(warning: Warning, isLogged = false): void {
+    if (!isLogged) this.#log(warning);
+    this.#listeners.emit("warning", warning);
+    this.#shout(warning);
+  }
+
+  /** What was found before anybody could listen. Whoever does so with the session in hand is in time. */
+  announce(warning: Warning): void {
+    this.#log(warning);
+    this.#listeners.announce("warning", warning);
+    try {
+      setTimeout(() => this.#shout(warning));
+    } catch {
+      // Workers set no timers outside of a request.
+      this.#shout(warning);
+    }
+  }
+
+  #log({ message }: Warning): void {
+    quietly(() => this.#logger?.("warn", message));
+  }
+
+  #shout({ code, message }: Warning): void {
+    if (this.#logger || this.#listeners.hears("warning") || this.#told.has(code)) return;
+    this.#told.add(code);
+    toConsole(`${message}. Listen with session.on("warning"), or pass logger, to be told instead`);
+  }
+}
+
+function toConsole(message: string): void {
+  quietly(() => globalThis.console?.warn(`context-compactor: ${message}`));
+}
