@@ -1,50 +1,177 @@
-/** `/compact`, `/context` and `/help` for chats (`S1.13`): reading, running, and their answers as text. */
+/** The commands of chats (`S1.13`): one table says what is one, what it takes and what it does. */
 
-import { checkOptions } from "./checks.js";
+import { checkOptions, invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
 import type { CommandAnswer, CompactionResult, ContextUsage, Session } from "./types.js";
 
-/** The commands, with what follows them and what they do. */
-export const COMMANDS: readonly { name: string; argument: string; help: string }[] = [
-  { name: "/compact", argument: "[instructions]", help: "Compress conversation history" },
-  { name: "/context", argument: "", help: "Show what fills the context window" },
-  { name: "/help", argument: "", help: "List the commands" },
+/** What commands are run on: each needs the calls that it names, and all but the first two are offered where they are there. */
+type Target = Pick<Session, "compact" | "getContextUsage"> &
+  Partial<Pick<Session, "goal" | "setGoal" | "pin" | "pinProposals" | "search" | "snapshot" | "snapshots" | "restore">>;
+
+/** What follows the command, and how its answer is written. */
+interface Asked {
+  rest: string;
+  locale: string | undefined;
+  signal: AbortSignal | undefined;
+}
+
+interface Command {
+  name: string;
+  /** What may follow: in braces it must, in brackets it may; nothing may where it is empty. */
+  argument: string;
+  help: string;
+  /** Calls of the session. */
+  needs: readonly (keyof Target)[];
+  run(session: Required<Target>, asked: Asked): Promise<CommandAnswer> | CommandAnswer;
+}
+
+const TABLE: readonly Command[] = [
+  {
+    name: "/compact",
+    argument: "[instructions]",
+    help: "Compress conversation history",
+    needs: ["compact"],
+    async run(session, { rest, locale, signal }) {
+      try {
+        const asked = { ...(rest === "" ? {} : { instructions: rest }), ...(signal ? { signal } : {}) };
+        return compacted(await session.compact(asked), locale);
+      } catch (error) {
+        return failure(error, true);
+      }
+    },
+  },
+  {
+    name: "/context",
+    argument: "",
+    help: "Show what fills the context window",
+    needs: ["getContextUsage"],
+    run: (session, { locale }) => ok(usageText(session.getContextUsage(), locale)),
+  },
+  {
+    name: "/goal",
+    argument: "[description]",
+    help: "Show or set what the conversation is for",
+    needs: ["setGoal"],
+    async run(session, { rest }) {
+      if (rest === "") return session.goal ? ok(session.goal.description) : idle("There is no goal yet: /goal {description} sets one.");
+      // The same words are the same goal, which keeps what it reached.
+      const goal = { id: rest, description: rest, priority: "medium", status: "active" } as const;
+      await session.setGoal({ ...goal, checkpoints: [], decisions: [], artifacts: [] });
+      return ok(`Goal: ${rest}`);
+    },
+  },
+  {
+    name: "/pin",
+    argument: "[index]",
+    help: "Keep a message word for word, or list what could be",
+    needs: ["pin", "pinProposals"],
+    async run(session, { rest }) {
+      if (rest === "") {
+        const lines = session.pinProposals().map(({ index, constraints }) => `${index}  ${constraints.join(" ")}`);
+        return lines.length > 0 ? ok(lines.join("\n")) : idle("No message is proposed: /pin {index} keeps any.");
+      }
+      if (!/^\d+$/.test(rest)) return wrong("/pin takes the index of a message, as in /pin 4.");
+      await session.pin(Number(rest));
+      return ok(`Message ${rest} stays word for word.`);
+    },
+  },
+  {
+    name: "/search",
+    argument: "{words}",
+    help: "Search the whole conversation",
+    needs: ["search"],
+    async run(session, { rest }) {
+      const hits = await session.search(rest);
+      return hits.length > 0 ? ok(hits.map(({ snippet }) => snippet).join("\n")) : idle("Nothing was found.");
+    },
+  },
+  {
+    name: "/snapshot",
+    argument: "",
+    help: "Take a snapshot to go back to",
+    needs: ["snapshot"],
+    run: async (session) => ok(`Snapshot ${await session.snapshot()}`),
+  },
+  {
+    name: "/restore",
+    argument: "[snapshot]",
+    help: "Go back to a snapshot, or list them",
+    needs: ["restore", "snapshots"],
+    async run(session, { rest, locale }) {
+      if (rest === "") {
+        const time = new Intl.DateTimeFormat(locale, { dateStyle: "short", timeStyle: "medium" });
+        const lines = (await session.snapshots()).map(({ id, timestamp, messageCount }) => `${id}  ${time.format(timestamp)}  ${messageCount} messages`);
+        return lines.length > 0 ? ok(lines.join("\n")) : idle("There are no snapshots: /snapshot takes one.");
+      }
+      await session.restore(rest);
+      return ok(`Back at ${rest}.`);
+    },
+  },
+  {
+    name: "/help",
+    argument: "",
+    help: "List the commands",
+    needs: [],
+    run: (session) => ok(helpOf(session)),
+  },
 ];
+
+/** The commands, with what follows them and what they do. */
+export const COMMANDS: readonly { name: string; argument: string; help: string }[] = TABLE.map(({ name, argument, help }) => ({
+  name,
+  argument,
+  help,
+}));
 
 /** Cells of the bar of `/context`. */
 const BAR = 32;
 
-/** True for what `chatCommand` answers, and nobody sends to a model: a text that begins with a slash. */
+/** True for what `chatCommand` answers, and nobody sends to a model: a text whose first word is one of `COMMANDS`. */
 export function isChatCommand(text: string): boolean {
-  return text.trimStart().startsWith("/");
+  return read(text) !== undefined;
+}
+
+function read(text: string): { command: Command; rest: string } | undefined {
+  const [, name, rest = ""] = /^(\/\S*)\s*([\s\S]*)$/.exec(String(text).trim()) ?? [];
+  const command = TABLE.find((command) => command.name === name);
+  return command && { command, rest };
 }
 
 /**
- * Runs what was typed into a chat when it is a command, and resolves to its answer when the command has ended; resolves to
- * undefined for anything else. What goes wrong is told in the answer. Numbers are written as `locale` has them (default:
- * the host's).
+ * Runs what was typed into a chat when it is one of `COMMANDS`, and resolves to its answer when the command has ended;
+ * resolves to undefined for anything else. What goes wrong is told in the answer. Numbers are written as `locale` has them
+ * (default: the host's).
  */
 export async function chatCommand(
-  session: Pick<Session, "compact" | "getContextUsage">,
+  session: Target,
   text: string,
   options: { locale?: string; signal?: AbortSignal } = {},
 ): Promise<CommandAnswer | undefined> {
-  checkOptions(options, ["locale", "signal"]);
-  if (!isChatCommand(text)) return undefined;
-  const { locale, signal } = options;
-  const [, name = "", rest = ""] = /^(\S*)\s*([\s\S]*)$/.exec(text.trim()) ?? [];
-  try {
-    if (name === "/compact") {
-      const asked = { ...(rest === "" ? {} : { instructions: rest }), ...(signal ? { signal } : {}) };
-      return compacted(await session.compact(asked), locale);
-    }
-    if (name === "/context") return { tone: "ok", text: usageText(session.getContextUsage(), locale) };
-  } catch (error) {
-    return failure(error, name === "/compact");
+  if (typeof session !== "object" || session === null) {
+    throw invalidOption("session", "must be a session: chatCommand(session, text)");
   }
-  if (name === "/help") return { tone: "ok", text: help() };
-  return { tone: "error", text: `Unknown command ${name}.\n${help()}` };
+  if (typeof text !== "string") throw invalidOption("text", "must be what was typed: chatCommand(session, text)");
+  checkOptions(options, ["locale", "signal"]);
+  const asked = read(text);
+  if (!asked) return undefined;
+  const { command, rest } = asked;
+  const { name, argument } = command;
+  const usage = `${name} ${argument}`.trim();
+  if (argument === "" && rest !== "") return wrong(`${name} takes nothing behind it.`);
+  if (argument.startsWith("{") && rest === "") return wrong(`${usage}: say what.`);
+  const missing = command.needs.find((need) => session[need] === undefined);
+  if (missing !== undefined) return wrong(`${name} cannot be done here: this chat has no session.${missing}.`);
+  const { locale, signal } = options;
+  try {
+    return await command.run(session as Required<Target>, { rest, locale, signal });
+  } catch (error) {
+    return failure(error, false);
+  }
 }
+
+const ok = (text: string): CommandAnswer => ({ tone: "ok", text });
+const idle = (text: string): CommandAnswer => ({ tone: "idle", text });
+const wrong = (text: string): CommandAnswer => ({ tone: "error", text });
 
 function compacted(result: CompactionResult, locale: string | undefined): CommandAnswer {
   const number = new Intl.NumberFormat(locale);
@@ -85,10 +212,12 @@ function bar(share: number, threshold: number): string {
   return `${cells.slice(0, cell(threshold))}┃${cells.slice(cell(threshold))}`;
 }
 
-function help(): string {
-  const heads = COMMANDS.map(({ name, argument }) => `${name} ${argument}`.trim());
+/** Those that can be done here. */
+function helpOf(session: Target): string {
+  const offered = TABLE.filter(({ needs }) => needs.every((need) => session[need] !== undefined));
+  const heads = offered.map(({ name, argument }) => `${name} ${argument}`.trim());
   const width = Math.max(...heads.map((head) => head.length));
-  return COMMANDS.map(({ help }, at) => `${(heads[at] ?? "").padEnd(width)}  ${help}`).join("\n");
+  return offered.map(({ help }, at) => `${(heads[at] ?? "").padEnd(width)}  ${help}`).join("\n");
 }
 
 function failure(error: unknown, compacting: boolean): CommandAnswer {

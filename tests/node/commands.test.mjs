@@ -15,29 +15,117 @@ async function talked(turns, options) {
   return session;
 }
 
-test("S1.13: what begins with a slash is a command, and anything else is not answered", async () => {
+test("S1.13: a command is what the table has, and anything else is not answered", async () => {
   const session = await open();
-  for (const text of ["", "please /compact this", "  hello"]) {
+  for (const text of ["", "please /compact this", "  hello", "/compacted", "/", "/Compact", "/context2"]) {
     assert.equal(isChatCommand(text), false, text);
     assert.equal(await chatCommand(session, text), undefined, text);
   }
-  for (const text of ["/compacted", "/", "/Compact", "/context2"]) {
-    assert.equal(isChatCommand(text), true);
-    const { tone, text: said } = await chatCommand(session, ` ${text} x`);
-    assert.equal(tone, "error");
-    assert.ok(said.startsWith(`Unknown command ${text}.\n/compact [instructions]  Compress conversation history\n`), said);
+  for (const { name } of COMMANDS) assert.ok(isChatCommand(` ${name} `), name);
+});
+
+test("F25: a message that begins with a slash, and is no command, is the model's", async () => {
+  const session = await open();
+  const texts = [
+    "/etc/hosts has a wrong line, please fix it",
+    "// TODO: explain",
+    "/* what does this comment say? */",
+    "/usr/bin/env: no such file",
+    "/ is full",
+    "/r/rust has a thread on it",
+    "/goals are unclear",
+    "/helpful answers only",
+    "/compact/me is a path",
+    "/context-menu is broken",
+    "/api/v1/users answers 500",
+    "/^a+$/ does not match",
+    "/dev/null swallows it",
+    "/pinned messages?",
+    "/searching takes long",
+    "/snapshots are where?",
+    "/RESTORE is a folder",
+    "/src/index.ts fails",
+    "/me waves",
+    "/home",
+  ];
+  assert.equal(texts.length, 20);
+  for (const text of texts) {
+    assert.equal(isChatCommand(text), false, text);
+    assert.equal(await chatCommand(session, text), undefined, text);
   }
+});
+
+test("F25: every command of the table runs", async () => {
+  const session = await talked(20);
+  await session.append({ role: "user", content: "Never push to main." }, { role: "assistant", content: "Understood." });
+  const say = async (text, tone = "ok") => {
+    const answer = await chatCommand(session, text, US);
+    assert.equal(answer.tone, tone, `${text}: ${answer.text}`);
+    return answer.text;
+  };
+  const ran = new Set();
+  const runs = {
+    "/help": async () => assert.equal((await say("/help")).split("\n").length, COMMANDS.length),
+    "/goal": async () => {
+      assert.match(await say("/goal", "idle"), /no goal/);
+      assert.equal(await say("/goal Ship the parser"), "Goal: Ship the parser");
+      assert.equal(await say("/goal"), "Ship the parser");
+      assert.equal(session.goal.description, "Ship the parser");
+    },
+    "/pin": async () => {
+      assert.match(await say("/pin"), /^40 {2}Never push to main\.$/);
+      assert.match(await say("/pin 40"), /Message 40 stays/);
+      assert.match(await say("/pin", "idle"), /No message/);
+      assert.match(await say("/pin this", "error"), /\/pin 4/);
+      assert.match(await say("/pin 4000", "error"), /4000|there/);
+    },
+    "/search": async () => {
+      assert.match(await say("/search parser borrow E0502"), /E0502/);
+      assert.match(await say("/search zzzzqqqq", "idle"), /Nothing/);
+      assert.match(await say("/search", "error"), /words/);
+    },
+    "/snapshot": async () => assert.match(await say("/snapshot"), /^Snapshot /),
+    "/restore": async () => {
+      const [id] = (await say("/restore")).split(" ");
+      await session.append({ role: "user", content: "One more." });
+      assert.match(await say(`/restore ${id}`), /Back at/);
+      assert.equal((await session.prepare()).messages.length, 42);
+      assert.match(await say("/restore nowhere", "error"), /nowhere|snapshot/);
+    },
+    "/context": async () => assert.match(await say("/context"), /tokens/),
+    "/compact": async () => assert.match(await say("/compact keep names"), /Freed/),
+  };
+  for (const [name, run] of Object.entries(runs)) {
+    await run();
+    ran.add(name);
+  }
+  assert.deepEqual([...ran].sort(), COMMANDS.map(({ name }) => name).sort());
+});
+
+test("F25: what a command does not take is refused, and what a chat cannot do is not offered", async () => {
+  const session = await talked(1);
+  for (const name of ["/context", "/help", "/snapshot"]) {
+    const { tone, text } = await chatCommand(session, `${name} snapshot`);
+    assert.deepEqual([tone, text], ["error", `${name} takes nothing behind it.`]);
+  }
+  const few = { compact: session.compact, getContextUsage: () => session.getContextUsage() };
+  assert.deepEqual((await chatCommand(few, "/help")).text.match(/^\/\w+/gm), ["/compact", "/context", "/help"]);
+  assert.match((await chatCommand(few, "/goal x")).text, /no session\.setGoal/);
+});
+
+test("F34: chatCommand without a session, or without a text, is a typed error", async () => {
+  await assert.rejects(chatCommand("/context"), fails("invalid_option", { field: "session", message: /chatCommand\(session, text\)/ }));
+  await assert.rejects(chatCommand(await open(), { text: "/context" }), fails("invalid_option", { field: "text" }));
 });
 
 test("S1.13: the help text of /compact is the document's", async () => {
   assert.equal(COMMANDS.find(({ name }) => name === "/compact").help, "Compress conversation history");
   const { tone, text } = await chatCommand(await open(), "/help");
   assert.equal(tone, "ok");
-  assert.deepEqual(text.split("\n").map((line) => line.split(/\s{2,}/)), [
-    ["/compact [instructions]", "Compress conversation history"],
-    ["/context", "Show what fills the context window"],
-    ["/help", "List the commands"],
-  ]);
+  assert.deepEqual(
+    text.split("\n").map((line) => line.split(/\s{2,}/)),
+    COMMANDS.map(({ name, argument, help }) => [`${name} ${argument}`.trim(), help]),
+  );
 });
 
 test("S1.13: success prints before and after, the freed tokens and the deleted offloads, as the locale writes numbers", async () => {

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn f11_a_name_that_says_nothing_is_unknown_with_the_names_nearest_to_it() {
         for (model, near) in [
-            ("gtp-4o", ", such as gpt-4o, gpt-4, gpt-5,"),
+            ("gtp-4o", ", such as gpt-4o, gpt-4,"),
             ("cluade-sonnet-4-5", ", such as claude-sonnet-4-5,"),
             ("gemni-2.5-pro", ", such as gemini-2.5-pro, gemini-2.5-flash,"),
             ("unknown-model-of-nobody", "is known, or leave model out"),
