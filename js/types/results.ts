@@ -4,7 +4,9 @@ import type { CompactionError } from "../errors.js";
 import type { Message, NewMessageAmong, Usage } from "./messages.js";
 
 export interface Edit {
-  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover";
+  /** The rung; `repair`: messages that the provider would refuse were left out of the prompt, or mended in it. The log
+   *  keeps them, and `explain()` says why. */
+  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover" | "repair";
   indices: number[];
   tokensFreed: number;
   detail?: string;

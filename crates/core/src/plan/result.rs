@@ -38,7 +38,7 @@ impl Trigger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
-    /// The rung.
+    /// The rung; `repair` for what a prompt leaves out or mends.
     pub rung: &'static str,
     /// The app's messages that it touched.
     pub indices: Vec<usize>,
@@ -90,7 +90,7 @@ pub struct PlanCost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RungPlan {
-    /// The rung.
+    /// The rung; `repair` for what a prompt leaves out or mends.
     pub rung: &'static str,
     /// The app's messages that it would touch.
     pub indices: Vec<usize>,

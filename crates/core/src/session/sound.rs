@@ -8,9 +8,11 @@ use super::operations::{OutItem, out};
 use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::error::{Code, Error, Result};
+use crate::plan::Edit;
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A message of the app that the last `prepare` did not send as it is.
@@ -43,6 +45,8 @@ pub(super) struct Sending {
     pub(super) items: Vec<OutItem>,
     /// How full the window is with all of them.
     pub(super) usage: ContextUsage,
+    /// What of the context is not sent, or not as it is.
+    pub(super) mended: Option<Edit>,
 }
 
 /// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
@@ -66,7 +70,7 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
         state.context.settle();
         let estimated = state.estimated(&state.context);
         state.note_sent(estimated);
-        return Ok(Sending { nth, kept, items, usage: usage(&state) });
+        return Ok(Sending { nth, kept, items, usage: usage(&state), mended: None });
     }
     held.state_mut().handed_out = None;
     let items = held.context().items().to_vec();
@@ -80,6 +84,9 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
         tell(io, &items, &changes);
     }
     held.state_mut().unsent = unsent;
+    if repaired.is_empty() {
+        return Err(nothing_to_send(&items, &changes));
+    }
     let mut sent = Context::default();
     let mut outs = Vec::with_capacity(repaired.len());
     for part in repaired {
@@ -111,7 +118,37 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
         let estimated = state.estimated(&sent);
         state.note_sent(estimated);
     }
-    Ok(Sending { nth, kept: 0, items: outs, usage })
+    let mended = Some(mended(held, &sent, &changes));
+    Ok(Sending { nth, kept: 0, items: outs, usage, mended })
+}
+
+/// What an edit of the prompt says of messages that are left out, or mended.
+fn mended(held: &Held, sent: &Context, changes: &[Change]) -> Edit {
+    let state = held.state();
+    let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let indices: BTreeSet<usize> = state.unsent.iter().map(|unsent| unsent.index).collect();
+    Edit {
+        rung: "repair",
+        indices: indices.into_iter().collect(),
+        tokens_freed: state.tokens().saturating_sub(state.tokens_with(sent)),
+        detail: Some(format!("not sent as the provider would refuse it ({})", rules.join(", "))),
+        offload: None,
+    }
+}
+
+/// An empty prompt is refused by every provider, and would hide what is wrong.
+fn nothing_to_send(items: &[Item], changes: &[Change]) -> Error {
+    let first = changes.first();
+    let at = first.map_or(0, |change| change.index);
+    let index = items.get(at).and_then(|item| item.origin.place()).map_or(at, |place| place.index);
+    let why =
+        first.map_or("no exchange is whole".into(), |change| format!("{}: {}", change.rule, change.message));
+    let what = format!(
+        "no message can be sent ({why}); append what it belongs to, or begin with a message of the user"
+    );
+    Error { index: Some(index), ..Error::new(Code::InvalidMessage, what) }
 }
 
 /// True when the context breaks no rule of its format. Of what was found to break none before, only as much is looked at

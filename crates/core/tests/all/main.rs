@@ -51,6 +51,7 @@ mod pin_rules;
 mod presets_page;
 mod price_rules;
 mod process_rules;
+mod prompt_rules;
 mod react_preset;
 mod react_rules;
 mod recall_pages;

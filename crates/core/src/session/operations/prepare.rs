@@ -117,11 +117,12 @@ async fn prepared(
         done = plan::climb(io, held, climb).await?;
         reasoning::settle(io, held, climb.trigger).await?;
     }
-    let Sending { nth, kept, items, usage } = sound::send(io, held, since).await?;
+    let Sending { nth, kept, items, usage, mended } = sound::send(io, held, since).await?;
     held.state_mut().hand_out();
     if let Some(now) = priced {
         held.state_mut().pay(now, is_step);
     }
-    let Climbed { edits, result, put_off, .. } = done;
+    let Climbed { mut edits, result, put_off, .. } = done;
+    edits.extend(mended);
     Ok(Prepared { nth, kept, items, usage, edits, result, put_off, goal })
 }
