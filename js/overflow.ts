@@ -1,5 +1,6 @@
 /** Recognising a provider's "the prompt was too long" in whatever a client library made of it. */
 
+import { checkOptions, invalidOption } from "./checks.js";
 import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
 
@@ -10,11 +11,17 @@ const MAX_DEPTH = 6;
 /**
  * True when `error` says that the prompt is longer than the model's context window: an error of a provider's client, an
  * object with its `status`, `code` and `message`, the body of an answer, or a text. Then call `prepare` with
- * `trigger: "overflow"` and send again. False for everything else, this library's own errors among it.
+ * `trigger: "overflow"` and send again. False for everything else, this library's own errors among it. `patterns` are what
+ * a server says that is not known here: texts that its message contains, in upper or lower case.
  */
-export function isContextOverflow(error: unknown): boolean {
+export function isContextOverflow(error: unknown, options: { patterns?: readonly string[] } = {}): boolean {
+  checkOptions(options, ["patterns"]);
+  const { patterns = [] } = options;
+  if (!Array.isArray(patterns) || !patterns.every((pattern) => typeof pattern === "string" && pattern !== "")) {
+    throw invalidOption("patterns", "must be an array of texts that are not empty");
+  }
   try {
-    return says(error, 0, 0);
+    return says(error, 0, 0, patterns as string[]);
   } catch (problem) {
     if (CompactionError.isInstance(problem)) throw problem;
     // Something that cannot be looked into.
@@ -22,9 +29,9 @@ export function isContextOverflow(error: unknown): boolean {
   }
 }
 
-function says(error: unknown, outerStatus: number, depth: number): boolean {
+function says(error: unknown, outerStatus: number, depth: number, patterns: string[]): boolean {
   if (depth > MAX_DEPTH || CompactionError.isInstance(error)) return false;
-  if (typeof error === "string") return ask(outerStatus, "", error);
+  if (typeof error === "string") return ask(outerStatus, "", error, patterns);
   if (typeof error !== "object" || error === null) return false;
   const fields = error as Record<string, unknown>;
   const metadata = fields["$metadata"] as { httpStatusCode?: unknown } | undefined;
@@ -34,12 +41,12 @@ function says(error: unknown, outerStatus: number, depth: number): boolean {
   const message = typeof fields["message"] === "string" ? fields["message"] : "";
   const codes = [fields["code"], fields["type"]].filter((code) => typeof code === "string");
   return (
-    [...codes, ""].some((code) => ask(known, code, message)) ||
-    INSIDE.some((name) => says(fields[name], known, depth + 1))
+    [...codes, ""].some((code) => ask(known, code, message, patterns)) ||
+    INSIDE.some((name) => says(fields[name], known, depth + 1, patterns))
   );
 }
 
-function ask(status: number, code: string, message: string): boolean {
+function ask(status: number, code: string, message: string, patterns: string[]): boolean {
   const valid = status > 0 && status < 1000 ? status : 0;
-  return call((engine) => engine.isContextOverflow(valid, code, message));
+  return call((engine) => engine.isContextOverflow(valid, code, message, patterns));
 }

@@ -125,10 +125,11 @@ pub fn options_from_env(environment: &js_sys::Object) -> Thrown<JsValue> {
     to_js(&plan::options_from_env(lookup).map_err(thrown)?)
 }
 
-/// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown.
+/// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown; `patterns` are texts of the
+/// app's own server.
 #[wasm_bindgen(js_name = isContextOverflow)]
-pub fn is_context_overflow(status: u16, code: &str, message: &str) -> bool {
-    provider::is_context_overflow(status, code, message)
+pub fn is_context_overflow(status: u16, code: &str, message: &str, patterns: Vec<String>) -> bool {
+    provider::is_context_overflow(status, code, message, &patterns)
 }
 
 /// True where these options say nothing of which the window follows.

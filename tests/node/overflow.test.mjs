@@ -65,3 +65,17 @@ for (const [name, thrown] of Object.entries(OTHERS)) {
     assert.equal(isContextOverflow(thrown), false);
   });
 }
+
+test("F27: short texts are known, and an integration adds its own", () => {
+  for (const text of ["Context limit exceeded", "Prompt too long", "Token limit reached", "Maximum context size exceeded"]) {
+    assert.equal(isContextOverflow(text), true, text);
+    assert.equal(isContextOverflow(error(text, { status: 400 })), true, text);
+  }
+  const own = { patterns: ["The page is full"] };
+  assert.equal(isContextOverflow(error("the page is FULL")), false);
+  assert.equal(isContextOverflow(error("the page is FULL"), own), true);
+  assert.equal(isContextOverflow({ error: { message: "Bad: the page is full." } }, own), true);
+  for (const patterns of ["full", [5], [""], [/full/]]) {
+    assert.throws(() => isContextOverflow("x", { patterns }), { code: "invalid_option", field: "patterns" });
+  }
+});

@@ -242,7 +242,7 @@ export const options: CompactOptions[] = [
 
 /** What this release does, and nothing that it does not. */
 export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptions): void {
-  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover">();
+  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover" | "repair">();
   same<Plan["rungs"][number]["rung"], Edit["rung"]>();
   same<Parameters<Summarize>[1]["purpose"], "history" | "result" | "chunk" | "merge" | "age">();
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();
@@ -257,6 +257,7 @@ export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptio
 
 export function handle(thrown: unknown): ErrorCode | undefined {
   if (isContextOverflow(thrown)) return "context_overflow";
+  if (isContextOverflow(thrown, { patterns: ["the page is full"] })) return "context_overflow";
   if (!CompactionError.isInstance(thrown)) return undefined;
   same<typeof thrown.code, ErrorCode>();
   same<typeof thrown.index, number | undefined>();

@@ -40,7 +40,7 @@ impl Attempt {
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = failure.overflow
-            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message);
+            || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message, &[]);
         let error =
             Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
         Attempt {

@@ -47,6 +47,7 @@ mod openai_responses_read;
 mod openai_responses_recorded;
 mod openai_responses_rules;
 mod openai_responses_shapes;
+mod overflow_texts;
 mod pin_rules;
 mod presets_page;
 mod price_rules;

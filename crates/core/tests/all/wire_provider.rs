@@ -367,7 +367,7 @@ fn overflow_is_recognised_by_code_status_and_message() {
         (400, "", "Your request exceeded model token limit: 131072"),
         (500, "", "Requested tokens exceed context window: the input exceeds the context window"),
     ] {
-        assert!(is_context_overflow(status, code, message), "{status} {code} {message}");
+        assert!(is_context_overflow(status, code, message, &[]), "{status} {code} {message}");
     }
     for (status, code, message) in [
         (
@@ -385,7 +385,7 @@ fn overflow_is_recognised_by_code_status_and_message() {
         (401, "", "Incorrect API key provided"),
         (0, "", ""),
     ] {
-        assert!(!is_context_overflow(status, code, message), "{status} {code} {message}");
+        assert!(!is_context_overflow(status, code, message, &[]), "{status} {code} {message}");
     }
     let body = json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "prompt is too long: 2 > 1" } });
     let failure = failure(Kind::Anthropic, 400, &body);

@@ -265,7 +265,7 @@ fn refused(status: u16, json: &Value, body: &str) -> Unusable {
     Unusable {
         message: format!("the provider answered {status}: {message}"),
         retryable: !exhausted && (matches!(status, 408 | 409 | 425 | 429) || status >= 500),
-        overflow: is_context_overflow(status, code, message),
+        overflow: is_context_overflow(status, code, message, &[]),
     }
 }
 

@@ -13,7 +13,7 @@ const CODES: [&str; 6] = [
 ];
 
 /// Parts of messages that say it; all parts of one line must occur. Lower case.
-const MESSAGES: [&[&str]; 25] = [
+const MESSAGES: [&[&str]; 34] = [
     // OpenAI, OpenRouter, Mistral, vLLM, DeepSeek, Together.
     &["maximum context length"],
     &["context_length_exceeded"],
@@ -52,19 +52,52 @@ const MESSAGES: [&[&str]; 25] = [
     // Gateways.
     &["context window", "exceeded"],
     &["exceeds", "model's context window"],
+    &["context limit exceeded"],
+    &["context size", "exceeded"],
+    &["context overflow"],
+    &["prompt too long"],
+    &["prompt is longer than"],
+    &["prompt exceeds", "tokens"],
+    &["input is too long"],
+    &["exceeds", "maximum number of input tokens"],
+    &["token limit reached"],
+];
+
+/// What a message speaks of that is no matter of one prompt's length: a rate, a bill, an answer's length.
+const OTHER: [&str; 14] = [
+    "rate limit",
+    "rate_limit",
+    "quota",
+    "per minute",
+    "per min",
+    "per hour",
+    "per day",
+    "daily",
+    "hourly",
+    "monthly",
+    "billing",
+    "credit",
+    "output token limit",
+    "max_tokens limit",
 ];
 
 /// True when an error of a provider says that the prompt is longer than the model's context window: by its HTTP
-/// `status` (0 when unknown), the `code` or `type` of its body, and its message.
-pub fn is_context_overflow(status: u16, code: &str, message: &str) -> bool {
+/// `status` (0 when unknown), the `code` or `type` of its body, and its message. `patterns` are texts of a server of the
+/// app's own: a message with one of them says it too, in upper or lower case.
+pub fn is_context_overflow(status: u16, code: &str, message: &str, patterns: &[String]) -> bool {
+    let message = message.to_lowercase();
+    if patterns.iter().any(|own| !own.is_empty() && message.contains(&own.to_lowercase())) {
+        return true;
+    }
     // Rate limits speak of tokens too, and a shorter prompt is not what they ask for.
-    if status == 429 || (500..600).contains(&status) && !says_so(message) {
+    if status == 429 || (500..600).contains(&status) && !says_so(&message) {
         return false;
     }
-    status == 413 || CODES.contains(&code.to_ascii_lowercase().as_str()) || says_so(message)
+    status == 413 || CODES.contains(&code.to_ascii_lowercase().as_str()) || says_so(&message)
 }
 
+/// `message` is in lower case.
 fn says_so(message: &str) -> bool {
-    let message = message.to_lowercase();
     MESSAGES.iter().any(|parts| parts.iter().all(|part| message.contains(part)))
+        && !OTHER.iter().any(|other| message.contains(other))
 }
