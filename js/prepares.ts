@@ -15,6 +15,7 @@ import type { Operation, Session as Handle } from "./wasm/core.js";
 interface EnginePrepared extends Sent {
   usage: ContextUsage;
   edits: Edit[];
+  stillExceedsThreshold: boolean;
   result?: EngineResult;
   putOff?: true;
   goal?: string;
@@ -76,7 +77,7 @@ export class Prepares<M extends Message> {
     const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
     const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
-    const { usage, edits, result, putOff, goal, ...sent } = answer;
+    const { usage, edits, stillExceedsThreshold, result, putOff, goal, ...sent } = answer;
     const messages = this.#held.prepared(sent);
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
     const late = this.#background.take(messages);
@@ -86,6 +87,7 @@ export class Prepares<M extends Message> {
       messages,
       usage,
       edits,
+      stillExceedsThreshold,
       ...(system === undefined ? {} : { system }),
       ...(made ? { result: made } : {}),
       ...(this.#background.isRunning ? { pending: true } : {}),

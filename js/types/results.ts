@@ -169,6 +169,8 @@ export interface Prepared<M = Message> {
   system?: string;
   usage: ContextUsage;
   edits: Edit[];
+  /** The context still is as large as the preset acts at (`S1.2`), whatever was done. */
+  stillExceedsThreshold: boolean;
   /** Present when a summary was attempted. */
   result?: CompactionResult<M | NewMessageAmong<M>>;
   /** A summary is being made that this prompt does not wait for (option `background`). */

@@ -79,8 +79,9 @@ export interface ImportOptions extends SessionOptions {
 }
 
 export interface ImportReport {
-  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`. */
-  kind: "context-compactor" | "claude-code" | "codex";
+  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`, lines that are `messages` in
+   *  their own format. */
+  kind: "context-compactor" | "claude-code" | "codex" | "messages";
   /** Lines with something in them. */
   lines: number;
   messages: number;

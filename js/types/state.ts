@@ -25,7 +25,7 @@ export interface Validation {
   /** Tokens too many. */
   overage?: number;
   message?: string;
-  /** What to do, what costs least first. */
+  /** What to do about what the context is made of, what costs least first. */
   suggestions?: string[];
 }
 

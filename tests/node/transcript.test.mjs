@@ -174,7 +174,7 @@ test("S3.9: what cannot be imported is a typed error that names its line, and le
     [text.replace('"v":101', '"v":200'), "schema_too_new", "line 1"],
     [text.slice(0, -30), "invalid_message", `line ${lines.length - 1}`],
     [`${lines[0]}\n{"role":"user","content":"x"}`, "invalid_message", "line 2"],
-    ['{"role":"user","content":"x"}', "unknown_format", "line 1"],
+    ['{"hello":"user","content":"x"}', "unknown_format", "line 1"],
     [[...lines.slice(0, 2), ...lines.slice(3)].join("\n"), "invalid_message", "line 3"],
   ]) {
     const store = openStore();
@@ -302,3 +302,15 @@ for (const [name, kind] of [
     }
   });
 }
+
+test("F33: JSON lines that are nothing but messages are a session", async () => {
+  const messages = [{ role: "user", content: "Hi.", at: 5 }, ...exchange(1, 10)];
+  const reports = [];
+  const text = messages.map((message) => JSON.stringify(message)).join("\n");
+  const session = await importSession(text, { store: "memory", onImport: (report) => reports.push(report) });
+  assert.deepEqual((await session.prepare()).messages, messages);
+  assert.equal(session.format, "openai-chat");
+  assert.deepEqual(reports, [{ kind: "messages", lines: messages.length, messages: messages.length, skipped: {} }]);
+  assert.equal((await session.prepare()).stillExceedsThreshold, false);
+  await session.close();
+});

@@ -186,7 +186,7 @@ export async function transcript(): Promise<void> {
     store: "memory",
     from: "transcript",
     onImport: ({ kind, skipped }) => {
-      same<typeof kind, "context-compactor" | "claude-code" | "codex">();
+      same<typeof kind, "context-compactor" | "claude-code" | "codex" | "messages">();
       same<typeof skipped, Record<string, number>>();
     },
   });

@@ -13,6 +13,6 @@ pub use goal::{Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalSta
 pub use level::{Level, Levels, NUMBERS as LEVELS, Range, in_proportion};
 pub use marker::{Source, Update, markers};
 pub use mode::{Mode, Preservation};
-pub use profile::{Profile, Validation, limit_of, validate};
+pub use profile::{Parts, Profile, Validation, limit_of, validate};
 pub use reliability::{Reliability, model_size, reliability, warn_after};
 pub use tier::{Tier, checkpoint_budget, compress_above};

@@ -51,8 +51,21 @@ pub fn limit_of(profiles: &[Profile], model: &str, size: usize) -> Result<usize>
     Ok(profile.context_size.unwrap_or((size as f64 * profile.share) as usize))
 }
 
-/// Whether a prompt of `tokens` fits a `limit` that the margin was taken off already.
-pub fn validate(tokens: usize, limit: usize) -> Validation {
+/// Tokens of what a prompt is made of, as far as something can be done about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts {
+    /// The system prompt and the goal.
+    pub prompt: usize,
+    /// Definitions of tools.
+    pub tools: usize,
+    /// Messages that no summary stands for.
+    pub messages: usize,
+    /// Summaries.
+    pub summaries: usize,
+}
+
+/// Whether a prompt of `tokens`, with these parts, fits a `limit` that the margin was taken off already.
+pub fn validate(tokens: usize, limit: usize, parts: Parts) -> Validation {
     let Some(overage) = tokens.checked_sub(limit).filter(|overage| *overage > 0) else {
         return Validation {
             valid: true,
@@ -65,19 +78,21 @@ pub fn validate(tokens: usize, limit: usize) -> Validation {
     };
     // What frees enough without losing much comes first; what loses most, last.
     let all = [
-        "compress older messages into a checkpoint",
-        "make old checkpoints shorter, or merge them",
-        "shorten the system prompt and the goal",
-        "use a larger context size or model",
-        "start a fresh context (rollover)",
+        (parts.messages > 0, "compress older messages into a checkpoint"),
+        (parts.summaries > 0, "make old checkpoints shorter, or merge them"),
+        (parts.prompt > 0, "shorten the system prompt and the goal"),
+        (parts.tools > 0, "send fewer tools, or describe them in fewer words"),
+        (true, "use a larger context size or model"),
+        (parts.messages + parts.summaries > 0, "start a fresh context (rollover)"),
     ];
+    let suggestions = all.into_iter().filter(|(is_of_use, _)| *is_of_use).map(|(_, what)| what);
     Validation {
         valid: false,
         tokens,
         limit,
         overage: Some(overage),
         message: Some(format!("Context exceeds provider limit by {overage} tokens")),
-        suggestions: all.to_vec(),
+        suggestions: suggestions.collect(),
     }
 }
 
@@ -108,19 +123,41 @@ mod tests {
 
     #[test]
     fn s5_12_equality_is_valid_and_more_is_told_by_how_much() {
-        let fits = validate(5_800, 5_800);
+        let parts = Parts { prompt: 1, tools: 1, messages: 1, summaries: 1 };
+        let fits = validate(5_800, 5_800, parts);
         assert!(fits.valid && fits.suggestions.is_empty());
         let json = serde_json::to_value(fits).unwrap();
         assert_eq!(json, serde_json::json!({ "valid": true, "tokens": 5_800, "limit": 5_800 }));
-        let over = validate(5_801, 5_800);
+        let over = validate(5_801, 5_800, parts);
         assert_eq!((over.valid, over.overage), (false, Some(1)));
         assert_eq!(over.message.as_deref(), Some("Context exceeds provider limit by 1 tokens"));
         // Ranked: what loses least comes first.
-        let places =
-            ["compress older", "old checkpoints", "system prompt", "larger context", "fresh context"];
+        let places = [
+            "compress older",
+            "old checkpoints",
+            "system prompt",
+            "fewer tools",
+            "larger context",
+            "fresh context",
+        ];
         assert_eq!(over.suggestions.len(), places.len());
         for (suggestion, words) in over.suggestions.iter().zip(places) {
             assert!(suggestion.contains(words), "{suggestion}");
+        }
+    }
+
+    #[test]
+    fn f33_suggestions_are_of_what_is_found() {
+        let found = |parts: Parts| validate(5_801, 5_800, parts).suggestions.join("; ");
+        let none = Parts::default();
+        assert_eq!(found(none), "use a larger context size or model");
+        for (parts, words) in [
+            (Parts { messages: 1, ..none }, "compress older"),
+            (Parts { summaries: 1, ..none }, "old checkpoints"),
+            (Parts { prompt: 1, ..none }, "system prompt"),
+            (Parts { tools: 1, ..none }, "fewer tools"),
+        ] {
+            assert!(found(parts).contains(words) && !found(none).contains(words), "{words}");
         }
     }
 }

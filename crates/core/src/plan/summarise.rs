@@ -209,7 +209,7 @@ impl Update {
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
         let after = held.tokens_without(freed);
         tell(io, held, Stage::Validate, 1, freed);
-        let fits = checkpoint::validate(after, settings.hard_limit);
+        let fits = checkpoint::validate(after, settings.hard_limit, checkpoint::Parts::default());
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
             let what = format!("Compression failed validation: {message}");
             return Err(Error::new(Code::ContextOverflow, what));

@@ -5,7 +5,7 @@ use super::context::{Item, Left, Origin, Splice, Why, join_left};
 use super::operations::Session;
 use super::record::Cause;
 use super::state::{Change, State};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::message::Exchanges;
 use crate::reduce::reasoning;
 use crate::step::Machine;
@@ -13,10 +13,10 @@ use crate::wire;
 
 impl Session {
     /// Takes messages, given by their index, out of the context, with the rest of the exchanges that they belong to:
-    /// the indices of all that went. One that is in the context no more is passed over.
+    /// the indices of all that went. One that is in the context no more, or that there is not, is passed over.
     ///
-    /// Errors: [`Code::NotFound`] for an index that there is not; [`Code::InvalidOption`] for a message that is pinned,
-    /// that a checkpoint stands for, or without which the rest would break a rule of its provider.
+    /// Errors: [`crate::Code::InvalidOption`] for a message that is pinned, that a checkpoint stands for, or without which
+    /// the rest would break a rule of its provider.
     pub fn remove_messages(&self, indices: Vec<usize>) -> Machine<Vec<usize>> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
@@ -75,11 +75,10 @@ fn whole_exchanges(state: &State, indices: &[usize]) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
-/// Where a message of the app stands in the context; `None` when it has left it.
+/// Where a message of the app stands in the context; `None` when it has left it, and when there is none.
 fn position(state: &State, index: usize) -> Result<Option<usize>> {
     if index >= state.row.messages {
-        let error = Error::new(Code::NotFound, "this session has no such message");
-        return Err(Error { index: Some(index), ..error });
+        return Ok(None);
     }
     let items = state.context.items();
     let is_it = |origin: &Origin| origin.place().is_some_and(|place| place.index == index);

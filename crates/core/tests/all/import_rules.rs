@@ -251,3 +251,43 @@ fn round_trip(desk: &mut Desk) {
     let headings = markdown(desk).lines().filter(|line| line.starts_with("## ")).count();
     assert_eq!(headings, desk.session.metadata().unwrap().total_messages);
 }
+
+#[test]
+fn f33_lines_that_are_messages_are_a_session() {
+    let lines =
+        |messages: &[Value]| messages.iter().map(|message| format!("{message}\n")).collect::<String>();
+    let chat =
+        [json!({ "role": "user", "content": "Hi." }), json!({ "role": "assistant", "content": "Hello." })];
+    let blocks = [
+        chat[0].clone(),
+        json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "t", "name": "read", "input": {} }] }),
+        answer("t")["message"].clone(),
+    ];
+    let items = [
+        json!({ "role": "user", "content": "Hi." }),
+        json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" }),
+        json!({ "type": "function_call_output", "call_id": "c", "output": "x" }),
+    ];
+    for (messages, format) in [
+        (&chat[..], Format::OpenaiChat),
+        (&blocks[..], Format::Anthropic),
+        (&items[..], Format::OpenaiResponses),
+    ] {
+        let (mut desk, report) = import(&lines(messages), Restore::Context, json!({})).unwrap();
+        assert_eq!(parsed(&mut desk), messages);
+        assert_eq!(desk.session.tools(None).unwrap().format, format);
+        assert_eq!((report.kind, report.messages), (Kind::Messages, messages.len()));
+    }
+    let (desk, _) = import(&lines(&chat), Restore::Context, json!({ "format": "anthropic" })).unwrap();
+    assert_eq!(desk.session.tools(None).unwrap().format, Format::Anthropic);
+    let torn = format!("{}not a message\n", lines(&chat));
+    let error = import(&torn, Restore::Context, json!({})).err().unwrap();
+    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidMessage, Some("line 3")));
+    for text in ["{\"hello\": 1}\n", "5\n"] {
+        assert_eq!(
+            import(text, Restore::Context, json!({})).err().unwrap().code,
+            Code::UnknownFormat,
+            "{text}"
+        );
+    }
+}

@@ -74,3 +74,14 @@ fn f12_a_shortened_prompt_is_listed_in_its_edits() {
     whole.append(&[body(&words("openai-chat"))]);
     assert!(whole.prepare().edits.is_empty());
 }
+
+#[test]
+fn f33_a_prompt_always_says_whether_it_exceeds_the_threshold() {
+    let mut desk = Desk::new(json!({ "offload": { "offloadThreshold": 5_000 } }));
+    desk.append(&[body(&words("openai-chat"))]);
+    assert!(!desk.prepare().still_exceeds_threshold);
+    // Nothing may go of a few messages of the user, however long.
+    let long = json!({ "role": "user", "content": "alpha beta ".repeat(2_000) });
+    desk.append(&[body(&long)]);
+    assert!(desk.prepare().still_exceeds_threshold);
+}

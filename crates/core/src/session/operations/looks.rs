@@ -1,7 +1,7 @@
 //! What can be looked up of a session: nothing here changes it.
 
 use super::Session;
-use crate::checkpoint::{Goal, Reliability, Validation, validate};
+use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
 use crate::error::Result;
 use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
@@ -65,7 +65,16 @@ impl Session {
 
     /// Whether the context fits as it is (`S5.1`, `S5.12`).
     pub fn validate(&self) -> Result<Validation> {
-        self.slot.look(|state| validate(state.tokens(), state.settings.hard_limit))
+        self.slot.look(|state| {
+            let totals = state.context.totals();
+            let parts = Parts {
+                prompt: totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens),
+                tools: state.tool_tokens,
+                messages: totals.user + totals.assistant + totals.tool,
+                summaries: totals.summary,
+            };
+            validate(state.tokens(), state.settings.hard_limit, parts)
+        })
     }
 
     /// The checkpoints of the context, oldest first (`S5.3`).

@@ -26,6 +26,8 @@ pub struct Prepared {
     pub usage: ContextUsage,
     /// What was changed on the way.
     pub edits: Vec<Edit>,
+    /// The session would act on the context as it is now (`S1.2`).
+    pub still_exceeds_threshold: bool,
     /// What the summary rung did, when it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
@@ -124,5 +126,6 @@ async fn prepared(
     }
     let Climbed { mut edits, result, put_off, .. } = done;
     edits.extend(mended);
-    Ok(Prepared { nth, kept, items, usage, edits, result, put_off, goal })
+    let still_exceeds_threshold = held.state().is_due();
+    Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, result, put_off, goal })
 }

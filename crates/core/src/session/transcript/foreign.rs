@@ -36,6 +36,11 @@ pub(super) trait Reader {
     /// Errors: [`crate::Code::InvalidMessage`] when it is no line of such a transcript.
     fn line(&mut self, number: usize, text: &str) -> Result<()>;
 
+    /// Whether its lines, all of which were taken, are a conversation.
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The conversation, and what was left out.
     fn end(self: Box<Self>) -> Result<(Vec<Entry>, Skipped)>;
 }

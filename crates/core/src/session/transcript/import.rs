@@ -9,7 +9,7 @@ use own::{Own, Seen, check_offloads};
 
 use super::foreign::{self, Reader, Skipped};
 use super::line::{self, SessionLine, Tag};
-use super::{line_name, wrong_line};
+use super::{line_name, messages, wrong_line};
 use crate::error::{Code, Error, Result};
 use crate::plan::Settings;
 use crate::session::batch::{Batch, Durability, Key, keys};
@@ -61,6 +61,8 @@ pub enum Kind {
     ClaudeCode,
     /// Of Codex: read as `openai-responses`.
     Codex,
+    /// Nothing but messages, in one of the formats.
+    Messages,
 }
 
 /// What was imported.
@@ -303,11 +305,14 @@ impl Import {
                 format!("it is not readable as JSON: {}", Error::of_json(&error)),
             ));
         }
-        let Some((kind, mut reader)) = foreign::reader(text) else {
-            let what = "this is no transcript of this library, of Claude Code or of Codex: append its messages instead";
+        let given = self.settings.format;
+        let known = foreign::reader(text);
+        let Some((kind, mut reader)) = known.or_else(|| messages::reader(text, given)) else {
+            let what = "this is no transcript of this library, of Claude Code or of Codex, and its first line is no message: \
+                        append its messages instead";
             return Err(Error::new(Code::UnknownFormat, what));
         };
-        if self.settings.format.is_some_and(|given| given != reader.format()) {
+        if given.is_some_and(|given| given != reader.format()) {
             let what = format!("this transcript is in {}", reader.format().as_str());
             return Err(Error::option("format", what));
         }
@@ -364,10 +369,10 @@ impl Import {
                 self.own_end(io, &own)?;
                 (Kind::ContextCompactor, own.offloads)
             }
-            Reading::Foreign(kind, reader) => {
-                let format = reader.format();
+            Reading::Foreign(kind, mut reader) => {
+                reader.check()?;
+                self.row.format = Some(reader.format());
                 let (entries, skipped) = reader.end()?;
-                self.row.format = Some(format);
                 self.skipped = skipped;
                 self.write(io, entries).await?;
                 (kind, HashSet::new())

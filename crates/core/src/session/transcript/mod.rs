@@ -9,6 +9,7 @@ mod foreign;
 mod import;
 mod line;
 mod markdown;
+mod messages;
 
 pub use export::Export;
 pub use import::{Importer, Kind, Report, Restore};
