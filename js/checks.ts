@@ -1,6 +1,7 @@
 /** Checks of options that need no engine: names, functions, signals, and what can be read at all. */
 
 import { CompactionError } from "./errors.js";
+import { nearest } from "./near.js";
 
 /** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
@@ -119,7 +120,32 @@ export function checkOptions(options: unknown, known: readonly string[]): void {
 function checkNames(options: Record<string, unknown>, known: readonly string[], path: string): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name) && options[name] !== undefined);
   if (unknown === undefined) return;
-  throw invalidOption(path + unknown, `is not an option of this release; there are ${known.join(", ")}`);
+  const groups = Object.keys(GROUPS).filter((group) => known.includes(group) && GROUPS[group]?.includes(unknown));
+  if (path === "" && groups.length > 0) {
+    throw invalidOption(unknown, `is an option of ${groups.join(", ")}: as in { ${groups[0]}: { ${unknown} } }`);
+  }
+  if (path === "provider." && /key|token|auth/i.test(unknown)) {
+    throw invalidOption(path + unknown, `is not an option of this release: the key is a header, ${keyOf(options["kind"])}`);
+  }
+  const near = nearest(unknown, known, NAMED);
+  const most = near.length < known.length ? `; did you mean ${near.join(", ")}?` : `; there are ${near.join(", ")}`;
+  throw invalidOption(path + unknown, `is not an option of this release${most}`);
+}
+
+/** How many names an error lists. */
+const NAMED = 5;
+
+/** How each kind of provider is told who asks. */
+const KEYS: Record<string, string> = {
+  openai: 'headers: { authorization: "Bearer …" }',
+  anthropic: 'headers: { "x-api-key": "…" }',
+  gemini: 'headers: { "x-goog-api-key": "…" }',
+  ollama: "headers, where your server asks for one",
+};
+
+function keyOf(kind: unknown): string {
+  const known = typeof kind === "string" && Object.hasOwn(KEYS, kind) ? KEYS[kind] : undefined;
+  return known ?? Object.entries(KEYS).map(([name, key]) => `${name}: ${key}`).join("; ");
 }
 
 /** Throws unless the option is absent or a function. */

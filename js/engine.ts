@@ -1,6 +1,7 @@
 /** The engine: the one module that imports the glue, and the guard that every call goes through. */
 
 import { CompactionError } from "./errors.js";
+import { unavailable } from "./module.js";
 import * as glue from "./wasm/core.js";
 
 /** What the WebAssembly module exports. */
@@ -14,11 +15,24 @@ let starting: Promise<void> | undefined;
 /** The failure after which the engine's memory cannot be trusted. */
 let trap: { cause: unknown } | undefined;
 
-/** Starts the engine at once. Does nothing when it runs already. */
+/** Why an entry could not start it. */
+let failure: CompactionError | undefined;
+
+/** Starts the engine at once; what prevents it is thrown by the first call. Does nothing when it runs already. */
 export function start(module: WebAssembly.Module | BufferSource): void {
+  try {
+    begin(module);
+  } catch (cause) {
+    // Importing the package must not end the app that imports it.
+    failure = unavailable(cause);
+  }
+}
+
+function begin(module: WebAssembly.Module | BufferSource): void {
   if (ready) return;
   glue.initSync({ module });
   ready = true;
+  failure = undefined;
 }
 
 /**
@@ -35,10 +49,44 @@ export function initialize(source: EngineSource | Promise<EngineSource>): Promis
 
 async function load(source: EngineSource | Promise<EngineSource>): Promise<void> {
   const given = await source;
-  const fetched = typeof given === "string" || given instanceof URL ? await fetch(given) : given;
-  const module = fetched instanceof Response ? await compile(fetched) : fetched;
-  // Compiled first and started at once: the engine may have been started by another entry meanwhile.
-  start(isBytes(module) ? await WebAssembly.compile(module) : module);
+  if (typeof WebAssembly === "undefined") throw unavailable(undefined);
+  const fetched = typeof given === "string" || given instanceof URL ? await fetchFrom(given) : given;
+  try {
+    const module = fetched instanceof Response ? await compile(fetched) : fetched;
+    if (!isBytes(module) && !isModule(module)) throw wrongSource(WRONG);
+    // Compiled first and started at once: the engine may have been started by another entry meanwhile.
+    const whole = isBytes(module) ? await WebAssembly.compile(module) : module;
+    // The glue keeps whatever it could instantiate.
+    if (!WebAssembly.Module.exports(whole).some(({ name }) => name === "version")) throw new TypeError("another module");
+    begin(whole);
+  } catch (cause) {
+    const error = unavailable(cause);
+    if (error.code !== "stage_unavailable" || error.reason !== undefined) throw error;
+    const wrong = "is not the engine of this release: serve the file context-compactor/core.wasm of the same version";
+    throw wrongSource(wrong, cause);
+  }
+}
+
+function wrongSource(what: string, cause?: unknown): CompactionError {
+  return new CompactionError("invalid_option", `source: ${what}`, { field: "source", cause });
+}
+
+const WRONG = "must be the bytes of context-compactor/core.wasm, a module of them, their address, or a Response with them";
+
+async function fetchFrom(address: string | URL): Promise<Response> {
+  try {
+    return await fetch(address);
+  } catch (cause) {
+    const message = `The engine could not be fetched from ${String(address)}; \`cause\` says why. ${SERVE}`;
+    throw new CompactionError("not_found", message, { cause });
+  }
+}
+
+const SERVE = 'Serve the file "context-compactor/core.wasm" and pass its address to `initialize`.';
+
+/** Across realms, too. */
+function isModule(source: unknown): source is WebAssembly.Module {
+  return Object.prototype.toString.call(source) === "[object WebAssembly.Module]";
 }
 
 /** Not asked the other way round: a compiled module may come from another realm, where `instanceof` is false. */
@@ -50,18 +98,21 @@ async function compile(response: Response): Promise<WebAssembly.Module> {
   if (!response.ok) {
     throw new CompactionError(
       "not_found",
-      `The engine was not found at ${response.url}: status ${response.status}. ` +
-        'Serve the file "context-compactor/core.wasm" and pass its address to `initialize`.',
+      `The engine was not found at ${response.url}: status ${response.status}. ${SERVE}`,
     );
   }
   // Compiling while it loads needs the right type; some servers do not send it.
   const streams = response.headers.get("content-type") === "application/wasm";
-  return streams ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+  if (streams) return WebAssembly.compileStreaming(response);
+  // A statement of its own: Next wraps the call in code that takes no `await` in the arguments.
+  const bytes = await response.arrayBuffer();
+  return WebAssembly.compile(bytes);
 }
 
 /** The engine, when it runs. */
 export function engine(): Engine {
   if (trap) throw poisoned(trap);
+  if (failure) throw failure;
   if (!ready) {
     throw new CompactionError(
       "closed",

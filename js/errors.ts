@@ -21,6 +21,7 @@ export type ErrorCode =
   | "schema_too_new"
   | "not_found"
   | "closed"
+  | "stage_unavailable"
   | "poisoned";
 
 const marker = Symbol.for("context-compactor.error");
@@ -33,16 +34,19 @@ export class CompactionError extends Error {
   readonly index?: number;
   /** Path of the field at fault, as in `tool_calls[1].id`. */
   readonly field?: string;
+  /** Of `stage_unavailable`: `no_webassembly`, or `csp` where the page's policy forbids it. */
+  readonly reason?: string;
 
   constructor(
     code: ErrorCode,
     message: string,
-    details: { index?: number | undefined; field?: string | undefined; cause?: unknown } = {},
+    details: { index?: number | undefined; field?: string | undefined; reason?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
     if (details.index !== undefined) this.index = details.index;
     if (details.field !== undefined) this.field = details.field;
+    if (details.reason !== undefined) this.reason = details.reason;
     Object.defineProperty(this, marker, { value: true });
   }
 

@@ -50,6 +50,9 @@ export class Prepares<M extends Message> {
     if (trigger !== "auto" && trigger !== "overflow") {
       throw invalidOption("trigger", 'must be "auto" or "overflow"');
     }
+    if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
+      throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
+    }
     if (trigger === "auto" && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
         this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#held.sent)),

@@ -84,6 +84,7 @@ export function load(name: Encoding, bring: () => Promise<WebAssembly.Module>): 
   if (!tokenizer) {
     tokenizer = open(name, bring).catch((cause: unknown) => {
       loaded.delete(name);
+      if (CompactionError.isInstance(cause)) throw cause;
       const message = `The tokenizer ${name} could not be loaded; estimateTokens does without it`;
       throw new CompactionError("not_found", message, { cause });
     });

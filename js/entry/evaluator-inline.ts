@@ -1,7 +1,8 @@
 /** Entry `context-compactor/evaluator` where its module comes as code, which every bundler can load apart. */
 
+import { compiled } from "../module.js";
 import { bringFrom } from "../evaluator/module.js";
 
-bringFrom(async () => WebAssembly.compile((await import("../wasm/evaluator-inline.js")).bytes));
+bringFrom(() => compiled(import("../wasm/evaluator-inline.js")));
 
 export * from "../evaluator/index.js";

@@ -1,5 +1,6 @@
 /** The tokenizer where its module comes as code, which every bundler can load apart. */
 
+import { compiled } from "../module.js";
 import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
 
 /**
@@ -9,5 +10,5 @@ import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
  * Rejects with `invalid_option` for another name, with `not_found` when they could not be loaded.
  */
 export function loadTokenizer(name: Encoding): Promise<Tokenizer> {
-  return load(name, async () => WebAssembly.compile((await import("../wasm/tokenizer-inline.js")).bytes));
+  return load(name, () => compiled(import("../wasm/tokenizer-inline.js")));
 }

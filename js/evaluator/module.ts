@@ -45,6 +45,7 @@ export class Instance {
       return new Instance(exports as unknown as Exports);
     } catch (cause) {
       compiled = undefined;
+      if (CompactionError.isInstance(cause)) throw cause;
       throw new CompactionError("not_found", "The evaluator could not be loaded; `cause` says why", { cause });
     }
   }

@@ -43,7 +43,9 @@ export async function choosePlace({ store, id, parent }: SessionOptions): Promis
     }
   }
   if (typeof store === "object" && typeof store?.commit === "function") return { store, own: false };
-  throw invalidOption("store", 'must be a Store, "memory" or "indexeddb"');
+  const path = typeof store === "string" ? JSON.stringify(store) : '"./sessions"';
+  const files = `; files are kept with fileStore(${path}) of "context-compactor/node"`;
+  throw invalidOption("store", `must be a Store, "memory" or "indexeddb"${files}`);
 }
 
 function inMemory(isNamed: boolean): StorePlace {

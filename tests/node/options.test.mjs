@@ -162,12 +162,12 @@ test("lesson: a misspelt option is not ignored; the error names those that there
     compact(chat(1), { offload: { offloadTreshold: 5 } }),
     check("offload.offloadTreshold", "offloadThreshold", "scanRatio"),
   );
-  await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt", "store", "preset"));
+  await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt"));
   for (const [name, options, field, ...known] of [
     ["estimateTokens", { estimater: "chars4" }, "estimater", "estimator", "format", "model"],
     ["splitMessages", { pin: () => true }, "pin", "pinned", "keep"],
     ["splitMessages", { keep: { message: 5 } }, "keep.message", "messages", "fraction"],
-    ["buildSummaryPrompt", { targetToken: 5 }, "targetToken", "targetTokens", "maxInputTokens"],
+    ["buildSummaryPrompt", { targetToken: 5 }, "targetToken", "targetTokens"],
     ["extractiveSummary", { maxTokens: 5 }, "maxTokens", "targetTokens"],
     ["validateHistory", { stict: true }, "stict", "strict"],
     ["repairHistory", { strict: true }, "strict", "format"],
