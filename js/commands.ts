@@ -176,7 +176,7 @@ const wrong = (text: string): CommandAnswer => ({ tone: "error", text });
 function compacted(result: CompactionResult, locale: string | undefined): CommandAnswer {
   const number = new Intl.NumberFormat(locale);
   const { success, error, reason, previousTokens, currentTokens, freedTokens, appliedEdits } = result;
-  if (error) return failure(error, true);
+  if (error) return failure(error, true, appliedEdits.length > 0);
   if (!success || appliedEdits.length === 0) {
     const why = reason ?? "Nothing to compress";
     return { tone: "idle", text: `${why}\n${number.format(currentTokens)} tokens in context.` };
@@ -220,11 +220,11 @@ function helpOf(session: Target): string {
   return offered.map(({ help }, at) => `${(heads[at] ?? "").padEnd(width)}  ${help}`).join("\n");
 }
 
-function failure(error: unknown, compacting: boolean): CommandAnswer {
+function failure(error: unknown, compacting: boolean, changed = false): CommandAnswer {
   const code = CompactionError.isInstance(error) ? error.code : undefined;
   const message = error instanceof Error ? error.message : String(error);
   if (!compacting) return { tone: "error", text: message };
   const why = code === "aborted" ? "Stopped." : `Compaction failed: ${message}`;
   const state = code === "indeterminate" ? "Open the session again to see what it holds." : "The history is unchanged.";
-  return { tone: "error", text: `${why}\n${state}` };
+  return { tone: "error", text: changed ? why : `${why}\n${state}` };
 }

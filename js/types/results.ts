@@ -62,7 +62,14 @@ export interface PinProposal {
 
 export interface CompactionResult<M = Message> {
   messages: M[];
+  /** False when what was asked for could not be had: the summary failed, or the context does not fit (`fits`). Where there
+   *  was nothing to do it is true, and `reason` says so. */
   success: boolean;
+  /** The context fits the window, with room for the answer: `currentTokens` is at most `contextWindow` less
+   *  `maxOutputTokens` and `reserveTokens`. */
+  fits: boolean;
+  /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
+   *  largest message. */
   error?: CompactionError;
   trigger: "auto" | "manual" | "overflow" | "none";
   previousTokens: number;

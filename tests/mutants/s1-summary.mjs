@@ -167,8 +167,8 @@ export const s1summary = [
     id: "S1.10",
     what: "the tokens before are those after",
     file: `${core}/plan/result.rs`,
-    from: "self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);\n        self.ledger = ledger(&held.context());\n        self.duration_ms",
-    to: "self.previous_tokens = self.current_tokens;\n        self.ledger = ledger(&held.context());\n        self.duration_ms",
+    from: "self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);",
+    to: "self.previous_tokens = self.current_tokens;",
     tests: ["compact_rules"],
   },
   {

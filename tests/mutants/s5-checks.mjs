@@ -7,8 +7,8 @@ export const s5checks = [
     id: "S5.15",
     what: "an oversized prompt is returned",
     file: `${core}/plan/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse && climb.part != Part::Later;",
-    to: "let must_fit = climb.trigger == Trigger::Overflow && !climb.rehearse;",
+    from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;",
+    to: "let must_fit = climb.trigger == Trigger::Overflow;",
     tests: ["session_rules"],
   },
   {
@@ -62,7 +62,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "the error does not tell the sizes",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/plan/floor.rs`,
     from: "Cannot add message: would exceed limit ({tokens} > {limit}): ",
     to: "Cannot add message: ",
     tests: ["checkpoint_rules"],

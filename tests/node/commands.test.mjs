@@ -183,7 +183,7 @@ test("S1.13: nothing to do says so, without asking a model: the last messages st
   assert.equal(tone, "idle");
   assert.match(text, /^Nothing to compress: 4 messages stay[^\n]*\n\d+ tokens in context\.$/);
   assert.equal(summarize.calls.length, 0);
-  // In preset `checkpoint` the result is no success, and no failure either (S5.5).
+  // Preset `checkpoint` says it in its own words (S5.5).
   const other = await chatCommand(await talked(2, { preset: "checkpoint" }), "/compact", US);
   assert.deepEqual([other.tone, other.text.split("\n")[0]], ["idle", "No messages to compress"]);
 });

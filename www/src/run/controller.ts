@@ -280,7 +280,7 @@ export class RunController extends Store<RunState> {
     this.#refresh();
     const { log, context, compactions, ledger, usage, id } = this.state;
     const { result } = change;
-    const summarised = result?.success === true && result.freedTokens > 0;
+    const summarised = result?.summary !== undefined;
     const compaction: Compaction = {
       number: compactions.length + 1,
       x: log.length,
@@ -385,7 +385,8 @@ export class RunController extends Store<RunState> {
     const tokensBefore = session.getContextUsage().usedTokens;
     const started = performance.now();
     const result = await this.#working("Compacting", (signal) => session.compact({ ...options, signal }));
-    if (result.success && result.freedTokens > 0) {
+    // What was freed is gone also where the rest still does not fit.
+    if (result.freedTokens > 0) {
       this.set({ context: result.messages });
       await this.#record({ before, tokensBefore, edits: result.appliedEdits, result, started, manual: true });
     }

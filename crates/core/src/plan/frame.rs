@@ -260,7 +260,11 @@ fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut add = |offload: &Offload| {
         if offload.is_result() {
-            found.push((offload.nth, offload::reference(&offload.reference)));
+            let stands = match held.state().recalls {
+                true => offload::reference(&offload.reference),
+                false => "[This result was too large, and is left out]".into(),
+            };
+            found.push((offload.nth, stands));
         }
     };
     for item in held.context().items() {

@@ -8,12 +8,13 @@ use super::compress;
 use super::cost::{Moment, Rule};
 use super::cut::{self, Aim};
 use super::emergency;
+use super::floor::{floor, overflow, settle};
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, Plan, PlanCost, RungPlan, Trigger};
 use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::reduce::{admit, clear, offload, process, replace};
 use crate::session::{Held, State};
 use crate::step::Io;
@@ -195,10 +196,18 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             }
         }
     }
-    // What was put off is no prompt: the next one is made to fit before it is sent.
-    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse && climb.part != Part::Later;
+    if climb.rehearse {
+        return Ok(done);
+    }
+    // What was put off is no prompt: the next one is made to fit before it is sent. Nor is what an app asked for by hand,
+    // which is told that it does not fit.
+    let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
-        return Err(overflow(io, held, done.result.as_ref()).await?);
+        let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
+        return Err(overflow(io, held, failed).await?);
+    }
+    if let Some(result) = &mut done.result {
+        settle(io, held, result).await?;
     }
     Ok(done)
 }
@@ -328,77 +337,4 @@ fn cost(state: &State, mut moment: Moment, rungs: &[RungPlan]) -> PlanCost {
     }
     let (now, later) = moment.over(&state.prices(), Rule::TUNED.refetch, state.row.steps.max(1));
     PlanCost { now: now as f64 / USD, later: later as f64 / USD, currency: "USD" }
-}
-
-/// The smallest prompt that any compaction can leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Floor {
-    fixed: usize,
-    mandatory: usize,
-    /// Their sum.
-    total: usize,
-}
-
-impl Floor {
-    fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
-        let total = state.corrected(fixed.saturating_add(mandatory));
-        // What the provider counts beside is as little to be compacted as the system prompt.
-        Floor { fixed: total.saturating_sub(mandatory), mandatory: mandatory.min(total), total }
-    }
-}
-
-impl std::fmt::Display for Floor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Floor { fixed, mandatory, total } = self;
-        write!(
-            f,
-            "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}"
-        )
-    }
-}
-
-/// The floor of a session: what is fixed, and what stays verbatim after a summary.
-async fn floor(io: &Io, held: &Held) -> Result<Floor> {
-    let settings = held.settings();
-    let fixed = held.state().fixed_tokens;
-    if !settings.rungs.contains(&Rung::Summarise) {
-        // Nothing is ever removed: what is left is what compressing every result leaves.
-        let mandatory = compress::least_tokens(&held.state())?;
-        return Ok(Floor::of(&held.state(), fixed, mandatory));
-    }
-    let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
-    let proposal = cut::propose(&held.state(), aim)?;
-    let mandatory = match proposal {
-        Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
-        Err(_) => held.context().totals().tokens,
-    };
-    Ok(Floor::of(&held.state(), fixed, mandatory))
-}
-
-async fn overflow(io: &Io, held: &Held, result: Option<&CompactionResult>) -> Result<Error> {
-    let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let why = match result.and_then(|result| result.error.as_ref()) {
-        Some(error) => format!("the summary failed ({error})"),
-        None => floor(io, held).await?.to_string(),
-    };
-    let cause = result.and_then(|result| result.error.as_ref()).and_then(|error| error.cause);
-    // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
-    let refused = if held.settings().preset.checkpoints {
-        format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
-    } else {
-        String::new()
-    };
-    let pinned = match held.state().row.pinned_tokens {
-        0 => String::new(),
-        pinned => format!("pin less ({pinned} tokens are), "),
-    };
-    let mut error = Error::new(
-        Code::ContextOverflow,
-        format!(
-            "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}; {pinned}keep fewer \
-             messages, offload results or use a larger window"
-        ),
-    );
-    error.cause = cause;
-    Ok(error)
 }

@@ -11,6 +11,7 @@ mod cut;
 mod emergency;
 mod env;
 mod files;
+mod floor;
 mod frame;
 mod keeping;
 mod ladder;
@@ -43,6 +44,7 @@ pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, T
 pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
+pub(crate) use floor::settle;
 pub(crate) use frame::quoting;
 pub(crate) use keeping::Collected;
 pub(crate) use ladder::{Climb, Climbed, Part, climb, plan};

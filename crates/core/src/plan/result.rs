@@ -148,6 +148,7 @@ impl CompactionResult {
         let tokens = held.tokens();
         CompactionResult {
             success: true,
+            fits: tokens <= held.settings().hard_limit,
             error: None,
             trigger,
             previous_tokens: tokens,
@@ -170,8 +171,7 @@ impl CompactionResult {
 
     /// The same, ended now; messages that were appended meanwhile count on both sides.
     pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
-        self.current_tokens = held.tokens();
-        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
+        self.count(held);
         self.ledger = ledger(&held.context());
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
@@ -179,6 +179,26 @@ impl CompactionResult {
 }
 
 impl CompactionResult {
+    /// Takes the tokens as they are now.
+    fn count(&mut self, held: &Held) {
+        self.current_tokens = held.tokens();
+        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
+        self.fits = self.current_tokens <= held.settings().hard_limit;
+    }
+
+    /// Tells of every edit of the compaction, those before its summary too.
+    pub(crate) fn tell(&mut self, held: &Held, edits: Vec<Edit>) {
+        self.freed_tokens = edits.iter().map(|edit| edit.tokens_freed).sum();
+        self.applied_edits = edits;
+        self.count(held);
+    }
+
+    /// Leaves out references, where nobody keeps what they stand for.
+    pub(crate) fn forget_references(&mut self) {
+        self.deleted_files.clear();
+        self.ledger.iter_mut().for_each(LedgerEntry::forget_references);
+    }
+
     /// Takes over what an earlier summary of the same compaction saved.
     pub(super) fn follow(&mut self, earlier: &CompactionResult) {
         let saved = [earlier.saved_tokens, self.saved_tokens].into_iter().flatten();
@@ -193,8 +213,7 @@ impl CompactionResult {
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
     pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
-        self.current_tokens = held.tokens();
-        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
+        self.count(held);
         self.applied_edits.extend_from_slice(edits);
         self.ledger = ledger(&held.context());
         self.llm_calls += spent.calls;
@@ -215,9 +234,11 @@ impl CompactionResult {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
-    /// False when the history was left as it was because of an error.
+    /// False when what was asked for could not be had: the summary failed, or the context does not fit.
     pub success: bool,
-    /// That error.
+    /// The context fits the window, with room for the answer.
+    pub fits: bool,
+    /// Why it is no success; [`crate::Code::ContextOverflow`] whenever the context does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
     /// What set it off.

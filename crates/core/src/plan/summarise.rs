@@ -82,10 +82,7 @@ pub(crate) async fn run(
     let mut result = CompactionResult::begin(held, order.trigger);
     tell(io, held, Stage::Identify, 1, 0);
     match proposal {
-        Err(_) if held.settings().preset.checkpoints => {
-            result.success = false;
-            result.reason = Some(NOTHING.into());
-        }
+        Err(_) if held.settings().preset.checkpoints => result.reason = Some(NOTHING.into()),
         Err(reason) => result.reason = Some(reason),
         Ok(mut proposal) => {
             proposal.unanswered = held.state().unanswered(&proposal.compress)?;

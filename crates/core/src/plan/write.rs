@@ -162,6 +162,10 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
             bodies.push(body);
             continue;
         }
+        if let Some(body) = unlogged(held, item) {
+            bodies.push(body);
+            continue;
+        }
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
             let reference = &offload.reference;
@@ -179,6 +183,13 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
         bodies.push(replace::restored(&held.state(), item, &texts)?);
     }
     Ok(bodies)
+}
+
+/// A message that was edited, as it was given, where nothing is stored.
+fn unlogged(held: &Held, item: &Item) -> Option<Rc<str>> {
+    let Origin::Edited { place, .. } = &item.origin else { return None };
+    let state = held.state();
+    state.unlogged.get(&place.index).filter(|_| !state.durable).map(Rc::clone)
 }
 
 /// An earlier summary without what stands behind its text: the new one quotes those messages itself, and puts files back.

@@ -6,9 +6,9 @@ use crate::plan::Trigger;
 use crate::session::{How, State, text_range};
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it
-/// would stand in; a manual compaction summarises only.
+/// would stand in.
 pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
-    if matches!(trigger, Trigger::Manual | Trigger::None) {
+    if trigger == Trigger::None {
         return Ok(None);
     }
     let numbers = state.settings.numbers.layered;
@@ -23,8 +23,10 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
             return None;
         }
         let preview = text_range(text, 0, Some(numbers.preview_chars));
-        let write =
-            |reference: &str| format!("Output too large. Saved to: {reference}\nPreview:\n{preview}...");
+        let write = |reference: &str| match state.recalls {
+            true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
+            false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),
+        };
         Some(Replacement::new(state, place, nth, text, How::Preview, write))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))

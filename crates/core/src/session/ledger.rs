@@ -32,6 +32,22 @@ pub struct LedgerEntry {
     pub reason: Option<String>,
 }
 
+impl LedgerEntry {
+    /// Says what became of the message where nobody keeps its texts.
+    pub(crate) fn forget_references(&mut self) {
+        if self.reference.take().is_none() {
+            return;
+        }
+        (self.references, self.sha256) = (Vec::new(), None);
+        if self.fate == Fate::Offloaded {
+            self.fate = Fate::Reduced;
+        }
+        if self.fate == Fate::Reduced {
+            self.reason = Some(SHORTENED.into());
+        }
+    }
+}
+
 /// The fates of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,6 +68,7 @@ const REWOUND: &str =
     "a rewind left it behind; the log keeps it, and rewinding to an index behind it brings it back";
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
+const SHORTENED: &str = "what was too long in it was shortened; without a session nothing keeps the original";
 const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
 const REMOVED: &str = "it was removed from the context; the log keeps it";
 const LOST: &str = "the store lost it: its row of the log is missing, or is not what was written";

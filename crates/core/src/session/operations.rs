@@ -145,7 +145,7 @@ impl Session {
     /// Compacts a history once, unconditionally, storing nothing.
     pub fn compact_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Compacted> {
         Machine::new(|io| async move {
-            let session = Session::once(&io, settings, bodies).await?;
+            let session = Session::once(&io, settings, bodies, false).await?;
             let mut held = session.slot.take()?;
             compact(&io, &mut held, None).await
         })
@@ -154,17 +154,19 @@ impl Session {
     /// What a session with these messages would do at its next `prepare`.
     pub fn plan_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Plan> {
         Machine::new(|io| async move {
-            let session = Session::once(&io, settings, bodies).await?;
+            let session = Session::once(&io, settings, bodies, true).await?;
             let held = session.slot.take()?;
             let copy = Held::copy_of(&held.state());
             plan::plan(&io, copy, Trigger::Auto).await
         })
     }
 
-    async fn once(io: &Io, settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Result<Session> {
+    /// A session that nothing is stored of; one that `recalls` stands for a session to come.
+    async fn once(io: &Io, settings: Rc<Settings>, bodies: Vec<Rc<str>>, recalls: bool) -> Result<Session> {
         let secret = io.new_id().await?;
         let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
+        state.recalls = recalls;
         let session = Session { slot: Slot::new(state) };
         let held = session.slot.take()?;
         append(io, &held, &bodies, Given::default()).await?;
@@ -323,8 +325,11 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
     let started = io.now().await?;
     let begun = CompactionResult::begin(held, Trigger::Manual);
     let done = plan::climb(io, held, climb).await?;
-    let result = match done.result {
-        Some(result) => result,
+    let mut result = match done.result {
+        Some(mut result) => {
+            result.tell(held, done.edits);
+            result
+        }
         // A preset that never summarises.
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
@@ -333,9 +338,14 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
             let edits = done.edits;
             let result =
                 CompactionResult { freed_tokens, applied_edits: edits, usage, llm_calls, reason, ..begun };
-            result.end(io, held, started).await?
+            let mut result = result.end(io, held, started).await?;
+            plan::settle(io, held, &mut result).await?;
+            result
         }
     };
+    if !held.state().recalls {
+        result.forget_references();
+    }
     held.state_mut().hand_out();
     Ok(Compacted { items: out(held.context().items()), result })
 }

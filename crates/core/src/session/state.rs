@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
     pub(crate) durable: bool,
+    /// False for a one-shot compaction: nobody can read a reference, so that none may stand anywhere.
+    pub(crate) recalls: bool,
     /// Where nothing is stored: messages that left the context, by their index. A summary may still quote them.
     pub(crate) unlogged: HashMap<usize, Rc<str>>,
     /// Tokens of the system prompt and the tools of the last `prepare`.
@@ -169,6 +171,7 @@ impl State {
             context: Context::default(),
             settings,
             durable: true,
+            recalls: true,
             unlogged: HashMap::new(),
             fixed_tokens: 0,
             prompt_tokens: 0,

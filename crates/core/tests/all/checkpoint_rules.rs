@@ -93,12 +93,12 @@ fn s5_5_six_stages_and_the_result() {
 }
 
 #[test]
-fn s5_5_nothing_to_compress_is_not_a_success_in_this_preset() {
+fn s5_5_f1_nothing_to_compress_is_a_success_that_says_so() {
     for messages in [chat(2, 100), (0..8).map(|nth| user(&format!("ask {nth}"))).collect()] {
         let mut desk = desk(json!({}));
         desk.append(&messages);
         let result = desk.compact();
-        assert_eq!((result.success, result.reason.as_deref()), (false, Some("No messages to compress")));
+        assert_eq!((result.success, result.reason.as_deref()), (true, Some("No messages to compress")));
         assert_eq!((result.llm_calls, result.freed_tokens), (0, 0));
     }
 }
@@ -113,7 +113,7 @@ fn s5_5_a_result_that_does_not_fit_is_rolled_back() {
     let result = desk.compact();
     let error = result.error.unwrap();
     assert!(
-        !result.success && error.message.starts_with("Compression failed validation: Context exceeds"),
+        !result.success && error.message.contains("Compression failed validation: Context exceeds"),
         "{error}"
     );
     assert_eq!((desk.context(), desk.session.checkpoints().unwrap().len()), (before, 0));

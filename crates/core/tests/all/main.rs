@@ -69,6 +69,7 @@ mod session_properties;
 mod session_rules;
 mod snapshot_rules;
 mod strategy_rules;
+mod success_rules;
 mod summary_recorded;
 mod transcript_rules;
 mod usage_rules;
