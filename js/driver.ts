@@ -411,7 +411,9 @@ async function send(request: HttpRequest, host: Host, signal: AbortSignal): Prom
 /** A failure from whatever was thrown, which may be anything. */
 function failed(error: unknown, effect?: Effect["type"]): Answer {
   try {
-    const { code, status, message } = Object(error) as Record<string, unknown>;
+    const { code, status: said, statusCode, message } = Object(error) as Record<string, unknown>;
+    // The AI SDK's errors have the second.
+    const status = said ?? statusCode;
     // Stores speak in our codes. A model's client may use the same words for something else.
     const ofModel = effect === "summarize" || effect === "fetch";
     const ours = !ofModel || CompactionError.isInstance(error);

@@ -139,7 +139,10 @@ export interface Item {
 }
 
 /** A compaction as the engine reports it. */
-export type EngineResult = Omit<CompactionResult, "messages" | "error"> & { error?: EngineError };
+export type EngineResult = Omit<CompactionResult, "messages" | "error" | "fellBack"> & {
+  error?: EngineError;
+  fellBack?: EngineError;
+};
 
 /** The result of the public API. */
 export function toResult<M = Message>(
@@ -147,6 +150,11 @@ export function toResult<M = Message>(
   messages: M[],
   thrown: Map<number, unknown>,
 ): CompactionResult<M> {
-  const { error, ...rest } = result;
-  return error ? { ...rest, messages, error: toError(error, thrown) } : { ...rest, messages };
+  const { error, fellBack, ...rest } = result;
+  return {
+    ...rest,
+    messages,
+    ...(error && { error: toError(error, thrown) }),
+    ...(fellBack && { fellBack: toError(fellBack, thrown) }),
+  };
 }

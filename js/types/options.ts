@@ -106,8 +106,9 @@ export interface CompactOptions {
   provider?: ProviderOptions;
   /** Used for `provider`, and refused without it; default the global one. */
   fetch?: typeof fetch;
-  /** When every attempt at a summary failed: `none` leaves the history as it is, `extractive` uses the built-in
-   *  summariser. Default `none` with `summarize` or `provider`, `extractive` with neither. */
+  /** When every attempt of `summarize` or `provider` at a summary failed: `none`, the default in every preset, leaves the
+   *  history as it is and the result is no success; with `extractive` the built-in summariser writes it, and the result
+   *  says why (`fellBack`). With neither of them the built-in summariser writes every summary. */
   fallback?: "extractive" | "none";
   /** Attempts in total; default 3. */
   retryCount?: number;

@@ -71,6 +71,8 @@ export interface CompactionResult<M = Message> {
   /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
    *  largest message. */
   error?: CompactionError;
+  /** The built-in summariser wrote the summary, as `fallback: "extractive"` asks for: why `summarize` or `provider` did not. */
+  fellBack?: CompactionError;
   trigger: "auto" | "manual" | "overflow" | "none";
   previousTokens: number;
   currentTokens: number;

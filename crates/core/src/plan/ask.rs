@@ -17,12 +17,14 @@ const LEAST_CHARS: usize = 1;
 const LEAST_SHARE: f64 = 0.5;
 
 /// What the calls cost.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Spent {
     /// Calls.
     pub(crate) calls: u32,
     /// What the summariser reported.
     pub(crate) usage: Option<Usage>,
+    /// Why the last text was not shortened that could not be.
+    pub(crate) failed: Option<Error>,
     /// How the answers kept to what was asked for.
     pace: Pace,
 }
@@ -123,7 +125,12 @@ pub(super) async fn ask_all(
         }
         match answer {
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
-            answer => texts.push(answer.map(|text| without_secrets(held, text))),
+            answer => {
+                if let Err(error) = &answer {
+                    spent.failed = Some(error.clone());
+                }
+                texts.push(answer.map(|text| without_secrets(held, text)));
+            }
         }
     }
     Ok(texts)

@@ -46,7 +46,8 @@ impl Attempt {
         Attempt {
             aborted: code == Some(Code::Aborted),
             overflow,
-            retryable: true,
+            // A key that is wrong is as wrong the next time.
+            retryable: !matches!(failure.status, Some(401 | 403)),
             retry_after_ms: None,
             error,
         }

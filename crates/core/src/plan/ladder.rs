@@ -97,6 +97,7 @@ impl Climbed {
                     before.summary = result.summary.or(before.summary.take());
                     (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
                     before.pin_proposals = result.pin_proposals;
+                    before.fell_back = result.fell_back;
                 }
                 _ => {
                     let before = self.result.replace(result);
@@ -149,6 +150,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 }
                 done.spent.calls += spent.calls;
                 done.spent.usage = spent.usage;
+                done.spent.failed = spent.failed;
             }
             Rung::Summarise if climb.part == Part::Later => summarise(io, held, climb, &mut done).await?,
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {

@@ -71,7 +71,7 @@ impl Settings {
         let summariser = summariser(&options)?;
         let fallback = options
             .choice("fallback", &[("none", Fallback::None), ("extractive", Fallback::Extractive)])?
-            .unwrap_or(preset.fallback);
+            .unwrap_or(Fallback::None);
         Ok(Settings {
             preset,
             rungs: rungs(&options, preset)?,

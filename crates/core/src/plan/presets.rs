@@ -82,8 +82,6 @@ pub struct Preset {
     pub rungs: &'static [Rung],
     /// When a session acts.
     pub when: When,
-    /// What its document says when every attempt at a summary failed.
-    pub fallback: Fallback,
     /// What the summariser is asked for.
     pub prompt: &'static Prompt,
     /// Text before a summary in the message that holds it.
@@ -304,7 +302,6 @@ pub static BALANCED: Preset = Preset {
     name: "balanced",
     rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],
     when: When::Price,
-    fallback: Fallback::Extractive,
     prompt: &summary::BALANCED,
     summary_marker: "[Compressed History]\n\n",
     assistant_summaries: false,
@@ -341,7 +338,6 @@ pub static OFFLOAD: Preset = Preset {
     name: "offload",
     rungs: &[Rung::Offload, Rung::Summarise],
     when: When::Tokens(150_000),
-    fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
     assistant_summaries: false,
@@ -358,7 +354,6 @@ pub static REACT: Preset = Preset {
     name: "react",
     rungs: &[Rung::Compress],
     when: When::Fraction(0.8),
-    fallback: Fallback::None,
     prompt: &summary::OFFLOAD,
     summary_marker: "[Compressed History]\n\n",
     assistant_summaries: false,
@@ -375,7 +370,6 @@ pub static LAYERED: Preset = Preset {
     name: "layered",
     rungs: &[Rung::Admit, Rung::Clear, Rung::Summarise],
     when: When::Left { output: 20_000, fixed: 13_000 },
-    fallback: Fallback::None,
     prompt: &summary::LAYERED,
     summary_marker: "[Conversation compressed]\n",
     assistant_summaries: false,
@@ -397,7 +391,6 @@ pub static FACTOR3: Preset = Preset {
     name: "factor3",
     rungs: &[Rung::Process, Rung::Summarise, Rung::Rollover],
     when: When::Fraction(0.5),
-    fallback: Fallback::None,
     prompt: &summary::FACTOR3,
     summary_marker: "[SUMMARY]: ",
     assistant_summaries: true,
@@ -420,7 +413,6 @@ pub static CHECKPOINT: Preset = Preset {
     name: "checkpoint",
     rungs: &[Rung::Summarise, Rung::Age, Rung::Merge, Rung::Rollover],
     when: When::Room,
-    fallback: Fallback::None,
     prompt: &summary::CHECKPOINT,
     summary_marker: "[Checkpoint {id} @ {time}]\n\n",
     assistant_summaries: false,

@@ -150,6 +150,7 @@ impl CompactionResult {
             success: true,
             fits: tokens <= held.settings().hard_limit,
             error: None,
+            fell_back: None,
             trigger,
             previous_tokens: tokens,
             current_tokens: tokens,
@@ -203,6 +204,9 @@ impl CompactionResult {
     pub(super) fn follow(&mut self, earlier: &CompactionResult) {
         let saved = [earlier.saved_tokens, self.saved_tokens].into_iter().flatten();
         self.saved_tokens = saved.reduce(|sum, saved| sum + saved);
+        if self.fell_back.is_none() {
+            self.fell_back.clone_from(&earlier.fell_back);
+        }
         if self.pin_proposals.is_empty() {
             self.pin_proposals.clone_from(&earlier.pin_proposals);
         }
@@ -241,6 +245,9 @@ pub struct CompactionResult {
     /// Why it is no success; [`crate::Code::ContextOverflow`] whenever the context does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
+    /// Why the built-in summariser wrote the summary, where the app chose that: the failure of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fell_back: Option<Error>,
     /// What set it off.
     pub trigger: Trigger,
     /// Tokens before.

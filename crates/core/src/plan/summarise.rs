@@ -8,7 +8,7 @@ use super::parts;
 use super::presets::Rung;
 use super::result::{CompactionResult, Edit, RungPlan, Trigger};
 use super::settings::{Keep, Summariser};
-use super::write::{Order, Written, by_model, input_limit, tell, write};
+use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write};
 use crate::checkpoint::{self, warn_after};
 use crate::error::{Code, Error, Result};
 use crate::reduce::reasoning;
@@ -124,7 +124,9 @@ pub(crate) async fn run(
                     result.reason = edit.detail.clone();
                     result.freed_tokens = edit.tokens_freed;
                     result.applied_edits.push(edit);
-                    result.summary = written.ok().map(|written| written.text);
+                    if let Ok(written) = written {
+                        (result.summary, result.fell_back) = (Some(written.text), written.fell_back);
+                    }
                     warn(io, held);
                 }
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
@@ -229,7 +231,7 @@ impl Update {
         let summary = Some(Summarised { text: written.text.clone(), entry });
         let job = written.job.clone();
         let change = Change { job, summary, ..Change::new(splices, cause) };
-        Ok(Update { change, freed, entry, detail: written.reason.clone() })
+        Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
     }
 
     /// Puts it into the context, in one transaction.

@@ -75,8 +75,8 @@ pub(super) struct Written {
     pub(super) text: String,
     /// What takes the place of the messages.
     pub(super) items: Vec<Item>,
-    /// Says that a fallback wrote it.
-    pub(super) reason: Option<String>,
+    /// Why the summariser did not write it, where the app wants the built-in one then.
+    pub(super) fell_back: Option<Error>,
     pub(super) model: Option<String>,
     /// When it was begun.
     pub(super) started: u64,
@@ -112,7 +112,7 @@ pub(super) async fn write(
         match ask(io, held, &inputs, order.instructions, spent).await {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
-                return Ok(Written { text, items, reason: None, model, started, job: job.closing() });
+                return Ok(Written { text, items, fell_back: None, model, started, job: job.closing() });
             }
             // The context is another one now, or gone: no summary of the old one has a place in it.
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
@@ -145,12 +145,17 @@ pub(super) async fn write(
     let text = redact(io, held, text).await?;
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
-    let reason = failed.map(|error| format!("the summariser failed ({error}); the built-in one was used"));
-    if let Some(reason) = &reason {
-        io.log(Level::Warn, reason.clone());
-        io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryFailed, message: reason.clone() }));
+    if let Some(error) = &failed {
+        let message = fell_back(error);
+        io.log(Level::Warn, message.clone());
+        io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
     }
-    Ok(Written { text, items, reason, model: None, started, job: job.closing() })
+    Ok(Written { text, items, fell_back: failed, model: None, started, job: job.closing() })
+}
+
+/// What is said about a summary that the built-in summariser had to write.
+pub(super) fn fell_back(error: &Error) -> String {
+    format!("the summariser failed ({error}); the built-in one was used")
 }
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).

@@ -334,10 +334,18 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
             let reason = done.idle.first().cloned();
-            let (usage, llm_calls) = (done.spent.usage, done.spent.calls);
+            let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
             let edits = done.edits;
-            let result =
-                CompactionResult { freed_tokens, applied_edits: edits, usage, llm_calls, reason, ..begun };
+            let result = CompactionResult {
+                success: error.is_none(),
+                error,
+                freed_tokens,
+                applied_edits: edits,
+                usage,
+                llm_calls,
+                reason,
+                ..begun
+            };
             let mut result = result.end(io, held, started).await?;
             plan::settle(io, held, &mut result).await?;
             result

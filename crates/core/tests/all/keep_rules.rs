@@ -85,7 +85,10 @@ fn conversation() -> Vec<Body> {
 }
 
 fn options() -> Value {
-    json!({ "preset": "balanced", "contextWindow": 60_000, "retryCount": 2, "keep": { "messages": 2 } })
+    json!({
+        "preset": "balanced", "contextWindow": 60_000, "retryCount": 2, "keep": { "messages": 2 },
+        "fallback": "extractive",
+    })
 }
 
 fn text_of(desk: &Desk) -> String {
@@ -364,7 +367,9 @@ fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
 
 #[test]
 fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
-    let over = json!({ "preset": "balanced", "contextWindow": 8_000_000, "trigger": { "fraction": 1 } });
+    let over = json!({
+        "preset": "balanced", "contextWindow": 8_000_000, "trigger": { "fraction": 1 }, "fallback": "extractive",
+    });
     let mut desk = Desk::new(over);
     let part = 1 << 16;
     for nth in 0..12 {

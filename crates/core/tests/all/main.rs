@@ -24,6 +24,7 @@ mod checkpoint_rules;
 mod compact_faults;
 mod compact_rules;
 mod factor3_rules;
+mod fallback_rules;
 mod figures;
 mod foreign_rules;
 mod fork_rules;

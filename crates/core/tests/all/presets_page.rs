@@ -2,8 +2,8 @@
 
 use context_compactor_core::checkpoint::Range;
 use context_compactor_core::plan::{
-    CheckpointNumbers, Fallback, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset,
-    ProcessNumbers, ReactNumbers, RestoreNumbers, Rung, When,
+    CheckpointNumbers, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset, ProcessNumbers,
+    ReactNumbers, RestoreNumbers, Rung, When,
 };
 use std::fmt::Write as _;
 use std::path::Path;
@@ -84,12 +84,9 @@ fn table(page: &mut String, title: &str, remark: &str, rows: &[Row]) {
 fn behaviour() -> Vec<Row> {
     vec![
         row("acts", when),
-        row("when a summary fails for good", |preset| {
-            match preset.fallback {
-                Fallback::None => "the history stays",
-                Fallback::Extractive => "the built-in summariser",
-            }
-            .to_owned()
+        row("when the model's summary fails for good", |preset| {
+            let stays = "the history stays, unless `fallback` is `extractive`";
+            if removes(preset) { stays.to_owned() } else { "(none)".to_owned() }
         }),
         row("a summary begins with", |preset| {
             let shown = preset.summary_marker.trim_end();
