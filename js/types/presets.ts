@@ -84,11 +84,11 @@ export interface ReactOptions {
   globalEnabled?: boolean;
   /** Above this share of the limit all results of some size are compressed; default 0.8; 1 switches the layer off. */
   globalCompressionThreshold?: number;
-  /** The limit; default 200,000. */
+  /** The limit in characters, as trajectories are measured elsewhere. Without it the limit is the window, in tokens. */
   modelContextLimit?: number;
-  /** What the system prompt takes of it; default 5,000. */
+  /** What the system prompt takes of `modelContextLimit`; default 5,000. */
   systemPromptLength?: number;
-  /** What the instructions take of it; default 3,000. */
+  /** What the instructions take of `modelContextLimit`; default 3,000. */
   instructionLength?: number;
   /** Only larger results are compressed by the second layer; default 5,000. */
   resultCompressionMinSize?: number;

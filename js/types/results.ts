@@ -153,7 +153,8 @@ export interface UsageCorrection {
   anchored: boolean;
 }
 
-/** How full the context is, in characters; the names are the document's (`S2.9`). */
+/** How full the context is: in tokens of the window, or in characters where `react.modelContextLimit` is given, which is
+ *  in them. The names are the document's (`S2.9`). */
 export interface ReactStats {
   total_size: number;
   model_limit: number;

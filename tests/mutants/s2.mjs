@@ -431,8 +431,8 @@ export const s2 = [
     id: "S2.10",
     what: "the sum is not told",
     file: `${core}/plan/compress.rs`,
-    from: "total size {total} → {after} chars ({share}%)",
-    to: "total size {after} → {total} chars ({share}%)",
+    from: "total size {total} → {after} {unit} ({share}%)",
+    to: "total size {after} → {total} {unit} ({share}%)",
     tests: ["figures"],
   },
   {

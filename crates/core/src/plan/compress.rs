@@ -1,5 +1,5 @@
 //! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
-//! Sizes here are characters.
+//! Sizes of results are characters.
 
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
@@ -86,9 +86,42 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
     Ok((total, found))
 }
 
-/// Size of the whole prompt in characters (`S2.9`).
-pub(crate) fn size(state: &State) -> Result<usize> {
-    Ok(survey(state)?.0)
+/// How much of what there is room for the prompt takes: in characters where the app gives the limit in them, else in tokens
+/// of the window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) size: usize,
+    pub(crate) limit: usize,
+    /// Above this every result of some size is compressed.
+    pub(crate) threshold: usize,
+    unit: &'static str,
+}
+
+impl Load {
+    /// Of the session's prompt; `chars` are those of a survey.
+    fn of(state: &State, chars: usize) -> Load {
+        let settings = &state.settings;
+        let numbers = settings.numbers.react;
+        let share = |limit: usize| (limit as f64 * numbers.global_compression_threshold) as usize;
+        match numbers.model_context_limit {
+            Some(limit) => Load { size: chars, limit, threshold: share(limit), unit: "chars" },
+            None => {
+                // What does not fit beside the answer is compressed, whatever share of the window it is.
+                let (limit, threshold) = (settings.window, share(settings.window).min(settings.hard_limit));
+                Load { size: state.tokens(), limit, threshold, unit: "tokens" }
+            }
+        }
+    }
+}
+
+/// How full the prompt is (`S2.9`).
+pub(crate) fn load(state: &State) -> Result<Load> {
+    // Nothing has to be read where tokens decide.
+    let chars = match state.settings.numbers.react.model_context_limit {
+        Some(_) => survey(state)?.0,
+        None => 0,
+    };
+    Ok(Load::of(state, chars))
 }
 
 /// Tokens of a context whose results are all as short as they are asked for.
@@ -134,21 +167,22 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
             edits.push(commit(io, held, &large, texts, (climb, &job)).await?);
         }
     }
-    let (total, found) = survey(&held.state())?;
-    let limit = numbers.model_context_limit;
-    let threshold = (limit as f64 * numbers.global_compression_threshold) as usize;
+    let (chars, found) = survey(&held.state())?;
+    let load = Load::of(&held.state(), chars);
+    let Load { size: total, threshold, .. } = load;
     let too_large = numbers.global_enabled && total > threshold
         || held.tokens() > held.settings().hard_limit
         || climb.trigger != Trigger::Auto;
     if too_large {
-        edits.extend(global(io, held, (total, threshold), found, climb, spent).await?);
-        let total = size(&held.state())?;
+        edits.extend(global(io, held, load, found, climb, spent).await?);
+        let Load { size: total, limit, unit, .. } = self::load(&held.state())?;
         if climb.trigger == Trigger::Auto && total > limit && !climb.rehearse {
             return Err(Error::new(
                 Code::ContextOverflow,
                 format!(
-                    "{total} characters do not fit {limit}, and no result is left to compress; no turn is ever \
-                     removed (S2.5): use a larger model or begin a new session"
+                    "{total} {unit} do not fit {limit} (the prompt has {} tokens), and no result is left to compress; no \
+                     turn is ever removed (S2.5): use a larger model or begin a new session",
+                    held.tokens()
                 ),
             ));
         }
@@ -160,11 +194,12 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
 async fn global(
     io: &Io,
     held: &mut Held,
-    (total, threshold): (usize, usize),
+    load: Load,
     found: Vec<Found>,
     climb: Climb<'_>,
     spent: &mut Spent,
 ) -> Result<Option<Edit>> {
+    let Load { size: total, threshold, unit, .. } = load;
     let settings = held.settings();
     let numbers = settings.numbers.react;
     let found: Vec<Found> =
@@ -201,7 +236,7 @@ async fn global(
     let Some(job) = begin(io, held, &known, climb).await? else { return Ok(None) };
     let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
-    let (mut count, mut freed) = (0, 0);
+    let mut count = 0;
     for (found, known) in found.iter().zip(known) {
         // A failed call keeps its result as it was (`S2.6`).
         let text = known.map(|known| known.text).or_else(|| answers.next().and_then(Result::ok));
@@ -210,17 +245,16 @@ async fn global(
             let turn = found.place.index + 1;
             say(Level::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
             count += 1;
-            freed += found.chars.saturating_sub(now);
         }
         texts.push(text);
     }
     let edit = commit(io, held, &found, texts, (climb, &job)).await?;
-    let after = total.saturating_sub(freed);
+    let after = self::load(&held.state())?.size;
     let share = percent(after, total);
     say(
         Level::Info,
         format!(
-            "Global compression complete: {count} results compressed, total size {total} → {after} chars ({share}%)"
+            "Global compression complete: {count} results compressed, total size {total} → {after} {unit} ({share}%)"
         ),
     );
     Ok(Some(edit))
@@ -235,9 +269,8 @@ async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) 
     if climb.rehearse || asks == 0 || !by_model {
         return Ok(Some(Job::default()));
     }
-    let insist = climb.trigger != Trigger::Auto
-        || held.tokens() > settings.hard_limit
-        || size(&held.state())? > settings.numbers.react.model_context_limit;
+    let Load { size, limit, .. } = load(&held.state())?;
+    let insist = climb.trigger != Trigger::Auto || held.tokens() > settings.hard_limit || size > limit;
     let rounds = asks.div_ceil(settings.concurrency) as u64;
     let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {

@@ -303,8 +303,7 @@ fn react(options: &Reader<'_>, base: ReactNumbers, window: Window) -> Result<Rea
         second_ratio: ratio("secondRatio")?.unwrap_or(base.second_ratio),
         global_enabled: on("globalEnabled", base.global_enabled)? && global < 1.0,
         global_compression_threshold: global,
-        model_context_limit: count("modelContextLimit")?
-            .unwrap_or_else(|| budget::scale(base.model_context_limit, window.tokens, 1_000)),
+        model_context_limit: count("modelContextLimit")?,
         system_prompt_length: group
             .integer("systemPromptLength", 0, MAX_TOKENS)?
             .unwrap_or_else(|| budget::scale(base.system_prompt_length, window.tokens, 0)),

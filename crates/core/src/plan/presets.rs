@@ -194,9 +194,9 @@ pub struct ReactNumbers {
     pub global_enabled: bool,
     /// Above this share of the limit every result of some size is compressed (`S2.4`).
     pub global_compression_threshold: f64,
-    /// The limit.
-    pub model_context_limit: usize,
-    /// What the system prompt takes of it.
+    /// The limit that the app gives in characters; the window, in tokens, where it gives none.
+    pub model_context_limit: Option<usize>,
+    /// What the system prompt takes of a limit in characters.
     pub system_prompt_length: usize,
     /// What the instructions take of it.
     pub instruction_length: usize,
@@ -448,7 +448,7 @@ pub(super) const NUMBERS: Numbers = Numbers {
         second_ratio: 0.1,
         global_enabled: true,
         global_compression_threshold: 0.8,
-        model_context_limit: 200_000,
+        model_context_limit: None,
         system_prompt_length: 5_000,
         instruction_length: 3_000,
         result_compression_min_size: 5_000,

@@ -1,6 +1,6 @@
-//! The context as a trajectory of thoughts, actions and results, and how full it is in characters (`S2.9`).
+//! The context as a trajectory of thoughts, actions and results, and how full it is (`S2.9`).
 
-use super::compress;
+use super::compress::{self, Load};
 use super::presets::Rung;
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
@@ -11,12 +11,13 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How full the context is, in characters. The names are the document's.
+/// How full the context is: in tokens of the window, or in characters where `modelContextLimit` is given, which is in them.
+/// The names are the document's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReactStats {
     /// System prompt, instructions and messages.
     pub total_size: usize,
-    /// `modelContextLimit`.
+    /// `modelContextLimit`, or the window.
     pub model_limit: usize,
     /// Used of the limit, with one decimal.
     pub usage_percent: f64,
@@ -91,12 +92,10 @@ pub struct Compression {
     pub stats: ReactStats,
 }
 
-/// How full a session's context is, in characters.
+/// How full a session's context is.
 pub(crate) fn stats(state: &State) -> Result<ReactStats> {
-    let numbers = state.settings.numbers.react;
-    let total_size = compress::size(state)?;
-    let model_limit = numbers.model_context_limit;
-    let compression_threshold = (model_limit as f64 * numbers.global_compression_threshold) as usize;
+    let Load { size: total_size, limit: model_limit, threshold: compression_threshold, .. } =
+        compress::load(state)?;
     Ok(ReactStats {
         total_size,
         model_limit,

@@ -38,7 +38,8 @@ fn s2_1_s2_4_s2_7_s2_12_the_numbers_of_preset_react() {
     let numbers = settings.numbers.react;
     assert_eq!((numbers.single_result_threshold, numbers.chunk_size), (50_000, 50_000));
     assert_eq!((numbers.chunk_ratio, numbers.second_ratio, numbers.global_ratio), (0.1, 0.1, 0.1));
-    assert_eq!((numbers.model_context_limit, numbers.global_compression_threshold), (200_000, 0.8));
+    assert_eq!((numbers.model_context_limit, numbers.global_compression_threshold), (None, 0.8));
+    assert_eq!(settings.window, 200_000, "the limit, in tokens");
     assert_eq!((numbers.system_prompt_length, numbers.instruction_length), (5_000, 3_000));
     assert_eq!((numbers.result_compression_min_size, settings.concurrency), (5_000, 4));
     assert!(numbers.single_enabled && numbers.global_enabled);
@@ -124,7 +125,7 @@ fn trajectory(large: usize, total: usize) -> Desk {
     let fill = |first: usize| {
         let mut desk = Desk::new(json!({
             "preset": "react", "format": "react", "contextWindow": 200_000, "retryCount": 1,
-            "react": { "strategies": false },
+            "react": { "strategies": false, "modelContextLimit": 200_000 },
         }));
         let turn = |nth: usize| {
             let result = "r".repeat(if nth < large { 8_000 } else { 5_000 });

@@ -309,7 +309,10 @@ fn compress(preset: &Preset, numbers: ReactNumbers) -> Vec<(&'static str, String
         ("secondRatio", on(percent(second_ratio))),
         ("globalEnabled", on(global_enabled.to_string())),
         ("globalCompressionThreshold", on(percent(global_compression_threshold))),
-        ("modelContextLimit", on(number(model_context_limit))),
+        (
+            "modelContextLimit",
+            on(model_context_limit.map_or_else(|| "the window, in tokens".to_owned(), number)),
+        ),
         ("systemPromptLength", on(number(system_prompt_length))),
         ("instructionLength", on(number(instruction_length))),
         ("resultCompressionMinSize", on(number(result_compression_min_size))),

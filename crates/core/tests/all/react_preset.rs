@@ -18,10 +18,14 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
     summary(&"s".repeat(chars))
 }
 
+/// With the document's limit, in characters.
 fn react(over: Value) -> Desk {
     let mut options = json!({ "preset": "react", "contextWindow": 200_000, "retryCount": 1 });
     for (key, value) in over.as_object().unwrap() {
         options[key] = value.clone();
+    }
+    if options["react"]["modelContextLimit"].is_null() {
+        options["react"]["modelContextLimit"] = json!(200_000);
     }
     let mut desk = Desk::new(options);
     desk.host.summarise = Box::new(obedient);
@@ -364,4 +368,54 @@ fn s2_9_stats_and_the_trajectory_have_the_documents_shape() {
         desk.append(&[user(&"x".repeat(chars))]);
         assert_eq!(desk.session.stats().unwrap().needs_compression, needs, "{chars}");
     }
+}
+
+/// Trajectories of a usual run; `CC_REACT_CASES` says another number.
+const TRAJECTORIES: u64 = 9;
+
+#[test]
+fn f10_no_trajectory_overflows_below_95_percent_of_the_window() {
+    let count = std::env::var("CC_REACT_CASES").map_or(TRAJECTORIES, |count| count.parse().unwrap());
+    for seed in 0..count {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let window = [8_000, 64_000, 200_000][seed as usize % 3];
+        let format = FORMATS[rng.usize(..2)];
+        let room = window / 50;
+        let options = json!({
+            "preset": "react", "contextWindow": window, "maxOutputTokens": room, "retryCount": 1,
+            "format": format.as_str(), "estimator": "calibrated",
+        });
+        let mut desk = Desk::new(options);
+        desk.host.summarise = Box::new(obedient);
+        let error = loop {
+            // Words as they are said: about five characters a token.
+            let words =
+                |rng: &mut fastrand::Rng| "the parser keeps its state ".repeat(rng.usize(1..window / 150));
+            desk.append(&[user(&words(&mut rng))]);
+            if rng.bool() {
+                desk.append(&exchange(format, "c", &words(&mut rng)));
+            }
+            desk.append(&[assistant(&words(&mut rng))]);
+            if let Err(error) = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())) {
+                break error;
+            }
+        };
+        assert_eq!(error.code, Code::ContextOverflow);
+        assert!(error.message.contains("tokens do not fit"), "{error}");
+        let tokens = desk.host.run(desk.session.plan()).unwrap().tokens;
+        assert!(tokens * 100 >= window * 95, "seed {seed}: {tokens} of {window}: {error}");
+    }
+    println!("F10: {count} trajectories");
+}
+
+#[test]
+fn f10_stats_are_of_the_window_in_tokens() {
+    let mut desk = Desk::new(json!({ "preset": "react", "contextWindow": 8_000 }));
+    desk.append(&talk(4, 400));
+    let (stats, plan) = (desk.session.stats().unwrap(), desk.host.run(desk.session.plan()).unwrap());
+    assert_eq!(
+        (stats.total_size, stats.model_limit, stats.compression_threshold),
+        (plan.tokens, 8_000, 6_000)
+    );
+    assert!(!stats.needs_compression && !plan.will_compact);
 }

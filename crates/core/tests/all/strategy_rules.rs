@@ -23,7 +23,7 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
 
 /// Compresses everything of some size at once.
 fn react(over: Value) -> Desk {
-    let mut group = json!({ "globalCompressionThreshold": 0.05 });
+    let mut group = json!({ "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 });
     for (key, value) in over.as_object().unwrap() {
         group[key] = value.clone();
     }
@@ -120,7 +120,7 @@ fn s2_11_a_text_that_was_compressed_before_is_taken_over_without_a_call() {
         let mut other = Desk::over(
             desk.memory.clone(),
             "b",
-            json!({ "preset": "react", "contextWindow": 200_000, "react": { "globalCompressionThreshold": 0.05 } }),
+            json!({ "preset": "react", "contextWindow": 200_000, "react": { "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 } }),
         );
         tool(&mut other, FORMATS[1], "thrice", &text);
         assert_eq!(shown(&mut other, FORMATS[1])[2], first[0]);
