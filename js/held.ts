@@ -19,13 +19,48 @@ export interface Sent {
   items: Item[];
 }
 
+/**
+ * An object of the app: kept as long as it stands in the context, and after that only as long as the app itself keeps it.
+ * The log has what it says.
+ */
+class Kept<M extends object> {
+  #message: M | undefined;
+  readonly #weak: WeakRef<M> | undefined;
+
+  constructor(message: M) {
+    this.#message = message;
+    // Older Workers have no weak references: there it is let go.
+    this.#weak = typeof WeakRef === "undefined" ? undefined : new WeakRef(message);
+  }
+
+  get message(): M | undefined {
+    return this.#message ?? this.#weak?.deref();
+  }
+
+  /** Takes it into the context again, as the object that the app still has. */
+  keep(message: M): void {
+    this.#message = message;
+  }
+
+  letGo(): void {
+    this.#message = undefined;
+  }
+}
+
+/** So many objects are looked through at most before those that are gone are forgotten. */
+const SWEPT = 1_000;
+
 export class Held<M extends Message> {
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
   /** The app's own objects by log position. */
-  readonly #held = new Map<number, M>();
+  readonly #held = new Map<number, Kept<M>>();
   /** The same by index, to recognise a history that is handed over again. */
-  #known: (M | undefined)[] = [];
+  #known: (Kept<M> | undefined)[] = [];
+  /** Those that are kept for the context. */
+  #standing = new Set<Kept<M>>();
+  /** Objects since those that are gone were forgotten. */
+  #added = 0;
   /** Messages of ours by their text: handed out again as the same objects. */
   #ours = new Map<string, Message>();
   /** What the last `prepare` handed out; our own copy of the array, which is the app's. */
@@ -35,52 +70,85 @@ export class Held<M extends Message> {
 
   begin(handle: Handle, messages: number): void {
     this.#handle = handle;
-    this.#known = new Array<M | undefined>(messages).fill(undefined);
+    this.#known = new Array<Kept<M> | undefined>(messages).fill(undefined);
   }
 
   place(messages: readonly M[], places: readonly Place[]): void {
     places.forEach(({ seq, index }, nth) => {
       const message = messages[nth];
       if (!message) return;
-      this.#held.set(seq, message);
+      const kept = this.#keep(message);
+      this.#held.set(seq, kept);
       // Another tab may have appended before.
       while (this.#known.length < index) this.#known.push(undefined);
-      this.#known[index] = message;
+      this.#known[index] = kept;
     });
+  }
+
+  #keep(message: M): Kept<M> {
+    const kept = new Kept(message);
+    this.#standing.add(kept);
+    this.#added++;
+    return kept;
   }
 
   /** How many messages the history now has, when `messages` begins with the same objects; else 0. */
   recognised(messages: readonly M[]): number {
     const branch = this.#branch();
-    const isKnown = (index: number, at: number) => this.#known[index] && this.#known[index] === messages[at];
+    const isKnown = (index: number, at: number) => messages[at] && this.#known[index]?.message === messages[at];
     return branch.length <= messages.length && branch.every(isKnown) ? branch.length : 0;
   }
 
   /** What was read from the store is held as the app's own objects from now on. */
   adopt(messages: readonly M[]): void {
     this.#branch().forEach((index, at) => {
-      if (this.#known[index] === messages[at]) return;
-      this.#known[index] = messages[at];
+      const message = messages[at];
+      if (this.#known[index]?.message === message) return;
+      this.#known[index] = message && this.#keep(message);
       this.#sentNth = 0;
     });
   }
 
   /** For a session that was begun from `parent`: what the process holds is handed out as the same objects. */
   inherit(places: readonly Place[], parent: Held<M>): void {
-    places.forEach(({ seq, index }, at) => (this.#known[at] = parent.#known[index] ?? parent.#held.get(seq)));
+    places.forEach((place, at) => {
+      const message = parent.logged(place);
+      this.#known[at] = message && this.#keep(message);
+    });
   }
 
   /** The object of a message of the log, where the process holds it. */
   logged({ seq, index }: Place): M | undefined {
-    return this.#held.get(seq) ?? this.#known[index];
+    return this.#held.get(seq)?.message ?? this.#known[index]?.message;
   }
 
   /** The objects to hand out: the app's own where the process holds them. */
   messages(items: Item[]): (M | NewMessageAmong<M>)[] {
     const ours = new Map<string, Message>();
+    const before = this.#standing;
+    this.#standing = new Set();
     const messages = this.#objects(items, ours);
     this.#ours = ours;
+    for (const kept of before) if (!this.#standing.has(kept)) kept.letGo();
+    this.#sweep();
     return messages;
+  }
+
+  /** What a compaction leaves. What the last `prepare` sent is not sent again. */
+  compacted(items: Item[]): (M | NewMessageAmong<M>)[] {
+    this.#sent = [];
+    this.#sentNth = 0;
+    return this.messages(items);
+  }
+
+  /** Forgets the places of objects that nobody has any more. */
+  #sweep(): void {
+    if (this.#added < Math.max(SWEPT, this.#held.size / 2)) return;
+    this.#added = 0;
+    for (const [seq, kept] of this.#held) if (!kept.message) this.#held.delete(seq);
+    this.#known.forEach((kept, index) => {
+      if (kept && !kept.message) this.#known[index] = undefined;
+    });
   }
 
   /** Which `prepare` handed out what is held for the next one; 0 when none did. */
@@ -109,7 +177,7 @@ export class Held<M extends Message> {
 
   /** The object of a message that is counted, or asked about. */
   counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    if (whose === "logged") return this.#held.get(at) ?? (decode(body) as Message);
+    if (whose === "logged") return this.#held.get(at)?.message ?? (decode(body) as Message);
     const incoming = whose === "new" ? this.incoming[at] : undefined;
     // Another tab may have appended some of those that are handed over.
     return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
@@ -123,10 +191,15 @@ export class Held<M extends Message> {
   }
 
   #message(seq: number, index?: number): M {
-    const held = (index === undefined ? undefined : this.#known[index]) ?? this.#held.get(seq);
-    if (held) return held;
+    for (const kept of [index === undefined ? undefined : this.#known[index], this.#held.get(seq)]) {
+      const message = kept?.message;
+      if (!kept || !message) continue;
+      kept.keep(message);
+      this.#standing.add(kept);
+      return message;
+    }
     const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
-    this.#held.set(seq, message);
+    this.#held.set(seq, this.#keep(message));
     return message;
   }
 }

@@ -239,7 +239,7 @@ class LiveSession<M extends Message> implements Session<M> {
         host,
         (causes) => (thrown = causes),
       );
-      return toResult(result, this.#held.messages(items), thrown);
+      return toResult(result, this.#held.compacted(items), thrown);
     });
   }
 
