@@ -4,23 +4,15 @@
  * run. What failed is written to `bench/reports/mutants.json`.
  *
  * `npm run mutants -- S1.4 S3` runs those of S1.4 and of the whole of S3, `npm run mutants -- new` those that the report
- * does not have; it keeps what it says of the others.
+ * does not have; it keeps what it says of the others. `npm run mutants -- --generated` tries mutants that nobody wrote
+ * (`mutants/generated.mjs`).
  */
 
-import { spawn } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { carries, mutants } from "../tests/mutants/index.mjs";
+import { generated } from "./mutants/generated.mjs";
+import { mirror, ran } from "./mutants/tree.mjs";
 import { Problem, must, root, say, script } from "./process.mjs";
 
 const tree = join(root, "target/mutants/tree");
@@ -45,6 +37,7 @@ const env = {
 
 await script(async () => {
   const asked = process.argv.slice(2);
+  if (asked.includes("--generated")) return generated(asked);
   const killed = new Map(known().map((entry) => [key(entry), entry]));
   const isNew = (mutant) => killed.get(key(mutant))?.file !== mutant.file;
   const names = (name, { id }) => id === name || id.startsWith(`${name}.`);
@@ -87,19 +80,6 @@ function copy() {
   const self = join(tree, "node_modules/context-compactor");
   mkdirSync(dirname(self), { recursive: true });
   if (!existsSync(self)) symlinkSync("../pkg", self);
-}
-
-function mirror(from, to) {
-  mkdirSync(to, { recursive: true });
-  const names = readdirSync(from).filter((name) => name !== "node_modules");
-  for (const name of readdirSync(to)) {
-    if (!names.includes(name)) rmSync(join(to, name), { recursive: true });
-  }
-  for (const name of names) {
-    const [source, target] = [join(from, name), join(to, name)];
-    if (statSync(source).isDirectory()) mirror(source, target);
-    else if (!existsSync(target) || !readFileSync(source).equals(readFileSync(target))) cpSync(source, target);
-  }
 }
 
 /** Without any mutant the tests are there, and pass. */
@@ -175,43 +155,27 @@ async function rustTests(target, ids) {
   const artifacts = output.split("\n").filter((line) => line.startsWith("{"));
   const { executable } = artifacts.map((line) => JSON.parse(line)).findLast(({ executable }) => executable);
   const cwd = join(tree, "crates", owner);
-  const list = await ran(executable, ["--list"], cwd);
+  const list = await ran(executable, ["--list"], { cwd, env, timeout: TIMEOUT_MS });
   const inside = selection.includes("all") ? `${name}::` : "";
   const wanted = Array.from(list.text.matchAll(/^(\S+): test$/gm), ([, test]) => test).filter(
     (test) => test.startsWith(inside) && ids.some((id) => carries(test, id)),
   );
   if (wanted.length === 0) return { passed: [], failed: [] };
-  const { text, ended } = await ran(executable, ["--exact", ...wanted], cwd);
+  const { text, code } = await ran(executable, ["--exact", ...wanted], { cwd, env, timeout: TIMEOUT_MS });
   const named = (word) =>
     Array.from(text.matchAll(new RegExp(`^test (\\S+) .*\\b${word}$`, "gm")), ([, name]) => name);
-  return { passed: named("ok"), failed: named("FAILED"), ...(ended ? {} : { problem: "does not end" }) };
+  return { passed: named("ok"), failed: named("FAILED"), ...(code === null ? { problem: "does not end" } : {}) };
 }
 
 async function nodeTests(file, ids) {
   const pattern = ids.map((id) => `s${id.slice(1).replace(".", "[._]")}(?!\\d)`).join("|");
   const args = ["--test", "--test-reporter=tap", `--test-name-pattern=/${pattern}/i`];
   args.push(`--test-timeout=${NODE_TIMEOUT_MS}`, file);
-  const { text, ended } = await ran(process.execPath, args, tree);
+  const { text, code } = await ran(process.execPath, args, { cwd: tree, env, timeout: TIMEOUT_MS });
   const lines = Array.from(text.matchAll(/^\s*(ok|not ok) \d+ - (.*?)( # .*)?$/gm)).filter(([, , , skip]) => !skip);
   const named = (word) =>
     lines.map(([, result, name]) => result === word && name).filter((name) => name && ids.some((id) => carries(name, id)));
-  return { passed: named("ok"), failed: named("not ok"), ...(ended ? {} : { problem: "does not end" }) };
-}
-
-/** The output of a process, which is ended when it takes too long. */
-function ran(command, args, cwd) {
-  return new Promise((resolve, reject) => {
-    // A file that hangs has been started by Node's runner: both are of one group.
-    const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "ignore"], detached: true });
-    const timer = setTimeout(() => process.kill(-child.pid, "SIGKILL"), TIMEOUT_MS);
-    let text = "";
-    child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));
-    child.on("error", reject);
-    child.on("close", (code, signal) => {
-      clearTimeout(timer);
-      resolve({ text, ended: signal === null });
-    });
-  });
+  return { passed: named("ok"), failed: named("not ok"), ...(code === null ? { problem: "does not end" } : {}) };
 }
 
 /** What the report says of mutants so far. */

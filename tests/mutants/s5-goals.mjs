@@ -231,8 +231,8 @@ export const s5goals = [
     id: "S5.12",
     what: "what loses most is suggested first",
     file: `${core}/checkpoint/profile.rs`,
-    from: "suggestions: all.to_vec(),",
-    to: "suggestions: all.iter().rev().copied().collect(),",
+    from: "let suggestions = all.into_iter().filter",
+    to: "let suggestions = all.into_iter().rev().filter",
     tests: ["lib"],
   },
   {

@@ -3,9 +3,11 @@
 //! `build` makes everything that the npm package holds besides its committed files, and does nothing twice. With `--quick`
 //! the modules are compiled for a short wait and not for size: the same behavior, about four times as large.
 //! `size` measures what was built and compares it with the committed snapshot.
+//! `mutate` writes a copy of sources in which every small mistake waits behind a switch (`npm run mutants -- --generated`).
 
 mod build;
 mod glue;
+mod mutate;
 mod stamp;
 mod vocabulary;
 
@@ -16,7 +18,7 @@ use std::process::{Command, ExitCode};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: cargo xtask build [--quick] | size [--update]";
+const USAGE: &str = "usage: cargo xtask build [--quick] | size [--update] | mutate FROM TO LIST WITHOUT";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,10 @@ fn main() -> ExitCode {
     let done = match arguments.split_first().map(|(task, rest)| (task.as_str(), rest)) {
         Some(("build", [])) => build::build(&root, Profile::Release),
         Some(("build", [quick])) if quick == "--quick" => build::build(&root, Profile::Quick),
+        Some(("mutate", [from, to, list, without])) => {
+            let [from, to, list, without] = [from, to, list, without].map(Path::new);
+            mutate::mutate(from, to, list, without)
+        }
         Some(("size", rest)) => build::build(&root, Profile::Release)
             .and_then(|()| run(node(&root).arg("bench/size.mjs").args(rest))),
         _ => Err(USAGE.into()),

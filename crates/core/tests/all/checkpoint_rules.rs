@@ -303,7 +303,8 @@ fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
         let all = Value::Array(sent).to_string();
         assert!(all.contains("What is the last question? 한국어") && all.contains("short"));
         assert!(prepared.usage.used_tokens <= 3_000);
-        assert!(warnings(&desk).iter().any(|line| line.contains("begins anew")));
+        let told = warnings(&desk).into_iter().find(|line| line.contains("begins anew")).unwrap();
+        assert!(desk.host.seen.logs.contains(&(Level::Warn, told)), "the logger is told too");
         assert!(desk.stored().messages.len() == 15, "the log keeps every message");
     }
 }

@@ -6,8 +6,10 @@ use context_compactor_core::Code;
 use context_compactor_core::session::transcript::{Kind, Restore};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, results};
-use context_compactor_store_tests::recorded;
+use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::{Host, MemoryStore, recorded};
 use serde_json::{Value, json};
+use std::rc::Rc;
 
 /// Lines as Claude Code writes them.
 fn claude(lines: &[Value]) -> String {
@@ -191,6 +193,29 @@ fn s3_9_a_transcript_of_codex_is_its_items() {
     let error = refused(&broken, Restore::Context, json!({}));
     assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(6)));
     assert!(error.field.unwrap().starts_with("line 12, "));
+}
+
+#[test]
+fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
+    let lines: Vec<Value> = (0..8)
+        .flat_map(|nth| {
+            let text = json!({ "type": "text", "text": format!("answer {nth}") });
+            [said(json!(format!("question {nth}"))), block(&format!("m{nth}"), text)]
+        })
+        .collect();
+    let memory = Rc::new(MemoryStore::default());
+    let mut host = Host::new(Rc::clone(&memory) as _, "import");
+    host.summarise = Box::new(|_, _| summary(SUMMARY));
+    host.pinned = Box::new(|index| index == 2);
+    let over = json!({ "hasPinned": true });
+    let (session, ..) =
+        import_in(&mut host, &claude(&lines), Some("s"), Restore::Context, 1 << 16, over).unwrap();
+    let mut desk = Desk { memory, host, session };
+    assert!(desk.compact().success);
+    let fates = desk.session.explain().unwrap();
+    let quoted: Vec<usize> = fates.iter().filter(|entry| entry.quoted).map(|entry| entry.index).collect();
+    assert_eq!(quoted, [2]);
+    assert!(desk.context()[0].to_string().contains("question 1"), "word for word");
 }
 
 #[test]

@@ -385,3 +385,38 @@ fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
     // Once for each part of the log, beside those between stages.
     assert!(desk.host.seen.slept.len() > 12, "{:?}", desk.host.seen.slept);
 }
+
+/// A conversation in which these commands were run, compacted by a model that names nothing.
+fn after(commands: &[(&str, &str)]) -> String {
+    let mut desk = Desk::new(options());
+    desk.host.summarise =
+        Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
+    desk.append(&[user("Build the exporter.")]);
+    for (nth, (command, output)) in commands.iter().enumerate() {
+        let id = format!("c{nth}");
+        desk.append(&[call(&id, "bash", json!({ "command": command })), answer(&id, output)]);
+    }
+    desk.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
+    desk.append(&[user("Go on."), assistant("I do.")]);
+    assert!(desk.compact().success);
+    text_of(&desk)
+}
+
+#[test]
+fn s4_3_what_a_command_removes_is_a_file_only_where_it_names_one() {
+    let text = after(&[("rm -f build/*.log $OUT/x.tmp `ls`.bak old/ /dev/shm.lock legacy/dump.sql", "")]);
+    let removed: Vec<&str> = text.lines().filter(|line| line.ends_with("(deleted)")).collect();
+    assert_eq!(removed, ["- legacy/dump.sql (deleted)"]);
+}
+
+#[test]
+fn s4_3_a_command_that_failed_is_open_until_the_same_command_works() {
+    let failed =
+        ("cargo test -p exporter", "error[E0463]: can't find crate for `exporter_core`\nExit code 101");
+    // What is no longer open is at most a detail.
+    let is_open = |text: &str| text.split("## Details").next().unwrap().contains("exporter_core");
+    let other = after(&[failed, ("cargo fmt --all", "ok")]);
+    assert!(is_open(&other), "{other}");
+    let same = after(&[failed, ("cargo test -p exporter", "test result: ok. 12 passed")]);
+    assert!(!is_open(&same), "{same}");
+}

@@ -62,6 +62,11 @@ fn s2_1_150k_characters_are_three_chunks_on_their_own_with_the_tool_as_context()
             assert!(content.contains("<tool_call name=\"read_file\">") && content.contains("src/lib.rs"));
             assert!(request.system.contains("at most 5000 characters"));
             assert!(request.system.contains("Do not answer it"));
+            assert_eq!(
+                request.max_tokens,
+                (request.target_tokens * 6).div_ceil(5),
+                "a fifth above its target"
+            );
         }
         let entry = desk.session.explain().unwrap().into_iter().find(|entry| entry.fate == Fate::Reduced);
         assert_eq!(
@@ -418,4 +423,15 @@ fn f10_stats_are_of_the_window_in_tokens() {
         (plan.tokens, 8_000, 6_000)
     );
     assert!(!stats.needs_compression && !plan.will_compact);
+}
+
+#[test]
+fn s2_3_a_call_that_cannot_succeed_is_made_once_and_another_as_often_as_asked_for() {
+    for (message, status, calls) in [("prompt is too long", 400, 2), ("busy", 503, 6)] {
+        let mut desk = react(json!({ "retryCount": 3 }));
+        desk.host.summarise = Box::new(move |_, _| thrown(message, Some(status)));
+        tool(&mut desk, FORMATS[0], "a", &"x".repeat(60_000));
+        desk.prepare();
+        assert_eq!(desk.host.seen.requests.len(), calls, "two chunks: {message}");
+    }
 }

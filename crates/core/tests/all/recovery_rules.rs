@@ -306,6 +306,20 @@ fn r2_a_log_that_ends_early_is_what_the_session_is_and_the_rest_is_told_as_lost(
     }
 }
 
+#[test]
+fn r2_views_of_what_the_log_lost_are_lost_with_it() {
+    let mut browser = Browser::new();
+    browser.rich();
+    let (log, views) = (browser.keys("log"), browser.keys("views"));
+    // Two messages and, before them, what the last view was noted in.
+    log[log.len() - 3..].iter().for_each(|key| browser.remove(key));
+    survives_every_kill(&browser, |_| {});
+    let desk = browser.open();
+    let left = browser.keys("views");
+    assert!(left.len() < views.len());
+    assert_eq!((left.len() as u64, &left[..]), (desk.stored().generation, &views[..left.len()]));
+}
+
 // ---- R3 -------------------------------------------------------------------------------------------------------------
 
 #[test]

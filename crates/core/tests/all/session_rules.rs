@@ -10,7 +10,7 @@ use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
 use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::json;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 fn sync(desk: &mut Desk, known: usize, history: &[Body]) -> (usize, Option<usize>) {
@@ -481,4 +481,19 @@ fn s1_15_a_mend_that_no_longer_fits_is_an_overflow() {
     let mut desk = Desk::new(options(2_000 - sent));
     desk.append(&history);
     assert_eq!(desk.prepare().usage.used_tokens, sent);
+}
+
+#[test]
+fn who_loses_one_race_after_the_other_waits_twice_as_long_each_time() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&[user("one")]);
+    let left = Cell::new(6);
+    desk.host.refuse = Box::new(move |_| {
+        left.set(left.get() - 1);
+        (left.get() >= 0).then_some(Code::Conflict)
+    });
+    desk.host.seen.slept.clear();
+    desk.append(&[user("two")]);
+    assert_eq!(desk.host.seen.slept, [8, 16, 32], "the first three go on at once");
+    assert_eq!(desk.context().len(), 2);
 }

@@ -145,6 +145,7 @@ fn it_reads_pages_tells_how_far_it_is_and_lets_others_run() {
     assert!(*largest.borrow() <= 4 << 20, "{}", largest.borrow());
     let told: Vec<_> = desk.host.seen.progress.iter().filter(|told| told.stage == Stage::Verify).collect();
     assert!(told.len() >= 3 && told.windows(2).all(|pair| pair[0].done <= pair[1].done), "{told:?}");
+    assert!(told.iter().map(|told| (told.done, told.total)).eq([(2, 6), (4, 6), (6, 6)]), "{told:?}");
     assert!(desk.host.seen.slept.len() >= 3, "a timer between the pages");
 }
 
@@ -176,4 +177,16 @@ fn a_session_that_is_deleted_meanwhile_is_closed_not_broken() {
     let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
     other.host.run(other.session.delete()).unwrap();
     assert_eq!(desk.host.run(desk.session.verify()).unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn of_very_many_problems_the_first_thousand_are_named_and_the_rest_counted() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&(0..1_100).map(|nth| user(&nth.to_string())).collect::<Vec<_>>());
+    for key in keys_of(&desk, "log") {
+        desk.memory.damage(&key, Some(vec![]));
+    }
+    let found = problems(&mut desk);
+    assert_eq!(found.len(), 1_001);
+    assert!(found[1_000].starts_with("and ") && found[1_000].ends_with(" more"), "{}", found[1_000]);
 }

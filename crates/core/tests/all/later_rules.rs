@@ -1,0 +1,50 @@
+//! Summaries that nobody waits for (option `background`): when a prepare leaves one to later, and when it must not.
+
+use crate::support::*;
+use context_compactor_core::plan::Trigger;
+use serde_json::{Value, json};
+
+fn desk(over: Value) -> Desk {
+    let mut options = json!({ "background": true, "preset": "layered", "contextWindow": 8_000,
+        "maxOutputTokens": 500, "trigger": { "tokens": 2_000 }, "layered": { "minSavings": 0 } });
+    for (key, value) in over.as_object().unwrap() {
+        options[key] = value.clone();
+    }
+    Desk::new(options)
+}
+
+#[test]
+fn a_summary_that_is_due_is_left_to_later_as_long_as_the_prompt_fits() {
+    let mut desk = desk(json!({}));
+    desk.append(&talk(30, 40));
+    let before = desk.context();
+    let prepared = desk.prepare();
+    assert!(prepared.put_off && prepared.result.is_none());
+    assert!(desk.host.seen.requests.is_empty(), "no model is asked");
+    assert_eq!(bodies(&desk.session, &prepared), before, "the context is as it was");
+    let later = desk.host.run(desk.session.summarise_later()).unwrap();
+    assert!(later.result.unwrap().success);
+    assert!(desk.context().len() < before.len());
+    assert!(!desk.prepare().put_off, "and is done then");
+}
+
+#[test]
+fn a_prompt_that_does_not_fit_waits_for_its_summary() {
+    let mut desk = desk(json!({}));
+    desk.append(&talk(120, 40));
+    let prepared = desk.prepare();
+    assert!(!prepared.put_off && prepared.result.unwrap().success);
+    assert!(prepared.usage.used_tokens < 7_500);
+}
+
+#[test]
+fn nothing_is_left_to_later_where_no_model_is_asked_or_the_app_asks_itself() {
+    let mut extractive = desk(json!({ "hasSummarize": false }));
+    extractive.append(&talk(30, 40));
+    let prepared = extractive.prepare();
+    assert!(!prepared.put_off && prepared.result.unwrap().success);
+    let mut desk = desk(json!({}));
+    desk.append(&talk(30, 40));
+    let asked = desk.host.run(desk.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
+    assert!(!asked.put_off && asked.result.unwrap().success);
+}
