@@ -88,10 +88,10 @@ function why(mutant) {
 /** Everything but the sources that get their switches. */
 function copy() {
   mkdirSync(tree, { recursive: true });
-  for (const name of ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "pkg", "bench", "docs"]) {
+  for (const name of ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "pkg", "bench"]) {
     if (!existsSync(join(tree, name))) symlinkSync(relative(tree, join(root, name)), join(tree, name));
   }
-  for (const name of ["crates", "tests"]) mirror(join(root, name), join(tree, name), join(root, source));
+  for (const name of ["crates", "docs", "tests"]) mirror(join(root, name), join(tree, name), join(root, source));
 }
 
 /** The mutants, once all that does not compile is left out. */

@@ -10,22 +10,6 @@ export const SEED = 1;
  */
 export const reasons = [
   {
-    file: "session/verify.rs",
-    function: "Session::verify",
-    operator: "number",
-    text: "0",
-    to: "1",
-    why: "Progress is told a row ahead; no test compares it with the rows yet.",
-  },
-  {
-    file: "session/stored.rs",
-    function: "Held::append",
-    operator: "statement",
-    text: "pause(io, race).await?;",
-    to: "deleted",
-    why: "Who loses a race waits before the next try; no test counts the waits of an append yet.",
-  },
-  {
     file: "reduce/shape/text.rs",
     function: "is_levelled",
     operator: "number",
@@ -42,28 +26,12 @@ export const reasons = [
     why: "Then a history is looked at from its beginning again: slower, and what is found is the same.",
   },
   {
-    file: "summary/keep/open.rs",
-    function: "target",
-    operator: "number",
-    text: "2",
-    to: "1",
-    why: "Two commands of one program are one then; no test runs two yet.",
-  },
-  {
     file: "wire/ai_sdk/rules.rs",
     function: "Open::rests",
     operator: "condition",
     text: "self.requests.iter().all(|request| request.answered)",
     to: "the opposite",
     why: "Then a history is looked at from its beginning again: slower, and what is found is the same.",
-  },
-  {
-    file: "plan/emergency.rs",
-    function: "has_room",
-    operator: "default",
-    text: "has_room",
-    to: "return true",
-    why: "A summary may be left to later in a prompt that does not fit; only tests of the package come by it yet.",
   },
   {
     file: "reduce/reasoning.rs",
@@ -114,14 +82,6 @@ export const reasons = [
     why: "How many of a long list are shown differs by one; only that the target is kept is promised.",
   },
   {
-    file: "summary/keep/shell.rs",
-    function: "is_path",
-    operator: "default",
-    text: "is_path",
-    to: "return true",
-    why: "What a command names is taken for a file; no test names anything else yet.",
-  },
-  {
     file: "summary/parts.rs",
     function: "reserve",
     operator: "number",
@@ -168,14 +128,6 @@ export const reasons = [
     text: "width <= 384 && height <= 384",
     to: "||",
     why: "A picture that is small on one side only; no test of Google's rule has one.",
-  },
-  {
-    file: "summary/result.rs",
-    function: "shorten",
-    operator: "number",
-    text: "5",
-    to: "6",
-    why: "The ceiling of an answer to a request for a shorter result; no test compares it with the target yet.",
   },
   {
     file: "summary/extractive.rs",
@@ -234,14 +186,6 @@ export const reasons = [
     why: "A conversation that waits for the user costs another call later; no test of prices turns on whose turn it is alone.",
   },
   {
-    file: "session/check.rs",
-    function: "Findings::add",
-    operator: "comparison",
-    text: "self.problems.len() < MOST",
-    to: "<=",
-    why: "A thousand problems are named, or one more; no test has that many yet.",
-  },
-  {
     file: "plan/ask.rs",
     function: "ask_all",
     operator: "arithmetic",
@@ -282,14 +226,6 @@ export const reasons = [
     why: "No test sees it yet: an opening that cannot clear what is left of jobs goes on.",
   },
   {
-    file: "plan/emergency.rs",
-    function: "run",
-    operator: "statement",
-    text: "io.log(Level::Warn, message.clone());",
-    to: "deleted",
-    why: "The logger is not told of an emergency; the warning is.",
-  },
-  {
     file: "reduce/shape/json.rs",
     function: "write_text",
     operator: "comparison",
@@ -312,14 +248,6 @@ export const reasons = [
     text: "0",
     to: "1",
     why: "A deletion that loses every race gives up a try sooner; nobody relies on the twelfth.",
-  },
-  {
-    file: "plan/ask.rs",
-    function: "attempts",
-    operator: "logic",
-    text: "failure.aborted || !failure.retryable || failure.overflow",
-    to: "&&",
-    why: "A chunk whose prompt is too long is asked for again; no test has one yet.",
   },
   {
     file: "recall/rank.rs",
@@ -400,14 +328,6 @@ export const reasons = [
     text: "self.places.retain(|_, at| *at <= place);",
     to: "deleted",
     why: "No test sees it yet: a transcript whose user goes back twice.",
-  },
-  {
-    file: "session/stored.rs",
-    function: "pause",
-    operator: "number",
-    text: "1",
-    to: "2",
-    why: "Waits between races are twice as long; no test of the core counts them yet.",
   },
   {
     file: "session/offloads.rs",
