@@ -21,6 +21,7 @@ import {
   runtime,
   settled,
   summariser,
+  RECORD,
   SUMMARY,
 } from "../support/api.mjs";
 
@@ -46,7 +47,7 @@ test("s1_8_the new history is the summary and the preserved messages, the same o
   const summarize = summariser();
   const result = await compact(history, frozen({ summarize, model: "large", summaryModel: "small", contextWindow: 200_000 }));
   assert.equal(result.success, true);
-  assert.deepEqual(result.messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}` });
+  assert.deepEqual(result.messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}${RECORD}` });
   const kept = result.messages.slice(1);
   assert.equal(kept.length, 5);
   kept.forEach((message, index) => assert.equal(message, history[15 + index]));

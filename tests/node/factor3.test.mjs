@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, memoryStore, openSession, proposePins, validateHistory } from "../support/offload.mjs";
-import { fails } from "../support/api.mjs";
+import { fails, RECORD } from "../support/api.mjs";
 
 const SUMMARY = "## Key Decisions\nThe parser is rewritten step by step, and every step is tested.";
 const OPTIONS = { preset: "factor3", contextWindow: 8_000, summarize: async () => SUMMARY };
@@ -47,7 +47,7 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
   assert.equal(session.sessionLog(), entry);
   assert.equal(result.logEntry, entry);
   assert.equal(result.savedTokens, 1_400);
-  assert.equal(messages[0].content, `[SUMMARY]: ${SUMMARY}`);
+  assert.equal(messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`);
   await session.close();
   const again = await openSession(options);
   assert.equal(again.sessionLog(), entry);
@@ -83,7 +83,7 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   assert.deepEqual(session.pinProposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
   const result = await session.compact();
   assert.deepEqual(result.pinProposals, session.pinProposals());
-  assert.equal(result.messages[0].content, `[SUMMARY]: ${SUMMARY}`, "not pinned");
+  assert.equal(result.messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`, "not pinned");
   assert.match(asked[0].messages[0].content, /character\nfor character[^]*Never touch &lt;\/message> main\.rs \$& 한국어!\n<\/message>$/);
   assert.ok(asked[0].facts.some(({ kind, text }) => kind === "constraint" && text === RULE));
   await session.close();

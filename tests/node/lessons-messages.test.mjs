@@ -11,7 +11,7 @@ import {
   splitMessages,
   validateHistory,
 } from "../support/offload.mjs";
-import { anthropicExchange, chat, exchange, frozen, summariser, SUMMARY } from "../support/api.mjs";
+import { anthropicExchange, chat, exchange, frozen, RECORD, summariser, SUMMARY } from "../support/api.mjs";
 
 const LONG = "The parser fails in src/parser.rs on line 42 with error E0502. ".repeat(8).trimEnd();
 const user = (content) => ({ role: "user", content });
@@ -263,7 +263,7 @@ test("lesson: role order: where the cut cannot move, an answer stands between th
 
 test("lesson: role order: a summary is the user's message, never the system's", async () => {
   const { messages } = await compact(chat(10), { summarize: summariser() });
-  assert.deepEqual(messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}` });
+  assert.deepEqual(messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}${RECORD}` });
 });
 
 // ---- in the middle of a turn ----------------------------------------------------------------------------------------

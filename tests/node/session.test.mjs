@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { indexedDbStore, memoryStore, openSession, validateHistory } from "../support/offload.mjs";
-import { chat, exchange, fails, frozen, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
+import { chat, exchange, fails, frozen, openStore, RECORD, runtime, summariser, SUMMARY } from "../support/api.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */
 const SMALL = { contextWindow: 24_000, maxOutputTokens: 1_000 };
@@ -119,7 +119,7 @@ test("s1_4_a_summary follows when offloading frees too little, and waits for its
   await session.append(...chat(30));
   const { result, messages } = await session.prepare();
   assert.deepEqual([result.trigger, result.success, summarize.calls.length], ["auto", true, 1]);
-  assert.equal(messages[0].content, `[Compressed History]\n\n${SUMMARY}`);
+  assert.equal(messages[0].content, `[Compressed History]\n\n${SUMMARY}${RECORD}`);
   await session.append(...chat(1, 100));
   assert.equal((await session.prepare()).result, undefined);
   assert.equal(summarize.calls.length, 1);

@@ -3,7 +3,7 @@
 //! compaction tries again.
 
 use super::call::{Cost, call};
-use super::frame::{Frame, text_of};
+use super::frame::{Frame, knows, text_of};
 use super::ladder::Climb;
 use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
@@ -171,7 +171,11 @@ pub(super) async fn shorten(
     }
     let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
     let text = match ask(io, held, &texts, level, spent).await {
-        Ok(text) => without_secrets(held, text),
+        Ok(text) => {
+            let covers: Vec<Cover> = items.iter().flat_map(covers).cloned().collect();
+            let text = without_secrets(held, text);
+            summary::guarded(&text, &|reference| knows(&held.state(), &covers, reference))
+        }
         Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
             return Err(error);
         }
@@ -241,7 +245,8 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         // It is as old as the newest of them.
         let proposed = [made.proposed, this.proposed.clone()].concat();
         let original_tokens = made.original_tokens + this.original_tokens;
-        made = Made { original_tokens, proposed, ..this };
+        let waiting = [made.waiting, this.waiting.clone()].concat();
+        made = Made { original_tokens, proposed, waiting, ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {

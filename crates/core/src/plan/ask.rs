@@ -7,6 +7,7 @@ use super::settings::{Settings, Summariser};
 use crate::error::{Code, Error, Result};
 use crate::session::{Held, Job};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
+use crate::summary;
 use crate::summary::result::{Purpose as For, Shorten, shorten};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -169,15 +170,19 @@ async fn attempts(
                 if let Some(usage) = usage {
                     *spent.usage.get_or_insert_default() += usage;
                 }
-                let text = text.trim();
+                // What it is shown may hold what only looks like a reference: that much it may repeat.
+                let text = summary::guarded(text.trim(), &|reference| ask.text.contains(reference));
                 let chars = text.chars().count();
                 pace.set(pace.get().after(target_chars, chars));
-                if (LEAST_CHARS..most).contains(&chars) {
-                    job.keep(io, &question, text).await;
-                    return (Ok(text.to_string()), spent);
-                }
-                let what = "the compressed result was empty, or not shorter than the original";
-                last = Error::new(Code::SummaryRejected, what);
+                let refused = match summary::goes_on(&text, |call| ask.text.contains(call)) {
+                    None if (LEAST_CHARS..most).contains(&chars) => {
+                        job.keep(io, &question, &text).await;
+                        return (Ok(text), spent);
+                    }
+                    Some(reason) => reason,
+                    None => "the compressed result was empty, or not shorter than the original".into(),
+                };
+                last = Error::new(Code::SummaryRejected, refused);
             }
             Err(failure) => {
                 last = failure.error;

@@ -6,7 +6,7 @@ use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
 use crate::reduce::offload;
-use crate::session::{Cover, Held, Item, Made, Offload, Origin, Place, carried, ids, logged, measure};
+use crate::session::{Cover, Held, Item, Made, Offload, Origin, Place, State, carried, ids, logged, measure};
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -37,6 +37,7 @@ pub(super) async fn candidate(
         original_tokens: proposal.replaced_tokens,
         model: settings.summariser_model().map(str::to_string),
         proposed: carried(&proposal.unanswered),
+        waiting: waiting(proposal),
         ..Made::default()
     };
     let frame = Frame {
@@ -142,11 +143,15 @@ impl Frame<'_> {
             quotes.retain(|quote| *quote != place);
         }
         let prose = text.len();
+        text += summary::NOTICE;
+        text += &heading(&quotes, &self.made);
         text += &quoted;
         text += self.files;
         let mut item =
             message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
-        let alone = match text.get(..prose).filter(|own| own.len() < text.len()) {
+        // Where the notice is all that follows its text, both are counted at once.
+        let own = text.get(..prose).filter(|own| own.len() + summary::NOTICE.len() < text.len());
+        let alone = match own {
             Some(own) => {
                 message(io, held, self.author, own, &self.checkpoint, Origin::Acknowledgement).await?
             }
@@ -197,18 +202,53 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     let value: Rc<str> = Rc::clone(&item.body);
     let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
     let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
-    let before = Quoted::of(io, held, quotes).await?;
-    let files = tail.strip_prefix(&before.text).unwrap_or_default();
+    let before = Quoted::of(io, held, quotes).await?.text;
+    let of_before = made.as_deref().cloned().unwrap_or_default();
+    // An earlier release had other words before the quotes.
+    let files = match tail.split_once(before.as_str()) {
+        Some((_, files)) if !before.is_empty() => files,
+        _ => tail.strip_prefix(summary::NOTICE).unwrap_or(tail),
+    };
     let mut now = Quoted::of(io, held, &kept).await?;
     if let Some((_, error)) = now.missing.pop() {
         return Err(error);
     }
-    let body = format!("{head}{}{files}", now.text);
+    let heading = heading(&kept, &of_before);
+    let body = format!("{head}{}{heading}{}{files}", summary::NOTICE, now.text);
     let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
     let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
+}
+
+/// What stands before the quotes.
+fn heading(quotes: &[Place], made: &Made) -> String {
+    let is_quoted = |index: &&usize| quotes.iter().any(|place| place.index == **index);
+    let waiting: Vec<usize> = made.waiting.iter().filter(is_quoted).copied().collect();
+    summary::quotes_heading(quotes.len(), &waiting)
+}
+
+/// The quoted messages of the user that nothing of what is summarised answers.
+fn waiting(proposal: &Proposal) -> Vec<usize> {
+    let mut waiting: Vec<usize> = Vec::new();
+    for item in &proposal.compress {
+        match (&item.origin, item.origin.place()) {
+            (Origin::Summary { made: Some(made), .. }, _) => waiting.extend(&made.waiting),
+            (_, Some(place)) if item.size.role == Role::User => waiting.push(place.index),
+            (_, Some(_)) if item.size.role == Role::Assistant => waiting.clear(),
+            _ => {}
+        }
+    }
+    waiting.retain(|index| proposal.quotes.iter().any(|place| place.index == *index));
+    waiting
+}
+
+/// True for references of what `covers` holds, and for those of messages that this session has.
+pub(super) fn knows(state: &State, covers: &[Cover], reference: &str) -> bool {
+    let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
+    offloads.any(|(_, offload)| offload.reference == reference)
+        || ids::message_seq(&state.row.secret, reference).is_some()
 }
 
 /// Whose message a summary is.

@@ -412,7 +412,8 @@ impl Asking<'_> {
             Purpose::Parts => summary::check(answer, &without_content(request), shown, estimator),
             _ => summary::check(answer, request, shown, estimator),
         };
-        checked.map_err(|rejection| rejection.reason)
+        // Which references are of these messages is known of the whole.
+        checked.map(|text| summary::guarded(&text, &|_| true)).map_err(|rejection| rejection.reason)
     }
 }
 

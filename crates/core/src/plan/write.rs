@@ -3,7 +3,7 @@
 use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::files;
-use super::frame::{author_of, candidate, text_of};
+use super::frame::{author_of, candidate, knows, text_of};
 use super::keeping::Kept;
 use super::ladder::Climb;
 use super::parts::{Long, Wanted, without_content};
@@ -142,7 +142,7 @@ pub(super) async fn write(
         true => summary::extractive(&messages, target, settings.estimator),
         false => text,
     };
-    let text = redact(io, held, text).await?;
+    let text = guard(held, proposal, &redact(io, held, text).await?);
     tell(io, held, Stage::Checkpoint, 1, 0);
     let items = candidate(io, held, proposal, &text, &files, started).await?;
     if let Some(error) = &failed {
@@ -156,6 +156,12 @@ pub(super) async fn write(
 /// What is said about a summary that the built-in summariser had to write.
 pub(super) fn fell_back(error: &Error) -> String {
     format!("the summariser failed ({error}); the built-in one was used")
+}
+
+/// A text as it may stand for what is summarised.
+fn guard(held: &Held, proposal: &Proposal, text: &str) -> String {
+    let covers = proposal.covers();
+    summary::guarded(text, &|reference| knows(&held.state(), &covers, reference))
 }
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
@@ -343,7 +349,7 @@ async fn accept(
     // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
     let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
     let text = match summary::check(answer, request, most, settings.estimator) {
-        Ok(text) => without_secrets(held, text),
+        Ok(text) => guard(held, proposal, &without_secrets(held, text)),
         Err(rejection) => return Ok(Err(rejection.reason)),
     };
     tell(io, held, Stage::Checkpoint, 1, 0);
@@ -352,7 +358,7 @@ async fn accept(
         if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
             return Ok(Err(reason));
         }
-        behind = kept.behind(io, held, &text).await?;
+        behind = guard(held, proposal, &kept.behind(io, held, &text).await?);
     }
     behind.push_str(files);
     match candidate(io, held, proposal, &text, &behind, started).await {

@@ -98,6 +98,9 @@ pub struct Made {
     /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<PinProposal>,
+    /// Indices of messages that it quotes and that nothing of what it stands for answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<usize>,
 }
 
 /// A message of the app: its position in the log and among the app's messages.

@@ -1,6 +1,7 @@
 //! Which answers are summaries (`S5.16`). A rejected answer changes nothing; its reason is told to the next attempt.
 
 use super::prompt::{REQUEST, SummaryRequest};
+use super::verify::goes_on;
 use crate::tokens::Estimator;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,8 +28,8 @@ pub struct Rejection {
 ///
 /// # Errors
 ///
-/// The answer is empty, shorter than 20 characters, headings with nothing under them, an error message, a refusal, a
-/// copy of the prompt or of the transcript, or longer than what it replaces.
+/// The answer is empty, shorter than 20 characters, headings with nothing under them, an error message, a refusal, the
+/// next turn of the conversation, a copy of the prompt or of the transcript, or longer than what it replaces.
 pub fn check(
     answer: &str,
     request: &SummaryRequest,
@@ -62,6 +63,14 @@ pub fn check(
         }
     }
     let content = request.messages.iter().map(|message| message.content.as_str());
+    // Our own transcript is made of calls as text; JSON of calls is something that a conversation may be about.
+    let shown = |call: &str| {
+        call.starts_with('"')
+            && (request.messages.is_empty() || content.clone().any(|content| content.contains(call)))
+    };
+    if let Some(reason) = goes_on(text, shown) {
+        return Err(Rejection { reason });
+    }
     if echoes_prompt(text, request) {
         return reject("The answer repeated the prompt. Write the summary that the prompt describes.");
     }

@@ -3,6 +3,7 @@
 
 use super::facts::{Fact, FactKind, Found, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
+use super::quote::{KEPT, RECORD};
 use super::render::{MARKER_TOKENS, clip, without_base64};
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Role};
@@ -42,16 +43,19 @@ const MARKERS: [&str; 12] = [
     EARLIER[0],
     EARLIER[1],
     EARLIER[2],
-    "[CHECKPOINT]",
-    "[DECISION]",
-    "[ARTIFACT]",
+    "[Checkpoint ",
     "[Output compacted",
     "[Content unavailable:",
     "[Part ",
     "Tool result is at:",
     "Output too large. Saved to:",
     "ACTIVE GOAL:",
+    KEPT,
+    RECORD,
 ];
+
+/// Markers that move a goal, where a model writes them.
+const GOAL_MARKERS: [&str; 3] = ["[CHECKPOINT]", "[DECISION]", "[ARTIFACT]"];
 
 /// A message of the user that is an earlier summary.
 pub(crate) fn is_earlier(text: &str) -> bool {
@@ -382,14 +386,28 @@ pub(super) fn quote(text: &str) -> Cow<'_, str> {
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         out = Cow::Owned(lines.join("\n  ").replace('\r', " "));
     }
-    for marker in MARKERS {
+    // A goal is moved by markers of the model alone.
+    for marker in GOAL_MARKERS {
         if out.contains(marker) {
-            let escaped = match marker.strip_suffix(':') {
-                Some(start) => format!("{start}\\:"),
-                None => format!("\\{marker}"),
-            };
-            out = Cow::Owned(out.replace(marker, &escaped));
+            out = Cow::Owned(out.replace(marker, &escaped(marker)));
         }
     }
-    out
+    escape_markers(out)
+}
+
+/// Markers of our frames made text.
+pub(super) fn escape_markers(text: Cow<'_, str>) -> Cow<'_, str> {
+    MARKERS.into_iter().fold(text, |text, marker| match text.contains(marker) {
+        true => Cow::Owned(text.replace(marker, &escaped(marker))),
+        false => text,
+    })
+}
+
+/// What reads the same and is no marker.
+fn escaped(marker: &str) -> String {
+    match (marker.strip_prefix('['), marker.strip_suffix(':')) {
+        (Some(rest), _) => format!("&#91;{rest}"),
+        (None, Some(start)) => format!("{start}&#58;"),
+        (None, None) => marker.replacen(' ', "&#32;", 1),
+    }
 }

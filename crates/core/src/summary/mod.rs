@@ -15,6 +15,7 @@ mod constraint;
 mod extractive;
 mod facts;
 mod focus;
+mod guard;
 pub mod keep;
 mod parts;
 mod prompt;
@@ -33,11 +34,12 @@ pub use extractive::extractive;
 pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};
 pub use focus::Focus;
+pub(crate) use guard::guarded;
 pub(crate) use parts::once_more;
 pub(crate) use prompt::fill;
-pub(crate) use quote::{find_quote, quote, quoted_file, quotes};
+pub(crate) use quote::{NOTICE, find_quote, quote, quoted_file, quotes, quotes_heading};
 pub(crate) use scan::names;
-pub(crate) use verify::{objection, word_for_word};
+pub(crate) use verify::{goes_on, objection, word_for_word};
 
 pub use prompt::{
     BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions,

@@ -247,13 +247,20 @@ fn escaped_bracket(bytes: &[u8], at: usize) -> usize {
     if bytes.get(end..).is_some_and(|rest| rest.starts_with(b"lt;")) { end + 3 - at } else { 0 }
 }
 
-/// True when the text from `at` on reads as the inside of one of our tags. Generous: models are.
-fn names_tag(bytes: &[u8], mut at: usize) -> bool {
+/// True when the text from `at` on reads as the inside of one of our tags.
+fn names_tag(bytes: &[u8], at: usize) -> bool {
+    names_one_of(bytes, at, &[&TAGS])
+}
+
+/// True when the text from `at` on reads as the inside of a tag of one of these names. Generous: models are.
+pub(super) fn names_one_of(bytes: &[u8], mut at: usize, names: &[&[&str]]) -> bool {
     while bytes.get(at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'/') {
         at += 1;
     }
     let rest = bytes.get(at..).unwrap_or_default();
-    TAGS.iter().any(|tag| {
+    // A namespace before the name.
+    let rest = rest.strip_prefix(b"antml:").unwrap_or(rest);
+    names.iter().copied().flatten().any(|tag| {
         rest.get(..tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag.as_bytes()))
             && rest.get(tag.len()).is_none_or(|next| next.is_ascii_whitespace() || b">/".contains(next))
     })

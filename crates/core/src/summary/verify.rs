@@ -56,15 +56,6 @@ pub(crate) fn objection(
             "The summary ({tokens} tokens) left out almost everything of {replaced} tokens. Write a fuller one."
         ));
     }
-    let start = head(summary.trim_start_matches(|c: char| !c.is_alphanumeric()), 200).to_lowercase();
-    let is_headed = summary.lines().any(|line| line.starts_with('#'));
-    let speaks_of_it =
-        ["summary", "conversation", "摘要", "总结", "要約", "요약"].iter().any(|word| start.contains(word));
-    if (!is_headed && !speaks_of_it && ANSWERS.iter().any(|answer| start.starts_with(answer)))
-        || CALLS.iter().any(|call| summary.contains(call))
-    {
-        return Some("The answer went on with the conversation. Describe it; answer nothing in it.".into());
-    }
     // Of a few names one may be put together; of many a tenth.
     if unsupported.len() > SLIPS.max(names(summary) / 10) {
         let mut reason = String::from("The summary names what the conversation does not:");
@@ -74,6 +65,19 @@ pub(crate) fn objection(
         return Some(reason + ". Say only what the conversation says.");
     }
     None
+}
+
+/// Why a text is no description of a conversation, whoever asked for it: it goes on with it. What it describes may have
+/// `shown` it what would be a call if the model wrote it.
+pub(crate) fn goes_on(text: &str, shown: impl Fn(&str) -> bool) -> Option<String> {
+    let start = head(text.trim_start_matches(|c: char| !c.is_alphanumeric()), 200).to_lowercase();
+    let is_headed = text.lines().any(|line| line.starts_with('#'));
+    let speaks_of_it =
+        ["summary", "conversation", "摘要", "总结", "要約", "요약"].iter().any(|word| start.contains(word));
+    let answers = !is_headed && !speaks_of_it && ANSWERS.iter().any(|answer| start.starts_with(answer));
+    let calls = CALLS.iter().any(|call| text.contains(call) && !shown(call));
+    (answers || calls)
+        .then(|| "The answer went on with the conversation. Describe it; answer nothing in it.".into())
 }
 
 /// How many paths, URLs, ids and identifiers a text names.

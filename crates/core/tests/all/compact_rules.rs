@@ -342,7 +342,7 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
     assert_eq!((result.success, desk.host.seen.requests.len(), desk.context()), (false, 3, context));
     // As text it is shorter, as a message with its marker it is not.
     let mut desk = Desk::new(json!({ "keep": { "messages": 1 } }));
-    desk.append(&[user(&"word ".repeat(20)), assistant("ok")]);
+    desk.append(&[user(&"word ".repeat(35)), assistant("ok")]);
     desk.host.summarise =
         Box::new(|_, attempt| summary(&"A summary of it. ".repeat(if attempt == 1 { 6 } else { 2 })));
     let result = desk.compact();
@@ -372,7 +372,7 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
         let context = desk.context();
         assert_eq!(
             context[0],
-            json!({ "role": "user", "content": format!("[Compressed History]\n\n{SUMMARY}") })
+            json!({ "role": "user", "content": format!("[Compressed History]\n\n{SUMMARY}{RECORD}") })
         );
         let kept = context.len() - 1;
         for (body, message) in messages[messages.len() - kept..].iter().zip(&context[1..]) {

@@ -132,7 +132,7 @@ fn s4_4_the_documents_before_and_after_with_its_figures() {
     assert_eq!(result.saved_tokens, Some(800));
     let sent = desk.context();
     assert_eq!(sent.len(), 4);
-    assert_eq!(sent[0]["content"], format!("[SUMMARY]: {said}"));
+    assert_eq!(sent[0]["content"], format!("[SUMMARY]: {said}{RECORD}"));
     for (kept, message) in sent[1..].iter().zip(&messages[7..]) {
         assert_eq!(kept.to_string(), serde_json::from_str::<Value>(message).unwrap().to_string());
     }

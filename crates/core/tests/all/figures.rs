@@ -109,7 +109,7 @@ fn s1_8_the_documents_structure_of_a_compressed_history() {
     let result = desk.compact();
     assert_eq!((result.success, result.preserved_count), (true, 5));
     let context = desk.context();
-    let head = json!({ "role": "user", "content": "[Compressed History]\n\n## Technical Context\nRust, 解析器, tested on every push." });
+    let head = json!({ "role": "user", "content": format!("[Compressed History]\n\n## Technical Context\nRust, 解析器, tested on every push.{RECORD}") });
     assert_eq!(context[0], head);
     let last: Vec<Value> = last.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
     assert_eq!(context[1..], last, "untouched");

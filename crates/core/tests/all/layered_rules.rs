@@ -202,7 +202,7 @@ fn s3_4_summary_acknowledgement_and_the_last_five() {
         // The last five begin with a message of the user: the acknowledgement stands between.
         assert_eq!(sent.len(), 7, "{format:?}");
         assert_eq!(sent[0]["role"], "user");
-        assert_eq!(sent[0]["content"], format!("[Conversation compressed]\n{SUMMARY}"));
+        assert_eq!(sent[0]["content"], format!("[Conversation compressed]\n{SUMMARY}{RECORD}"));
         let acknowledgement =
             json!({ "role": "assistant", "content": "Understood. Continuing with compressed context." });
         assert_eq!(sent[1], acknowledgement);
@@ -263,7 +263,7 @@ fn s4_1_s4_2_factor3_summarises_at_half_of_the_window_and_keeps_three() {
         desk.append(&talk(2, 200));
         let sent = desk.sent();
         assert_valid(format, &sent);
-        assert_eq!(sent[0]["content"], format!("[SUMMARY]: {SUMMARY}"));
+        assert_eq!(sent[0]["content"], format!("[SUMMARY]: {SUMMARY}{RECORD}"));
         assert!((4..=6).contains(&sent.len()), "{}", sent.len());
     }
     let mut desk = Desk::new(json!({ "preset": "factor3", "trigger": { "tokens": 10 } }));

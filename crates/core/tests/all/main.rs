@@ -33,6 +33,7 @@ mod gemini_read;
 mod gemini_recorded;
 mod gemini_rules;
 mod growth_rules;
+mod guard_rules;
 mod import_rules;
 mod indeterminate_rules;
 mod input_rules;

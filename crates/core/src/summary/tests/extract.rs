@@ -79,8 +79,7 @@ fn content_cannot_pose_as_our_markers() {
     let summary = extractive(&messages, 1_000, Estimator::Chars4);
     assert!(summary.contains("obey"));
     for marker in ["[Compressed History]", "Tool result is at: ", "[DECISION]"] {
-        let harmless = summary.replace(&format!("\\{marker}"), "").replace("at\\:", "");
-        assert!(!harmless.contains(marker), "{marker}\n---\n{summary}");
+        assert!(!summary.contains(marker), "{marker}\n---\n{summary}");
     }
     assert!(!summary.lines().any(|line| line.starts_with("## Key Decisions")), "{summary}");
 }
