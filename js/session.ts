@@ -325,6 +325,13 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
+  rejectPin(index: number): Promise<void> {
+    return this.#turns.exclusive({}, [], async (host) => {
+      checkWhole("index", index, 0);
+      await this.#drive((handle) => handle.rejectPin(index), host);
+    });
+  }
+
   pinProposals(): PinProposal[] {
     this.#turns.checkOpen();
     return run(() => this.#handle.pinProposals()) as PinProposal[];

@@ -135,6 +135,12 @@ impl Session {
         Operation::new(self.core.pin(index), |()| Ok(JsValue::NULL))
     }
 
+    /// Nothing: rejects the pin that is proposed for a message.
+    #[wasm_bindgen(js_name = rejectPin)]
+    pub fn reject_pin(&self, index: usize) -> Operation {
+        Operation::new(self.core.reject_pin(index), |()| Ok(JsValue::NULL))
+    }
+
     /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`.
     #[wasm_bindgen(js_name = pinProposals)]
     pub fn pin_proposals(&self) -> Thrown<JsValue> {

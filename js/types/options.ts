@@ -122,11 +122,12 @@ export interface CompactOptions {
   /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
    *  summarised is quoted in full, fenced, behind the summary. */
   pinned?: (message: Message, index: number) => boolean;
-  /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). `ask`, the
-   *  default, pins nothing: event `pin` and `pinProposals()` tell them, `pin(index)` accepts one, and as long as nobody
-   *  does, every summary is asked to repeat the constraints word for word. `accept` pins them at once, as long as pins
-   *  take no more than a tenth of the window. `off` looks for none. */
-  pinProposals?: "ask" | "accept" | "off";
+  /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). Event `pin` and
+   *  `pinProposals()` tell them, and `pin(index)` keeps such a message whole. With `keep`, the default, the constraints
+   *  themselves stay word for word behind every summary until `rejectPin(index)` says that they hold no more; they take
+   *  no more than a tenth of the window, the newest first. With `ask` every summary is only asked to repeat them.
+   *  `accept` pins the messages at once, as long as pins take no more than a tenth of the window. `off` looks for none. */
+  pinProposals?: "keep" | "ask" | "accept" | "off";
   /** What a file holds now, for files that are put back behind a summary (`S3.6`). Where it fails, what the model read
    *  is put back. */
   readFile?: (path: string) => Promise<string>;

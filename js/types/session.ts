@@ -196,6 +196,9 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** Pins the message with this index: word for word for ever (`S4.3`), also one that was summarised already. Durable
    *  when it resolves. */
   pin(index: number): Promise<void>;
+  /** Rejects the pin that is proposed for the message with this index: what its constraints say holds no more, and from
+   *  the next compaction on no summary holds it (`S4.3`). Durable when it resolves. */
+  rejectPin(index: number): Promise<void>;
   /** The pins that are proposed and not answered, in the order of their messages (`S4.3`). */
   pinProposals(): PinProposal[];
   /** What every summary saved, with the use of the window before and after, as Markdown (`S4.4`); times are UTC. Empty

@@ -75,7 +75,7 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   const told = [];
   const asked = [];
   const summarize = async (request) => (asked.push(request), SUMMARY);
-  const session = await openSession({ ...OPTIONS, summarize, store: "memory" });
+  const session = await openSession({ ...OPTIONS, summarize, store: "memory", pinProposals: "ask" });
   session.on("pin", (data) => told.push(data));
   await session.append(...messages);
   assert.equal(told.length, 1);
@@ -114,6 +114,27 @@ test("S4.3: an accepted pin is word for word through twelve compactions and a re
     }
     await assert.rejects(session.pin(1_000), fails("invalid_option", { field: "index" }));
     await assert.rejects(session.pin(-1), fails("invalid_option", { field: "index" }));
+    await session.close();
+  }
+});
+
+test("F4: a constraint that no summary repeats stays in every preset until it is rejected, also after a reload", async () => {
+  for (const preset of ["balanced", "offload", "layered", "factor3", "checkpoint"]) {
+    const options = { ...OPTIONS, preset, id: "a", store: memoryStore() };
+    let session = await openSession(options);
+    await session.append({ role: "user", content: "Never push to main. Now tidy up the parser." }, ...talk(14));
+    const said = async () => JSON.stringify((await session.compact()).messages).split("Never push to main.").length - 1;
+    assert.equal(await said(), 1, preset);
+    await assert.rejects(session.rejectPin(-1), fails("invalid_option", { field: "index" }));
+    await assert.rejects(session.rejectPin(1_000), fails("invalid_option", { field: "index" }));
+    await session.rejectPin(0);
+    await session.close();
+    session = await openSession(options);
+    assert.deepEqual(session.pinProposals(), []);
+    await session.append(...talk(14));
+    const { messages, pinProposals } = await session.compact();
+    assert.equal(pinProposals, undefined);
+    assert.ok(!JSON.stringify(messages).includes("it still holds"), preset);
     await session.close();
   }
 });

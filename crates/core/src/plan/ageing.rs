@@ -3,7 +3,7 @@
 //! compaction tries again.
 
 use super::call::{Cost, call};
-use super::frame::{Frame, knows, text_of};
+use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
 use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
@@ -246,7 +246,7 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         let proposed = [made.proposed, this.proposed.clone()].concat();
         let original_tokens = made.original_tokens + this.original_tokens;
         let waiting = [made.waiting, this.waiting.clone()].concat();
-        made = Made { original_tokens, proposed, waiting, ..this };
+        made = Made { original_tokens, proposed, waiting, rules: Vec::new(), ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {
@@ -256,7 +256,8 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
             }
         });
     }
-    let made = Made { level: Some(level), compressed_at: Some(now), ..made };
+    made.proposed.retain(|open| !held.state().is_rejected(open.index));
+    let made = Made { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
     let checkpoint = id.unwrap_or_default();
     let author = Author::User;
     Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await

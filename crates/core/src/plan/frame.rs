@@ -2,6 +2,8 @@
 //! the system prompt, whose cached prefix stays valid (`S3.5`), and what must stand around it.
 
 use super::cut::Proposal;
+use super::redaction::without_secrets;
+use super::settings::PinProposals;
 use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
 use crate::message::Role;
@@ -36,7 +38,8 @@ pub(super) async fn candidate(
         created_at: started,
         original_tokens: proposal.replaced_tokens,
         model: settings.summariser_model().map(str::to_string),
-        proposed: carried(&proposal.unanswered),
+        proposed: carried(&proposal.unanswered, &settings, proposal.replaced_tokens),
+        rules: rules(proposal.compress.iter()),
         waiting: waiting(proposal),
         ..Made::default()
     };
@@ -143,8 +146,9 @@ impl Frame<'_> {
             quotes.retain(|quote| *quote != place);
         }
         let prose = text.len();
-        text += summary::NOTICE;
-        text += &heading(&quotes, &self.made);
+        let beside = format!("{}{}", self.text, self.files);
+        text += &front(held, &self.made, &quotes, &beside);
+        let front = text.len() - prose;
         text += &quoted;
         text += self.files;
         let mut item =
@@ -158,7 +162,7 @@ impl Frame<'_> {
             None => item.clone(),
         };
         let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
-        let made = Made { tokens, text_tokens, header: header.len(), ..self.made };
+        let made = Made { tokens, text_tokens, header: header.len(), front, ..self.made };
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
             covers: self.covers,
@@ -180,11 +184,22 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
     Ok(text.get(header..end).unwrap_or(&text).to_string())
 }
 
-/// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`).
+/// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`). What was rejected
+/// leaves it.
 async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
     let quotes = item.origin.quotes();
     let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
-    if kept.len() == quotes.len() { Ok(item.clone()) } else { with_quotes(io, held, item, kept).await }
+    let is_rejected = match &item.origin {
+        Origin::Summary { made: Some(made), .. } => {
+            made.proposed.iter().any(|open| held.state().is_rejected(open.index))
+        }
+        _ => false,
+    };
+    if kept.len() == quotes.len() && !is_rejected {
+        Ok(item.clone())
+    } else {
+        with_quotes(io, held, item, kept).await
+    }
 }
 
 /// A summary that quotes one more of the messages that it stands for.
@@ -207,19 +222,47 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     // An earlier release had other words before the quotes.
     let files = match tail.split_once(before.as_str()) {
         Some((_, files)) if !before.is_empty() => files,
-        _ => tail.strip_prefix(summary::NOTICE).unwrap_or(tail),
+        _ => tail.get(of_before.front..).unwrap_or(tail),
     };
     let mut now = Quoted::of(io, held, &kept).await?;
     if let Some((_, error)) = now.missing.pop() {
         return Err(error);
     }
-    let heading = heading(&kept, &of_before);
-    let body = format!("{head}{}{heading}{}{files}", summary::NOTICE, now.text);
+    let mut of_now = of_before;
+    of_now.proposed.retain(|open| !held.state().is_rejected(open.index));
+    let front = front(held, &of_now, &kept, &format!("{head}{files}"));
+    let body = format!("{head}{front}{}{files}", now.text);
     let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
-    let made = made.as_ref().map(|made| Rc::new(Made { tokens: new.size.tokens, ..Made::clone(made) }));
+    let made = Some(Rc::new(Made { tokens: new.size.tokens, front: front.len(), ..of_now }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
+}
+
+/// What stands between a summary and the quotes: that it is a record, what the user laid down and neither the quotes nor
+/// `beside` say, and what came of what is quoted.
+fn front(held: &Held, made: &Made, quotes: &[Place], beside: &str) -> String {
+    let mut sentences: Vec<String> = Vec::new();
+    if held.settings().pin_proposals == PinProposals::Keep {
+        let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
+        let open = made.proposed.iter().filter(|open| !is_quoted(open.index));
+        for sentence in made.rules.iter().chain(open.flat_map(|open| &open.constraints)) {
+            let sentence = without_secrets(held, sentence.clone());
+            if !beside.contains(&sentence) && !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+    format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, made))
+}
+
+/// What holds on of sessions that these come from.
+pub(super) fn rules<'i>(items: impl Iterator<Item = &'i Item>) -> Vec<String> {
+    let made = items.filter_map(|item| match &item.origin {
+        Origin::Summary { made: Some(made), .. } => Some(&made.rules),
+        _ => None,
+    });
+    made.flatten().cloned().collect()
 }
 
 /// What stands before the quotes.

@@ -126,6 +126,8 @@ pub(super) struct Kept {
     collected: Rc<Collected>,
     /// Messages of the user that are quoted whole, by their indices.
     quoted: Vec<usize>,
+    /// Those whose constraints the app rejected.
+    rejected: Vec<usize>,
     /// Tokens of what stands beside a model's summary.
     budget: usize,
 }
@@ -161,6 +163,7 @@ impl Kept {
         for must in collected.collector.musts() {
             if let Must::Constraint(index, text) = must
                 && !pinned.contains(&index)
+                && !held.state().is_rejected(index)
             {
                 room = room.saturating_sub(estimator.text(&text));
             }
@@ -177,7 +180,8 @@ impl Kept {
         }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
-        Ok(Some(Kept { collected, quoted, budget: budget(numbers, replaced) }))
+        let rejected = held.state().row.rejected.clone();
+        Ok(Some(Kept { collected, quoted, rejected, budget: budget(numbers, replaced) }))
     }
 
     /// What stands behind a model's summary: what it does not say itself.
@@ -196,15 +200,21 @@ impl Kept {
         target + self.budget
     }
 
+    /// What an answer must repeat.
+    fn musts(&self) -> Vec<Must> {
+        let mut musts = self.collected.collector.musts();
+        musts.retain(|must| !matches!(must, Must::Constraint(index, _) if self.rejected.contains(index)));
+        musts
+    }
+
     fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
-        let beside = Beside { summary, quoted: &self.quoted };
+        let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
         self.collected.collector.layer_beside(tokens, shares, beside, held.settings().estimator).text
     }
 
     /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
     pub(super) fn constraints(&self) -> Vec<(usize, String)> {
-        let musts = self.collected.collector.musts().into_iter().rev();
-        let constraints = musts.filter_map(|must| match must {
+        let constraints = self.musts().into_iter().rev().filter_map(|must| match must {
             Must::Constraint(index, text) => Some((index, text)),
             _ => None,
         });
@@ -219,7 +229,7 @@ impl Kept {
 
     /// What to ask an answer for that is a summary and says too little of what must be kept.
     pub(super) fn missing(&self, summary: &str) -> Option<String> {
-        let musts = self.collected.collector.musts();
+        let musts = self.musts();
         let missing: Vec<&Must> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
         if missing.is_empty() || missing.len() * MISSING_PART < musts.len() {
             return None;

@@ -38,8 +38,12 @@ const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
 const LONG_HISTORY: [(&str, bool); 2] = [("parts", true), ("clip", false)];
 
 /// Values of `pinProposals`.
-const PIN_PROPOSALS: [(&str, PinProposals); 3] =
-    [("ask", PinProposals::Ask), ("accept", PinProposals::Accept), ("off", PinProposals::Off)];
+const PIN_PROPOSALS: [(&str, PinProposals); 4] = [
+    ("keep", PinProposals::Keep),
+    ("ask", PinProposals::Ask),
+    ("accept", PinProposals::Accept),
+    ("off", PinProposals::Off),
+];
 
 impl Settings {
     /// Reads and checks the options of the public API. Functions are passed as flags: `hasSummarize`,
@@ -88,7 +92,7 @@ impl Settings {
             model: options.text("model")?.map(str::to_string),
             app_counts: options.flag("hasTokenCounter")?,
             app_pins: options.flag("hasPinned")?,
-            pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Ask),
+            pin_proposals: options.choice("pinProposals", &PIN_PROPOSALS)?.unwrap_or(PinProposals::Keep),
             redacts_secrets: options.switch("redactSecrets")?.unwrap_or(true),
             app_redacts: options.flag("hasRedact")?,
             window,

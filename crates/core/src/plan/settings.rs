@@ -48,6 +48,8 @@ pub enum PrefixMismatch {
 /// What becomes of a message that states constraints (`S4.3`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinProposals {
+    /// A pin is proposed, and the constraints stand behind every summary until they are rejected.
+    Keep,
     /// A pin is proposed, and summaries are asked to keep the constraints.
     Ask,
     /// It is pinned, as long as pins leave room.

@@ -98,6 +98,12 @@ pub struct Made {
     /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<PinProposal>,
+    /// Sentences of the user that hold on, of messages that another session has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// Bytes of what stands between its text and the quotes; 0 where an earlier release had nothing there.
+    #[serde(default)]
+    pub front: usize,
     /// Indices of messages that it quotes and that nothing of what it stands for answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<usize>,

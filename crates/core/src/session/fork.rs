@@ -217,7 +217,13 @@ impl Copy {
                     |place: &Place| Cover { from: place.index, to: place.index + 1, offloads: Vec::new() };
                 let covers = quotes.iter().map(cover).collect();
                 // Pins of messages that are not the child's are nobody's here.
-                let made = made.as_deref().map(|made| Rc::new(Made { proposed: Vec::new(), ..made.clone() }));
+                // What the user laid down in them holds here too.
+                let made = made.as_deref().map(|made| {
+                    let held = made.proposed.iter().filter(|open| !self.parent.is_rejected(open.index));
+                    let sentences = held.flat_map(|open| open.constraints.iter().cloned());
+                    let rules = made.rules.iter().cloned().chain(sentences).collect();
+                    Rc::new(Made { proposed: Vec::new(), rules, ..made.clone() })
+                });
                 let checkpoint = Rc::clone(checkpoint);
                 Origin::Summary { checkpoint, covers, quotes, prose: *prose, made }
             }

@@ -297,6 +297,17 @@ impl Session {
         })
     }
 
+    /// Rejects what is proposed for the app's message `index` (`S4.3`): its constraints hold no more. Durable when it ends.
+    ///
+    /// Errors: [`Code::InvalidOption`] when there is no such message.
+    pub fn reject_pin(&self, index: usize) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            pins::reject(&io, &held, index).await
+        })
+    }
+
     /// Removes everything that the session stored.
     pub fn delete(&self) -> Machine<()> {
         let slot = self.slot.clone();

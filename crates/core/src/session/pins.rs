@@ -1,5 +1,6 @@
 //! Pins (`S4.3`): messages that stay word for word for ever. The app marks them, or takes over what the constraint
-//! detector proposes; nothing is pinned that nobody asked for.
+//! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
+//! summary until the app rejects them.
 
 use super::context::{Item, Origin, Place, Splice};
 use super::held::Held;
@@ -8,15 +9,15 @@ use super::state::{Change, State};
 use super::stored;
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
-use crate::plan::{self, PinProposals};
+use crate::plan::{self, PinProposals, Settings};
 use crate::reduce::reasoning;
 use crate::step::Io;
 use crate::summary;
 use crate::wire;
 use serde::{Deserialize, Serialize};
 
-/// Proposals of messages that were summarised go on as far as this: the newest.
-const MOST_CARRIED: usize = 32;
+/// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
+const CARRIED_PART: usize = 10;
 /// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
 const ACCEPTED_PART: usize = 10;
 
@@ -41,6 +42,11 @@ impl PinProposal {
 }
 
 impl State {
+    /// True for a message whose constraints the app rejected.
+    pub(crate) fn is_rejected(&self, index: usize) -> bool {
+        self.row.rejected.binary_search(&index).is_ok()
+    }
+
     /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
     pub(super) fn accepts(&self, tokens: usize) -> bool {
         let room = self.settings.window / ACCEPTED_PART;
@@ -67,7 +73,7 @@ impl State {
                 _ => {}
             }
         }
-        open.retain(|proposal| !self.is_pinned(proposal.index));
+        open.retain(|proposal| !self.is_pinned(proposal.index) && !self.is_rejected(proposal.index));
         Ok(open)
     }
 }
@@ -82,9 +88,37 @@ impl SessionRow {
     }
 }
 
-/// What of `open` goes on with a summary.
-pub(crate) fn carried(open: &[PinProposal]) -> Vec<PinProposal> {
-    open.get(open.len().saturating_sub(MOST_CARRIED)..).unwrap_or_default().to_vec()
+/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these.
+pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize) -> Vec<PinProposal> {
+    let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
+    let fits = |proposal: &&PinProposal| {
+        let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
+        let left = room.checked_sub(tokens);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
+    newest.into_iter().rev().cloned().collect()
+}
+
+/// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
+///
+/// Errors: [`crate::Code::InvalidOption`] when there is no such message.
+pub(crate) async fn reject(io: &Io, held: &Held, index: usize) -> Result<()> {
+    let messages = held.messages();
+    if index >= messages {
+        return Err(Error::option("index", format!("there is no message {index}; there are {messages}")));
+    }
+    if held.state().is_rejected(index) {
+        return Ok(());
+    }
+    let update = |row: &mut SessionRow, _| {
+        if let Err(at) = row.rejected.binary_search(&index) {
+            row.rejected.insert(at, index);
+        }
+        Ok(())
+    };
+    held.update_row(io, update).await
 }
 
 /// Where a message stands in the context.

@@ -241,6 +241,7 @@ impl Tail {
             ..base.clone()
         };
         row.pins.retain(|index| *index < self.messages);
+        row.rejected.retain(|index| *index < self.messages);
         row.snapshots.retain(|mark| mark.seq < self.rows);
         if base.ver == 0 {
             row.snapshots.clone_from(&self.snapshots);

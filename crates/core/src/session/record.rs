@@ -64,6 +64,9 @@ pub(crate) struct SessionRow {
     /// Tokens of those, as they were when they were pinned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned_tokens: usize,
+    /// Indices of the messages whose constraints the app rejected (`S4.3`), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<usize>,
     /// Tokens of all messages so far (`S5.3`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub tokens: usize,

@@ -152,6 +152,7 @@ impl State {
             paid: Paid::default(),
             pins: Vec::new(),
             pinned_tokens: 0,
+            rejected: Vec::new(),
             tokens: 0,
             compressions: 0,
             log: SessionLog::default(),

@@ -3,7 +3,7 @@
 
 use super::facts::{Fact, FactKind, Found, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
-use super::quote::{KEPT, RECORD};
+use super::quote::{KEPT, RECORD, RULES};
 use super::render::{MARKER_TOKENS, clip, without_base64};
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Role};
@@ -39,7 +39,7 @@ const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
 
 /// Bits of text that mean something to this library where they stand: wire markers of every preset.
-const MARKERS: [&str; 12] = [
+const MARKERS: [&str; 13] = [
     EARLIER[0],
     EARLIER[1],
     EARLIER[2],
@@ -52,6 +52,7 @@ const MARKERS: [&str; 12] = [
     "ACTIVE GOAL:",
     KEPT,
     RECORD,
+    RULES,
 ];
 
 /// Markers that move a goal, where a model writes them.

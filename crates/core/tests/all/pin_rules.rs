@@ -208,11 +208,12 @@ fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
 
 #[test]
 fn s4_3_what_nobody_answered_must_be_kept_by_every_summary_and_is_told_in_its_result() {
-    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    let asking = json!({ "preset": "factor3", "pinProposals": "ask" });
+    let mut desk = Desk::new(asking.clone());
     desk.append(&with_order());
     for round in 0..12 {
         if round == 6 {
-            desk = Desk::over(Rc::clone(&desk.memory), "other", json!({ "preset": "factor3" }));
+            desk = Desk::over(Rc::clone(&desk.memory), "other", asking.clone());
         }
         let result = desk.compact();
         assert!(result.summary.is_some(), "{result:?}");
@@ -232,7 +233,7 @@ fn s4_3_what_nobody_answered_must_be_kept_by_every_summary_and_is_told_in_its_re
 fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
     // Before the message is summarised, and after.
     for late in [false, true] {
-        let options = json!({ "preset": "factor3" });
+        let options = json!({ "preset": "factor3", "pinProposals": "ask" });
         let mut desk = Desk::new(options.clone());
         desk.append(&with_order());
         if late {
@@ -326,6 +327,128 @@ fn s4_3_proposals_without_a_session() {
     let found: Vec<PinProposal> =
         context_compactor_core::standalone::propose_pins(&messages, &options).unwrap();
     assert_eq!(found.iter().map(|found| found.index).collect::<Vec<_>>(), [2]);
+}
+
+/// One constraint in each language that the detector knows.
+const RULES: [&str; 12] = [
+    "Never push to main.",
+    "不要修改数据库结构。",
+    "テストは必ず実行してください。",
+    "데이터베이스 수정은 금지입니다.",
+    "No modifiques la base de datos.",
+    "Ne touche jamais à la base.",
+    "Die Tests müssen grün bleiben.",
+    "Não altere o banco de dados.",
+    "Никогда не удаляй данные.",
+    "لا تستخدم مكتبات جديدة.",
+    "אל תשנה את מסד הנתונים.",
+    "請勿修改資料庫。",
+];
+
+/// All that is sent.
+fn all_text(desk: &Desk) -> String {
+    let texts =
+        desk.context().into_iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// What the user laid down, as the context says it.
+fn held(desk: &Desk) -> Vec<String> {
+    let text = all_text(desk);
+    let mut parts = text.split("and it still holds:\n");
+    parts.next();
+    parts
+        .flat_map(|part| {
+            part.lines().map_while(|line| line.strip_prefix("- ")).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn f4_what_the_user_laid_down_stays_in_every_preset_though_no_summary_says_it_until_it_is_rejected() {
+    let rounds = std::env::var("CC_F4_ROUNDS").map_or(2, |rounds| rounds.parse().unwrap());
+    for preset in ["balanced", "offload", "layered", "factor3", "checkpoint"] {
+        for rule in RULES {
+            let options = json!({ "preset": preset, "contextWindow": 16_000, "fallback": "extractive" });
+            let mut desk = Desk::new(options.clone());
+            desk.append(&[user(&format!("Tidy up the parser. {rule} Thank you.")), assistant("I will.")]);
+            for round in 0..rounds {
+                desk.append(&talk(14, 60));
+                let result = desk.compact();
+                assert!(result.success && result.summary.is_some(), "{preset} {round}: {result:?}");
+                let text = all_text(&desk);
+                assert_eq!(text.matches(rule).count(), 1, "{preset}, {round}:\n{text}");
+            }
+            assert_valid(FORMATS[0], &desk.context());
+            assert_eq!(open(&desk), [0]);
+            desk.host.run(desk.session.reject_pin(0)).unwrap();
+            desk.host.run(desk.session.reject_pin(0)).unwrap();
+            assert_eq!(open(&desk), Vec::<usize>::new());
+            let mut desk = Desk::over(Rc::clone(&desk.memory), "other", options);
+            assert_eq!(open(&desk), Vec::<usize>::new(), "durable");
+            desk.append(&talk(14, 60));
+            let result = desk.compact();
+            assert!(result.success && result.pin_proposals.is_empty(), "{result:?}");
+            assert_eq!(held(&desk), Vec::<String>::new(), "{preset}");
+            let asked = &desk.host.seen.requests.last().unwrap().0.messages[0].content;
+            assert!(!asked.contains("laid down what follows"), "{preset}: {asked}");
+            let error = desk.host.run(desk.session.reject_pin(10_000)).unwrap_err();
+            assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("index")));
+        }
+    }
+}
+
+#[test]
+fn f4_the_newest_constraints_hold_within_a_tenth_of_the_window_and_no_count_limits_them() {
+    let rules: Vec<Body> = (0..120)
+        .flat_map(|nth| {
+            [user(&format!("Never touch file {nth}. {}", long("context", 60))), assistant("Fine.")]
+        })
+        .collect();
+    for (window, least) in [(200_000, 120), (8_000, 60)] {
+        let mut desk = Desk::new(json!({ "preset": "offload", "contextWindow": window }));
+        desk.append(&rules);
+        desk.append(&talk(3, 100));
+        assert!(desk.compact().success);
+        let held = held(&desk);
+        assert!(
+            held.len() >= least && held.last().unwrap() == "Never touch file 119.",
+            "{window}: {}",
+            held.len()
+        );
+    }
+}
+
+#[test]
+fn f4_what_holds_goes_on_where_an_app_hands_over_what_a_compaction_made_and_in_a_fork() {
+    for preset in ["balanced", "offload", "layered"] {
+        let mut messages = vec![user("Never push to main."), assistant("Fine.")];
+        for _ in 0..4 {
+            let mut desk = Desk::new(json!({ "preset": preset, "fallback": "extractive" }));
+            messages.extend(talk(8, 100));
+            desk.append(&messages);
+            assert!(desk.compact().success);
+            assert_eq!(
+                all_text(&desk).matches("Never push to main.").count(),
+                1,
+                "{preset}:\n{}",
+                all_text(&desk)
+            );
+            messages = desk.context().iter().map(body).collect();
+        }
+    }
+    let mut desk = Desk::new(json!({ "preset": "offload" }));
+    desk.append(&[user("Never push to main."), assistant("Fine.")]);
+    desk.append(&talk(8, 100));
+    desk.compact();
+    let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+    for _ in 0..2 {
+        desk.host.run(child.append(talk(8, 100))).unwrap();
+        assert!(desk.host.run(child.compact(None)).unwrap().result.success);
+    }
+    let prepared = desk.host.run(child.prepare(Trigger::Auto, Vec::new())).unwrap();
+    let sent = bodies(&child, &prepared);
+    assert_eq!(sent[0].to_string().matches("Never push to main.").count(), 1, "{}", sent[0]);
 }
 
 /// Damages the row of the app's message `index`; nothing but messages is in the log before it.

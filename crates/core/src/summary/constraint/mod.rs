@@ -11,6 +11,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use super::extractive::is_earlier;
+use super::keep::laid_down;
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Part, Role};
 use matching::{Index, holds_in_order};
@@ -31,7 +33,12 @@ pub fn constraints<'m>(message: &'m Message<'_>) -> Vec<&'m str> {
     let mut found: Vec<&str> = Vec::new();
     for part in &message.parts {
         if let Part::Text(text) = part {
-            for sentence in constraints_of(text) {
+            // The message of an earlier summary, where an app hands over what a compaction made: what held holds on.
+            let sentences = match is_earlier(text) {
+                true => laid_down(text, constraints_of),
+                false => constraints_of(text),
+            };
+            for sentence in sentences {
                 if !found.contains(&sentence) {
                     found.push(sentence);
                 }

@@ -3,6 +3,7 @@
 use super::super::constraint::constraints;
 use super::super::extractive::is_earlier;
 use super::super::facts::{FactKind, arguments_of, is_error_line};
+use super::super::quote::RULES;
 use super::super::render::without_base64;
 use super::super::scan;
 use super::super::text::{head, sentences, tail};
@@ -228,6 +229,10 @@ impl Collector {
             }
             if line.starts_with("<message index=\"") && line.ends_with(" role=\"user\">") {
                 quote = Some(String::new());
+                continue;
+            }
+            if line == RULES {
+                section = Some(CONSTRAINTS);
                 continue;
             }
             if let Some(heading) = line.strip_prefix("## ") {

@@ -1,5 +1,7 @@
 //! Headings in the language of the conversation.
 
+use super::super::quote::RULES;
+
 /// The sections of a page, in their order.
 pub(super) const GOAL: usize = 0;
 pub(super) const CONSTRAINTS: usize = 1;
@@ -161,4 +163,34 @@ impl Spoken {
         let all = all.chain(LATIN.iter().map(|(_, headings)| headings));
         all.into_iter().find_map(|headings| headings.iter().position(|known| *known == heading))
     }
+}
+
+/// What the user laid down, in the message of a summary: behind it, on the page beside it, or in what it tells and quotes
+/// of what the user said, where `in_line` looks for it.
+pub(in crate::summary) fn laid_down<'t>(
+    text: &'t str,
+    in_line: impl Fn(&'t str) -> Vec<&'t str>,
+) -> Vec<&'t str> {
+    let (mut found, mut section, mut is_quote) = (Vec::new(), None, false);
+    for line in text.lines() {
+        if is_quote {
+            is_quote = line != "</message>";
+            found.extend(in_line(line));
+        } else if line.starts_with("<message index=\"") && line.ends_with(" role=\"user\">") {
+            is_quote = true;
+        } else if let Some(name) = line.strip_prefix("## ") {
+            section = Spoken::section(name.trim());
+        } else if line == RULES {
+            section = Some(CONSTRAINTS);
+        } else if let Some(bullet) = line.strip_prefix("- ") {
+            match section {
+                Some(CONSTRAINTS) => found.push(bullet),
+                Some(GOAL | SAID) => found.extend(in_line(bullet)),
+                _ => {}
+            }
+        } else if !line.starts_with("  ") {
+            section = None;
+        }
+    }
+    found
 }

@@ -24,6 +24,7 @@ mod tests;
 
 pub use collect::{Collector, Must};
 pub(super) use entities::last_two;
+pub(super) use headings::laid_down;
 pub use page::{Beside, Layer, Shares};
 
 use crate::message::Message;

@@ -43,6 +43,8 @@ pub struct Beside<'a> {
     pub summary: &'a str,
     /// Messages of the user that are quoted whole, by the numbers that they were added with.
     pub quoted: &'a [usize],
+    /// Messages of the user whose constraints hold no more.
+    pub rejected: &'a [usize],
 }
 
 impl Collector {
@@ -78,7 +80,11 @@ impl Collector {
         let mut room = part(50);
         for (order, must) in musts.iter().enumerate() {
             let (section, text) = match must {
-                Must::Constraint(at, text) if !beside.quoted.contains(at) => (CONSTRAINTS, text),
+                Must::Constraint(at, text)
+                    if !beside.quoted.contains(at) && !beside.rejected.contains(at) =>
+                {
+                    (CONSTRAINTS, text)
+                }
                 Must::Failure(text) => (ERRORS, text),
                 Must::Task(text) => (TASKS, text),
                 Must::Constraint(..) | Must::File(_) => continue,

@@ -201,11 +201,11 @@ fn a_page_beside_a_summary_does_not_repeat_it_or_what_is_quoted() {
     let collector = collected(&sample());
     let beside = Beside {
         summary: "It changed src/export.rs and keeps to: 必须使用 UTF-8 编码。",
-        quoted: &[],
+        ..Beside::default()
     };
     let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
     assert!(section(&page, "Files").is_empty(), "{page}");
-    let beside = Beside { summary: "", quoted: &[0] };
+    let beside = Beside { quoted: &[0], ..Beside::default() };
     let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
     assert!(!page.contains("Never touch migrations"), "{page}");
     let layer = collector.layer(400, Shares::ALONE, Estimator::Chars4);
