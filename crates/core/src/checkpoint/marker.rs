@@ -45,8 +45,10 @@ fn marker(line: &str) -> Option<Update> {
         };
         Some(Update::Checkpoint(named(text)?, status))
     } else if let Some(rest) = line.strip_prefix("[DECISION] ") {
-        let open = rest.strip_suffix(" - LOCKED");
-        Some(Update::Decision(named(open.unwrap_or(rest))?, open.is_some()))
+        let locked = rest.strip_suffix(" - LOCKED");
+        // A dash that nothing follows is no part of it.
+        let open = rest.strip_suffix(" -").unwrap_or(rest);
+        Some(Update::Decision(named(locked.unwrap_or(open))?, locked.is_some()))
     } else if let Some(rest) = line.strip_prefix("[ARTIFACT] ") {
         let (action, path) = rest.split_once(' ')?;
         let action = match action {
@@ -135,6 +137,22 @@ mod tests {
                 Update::Artifact("src/a b.rs".into(), ArtifactAction::Created),
             ]
         );
+    }
+
+    #[test]
+    fn f30_a_decision_has_no_dash_behind_it() {
+        let said = |text: &str, locked| vec![Update::Decision(text.into(), locked)];
+        for (line, expected) in [
+            ("[DECISION] Use serde - ", said("Use serde", false)),
+            ("[DECISION] Use serde -", said("Use serde", false)),
+            ("[DECISION] Use serde - LOCKED", said("Use serde", true)),
+            ("[DECISION] Use serde - OPEN", said("Use serde - OPEN", false)),
+            ("[DECISION] Pass --", said("Pass --", false)),
+            ("[DECISION]  - ", vec![]),
+            ("[DECISION] -", said("-", false)),
+        ] {
+            assert_eq!(markers(line), expected, "{line:?}");
+        }
     }
 
     #[test]

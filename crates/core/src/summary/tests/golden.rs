@@ -107,6 +107,23 @@ fn s5_10_s5_13_the_prompts_of_checkpoints() {
 }
 
 #[test]
+fn f30_a_prompt_with_a_goal_asks_for_every_marker() {
+    let goal: Goal = serde_json::from_str(r#"{ "id": "g", "description": "Ship it" }"#).unwrap();
+    let request = build(&sample(), &PromptOptions { goal: Some(&goal), ..OPTIONS }).unwrap();
+    let all = format!("{}{}", request.system, request.messages[0].content);
+    for marker in [
+        "\"[CHECKPOINT] ",
+        "\"[DECISION] ",
+        " - LOCKED",
+        "\"[ARTIFACT] Created\"",
+        "[ARTIFACT]\nModified\"",
+        "\"[ARTIFACT] Deleted\"",
+    ] {
+        assert!(all.contains(marker), "{marker}: {all}");
+    }
+}
+
+#[test]
 fn s1_7_the_prompt_with_everything() {
     let options = PromptOptions {
         target_tokens: 1_001,
