@@ -37,6 +37,8 @@ export interface CheckpointRecord {
   /** Indices of the messages that it stands for: from the first to behind the last; 0 to 0 when a fork took it over. */
   messageRange: [number, number];
   originalTokens: number;
+  /** Those of them that decided its level: without the messages that it quotes. 0 where an earlier release did not note it. */
+  countedTokens: number;
   compressedTokens: number;
   /** Compressed to original. */
   compressionRatio: number;

@@ -151,7 +151,7 @@ export const s4 = [
     id: "S4.3",
     what: "what a summary lacks does not stand beside it",
     file: `${core}/plan/write.rs`,
-    from: "behind = kept.behind(io, held, &text).await?;",
+    from: "behind = guard(held, proposal, &kept.behind(io, held, &text).await?);",
     to: "kept.behind(io, held, &text).await?;",
     tests: ["keep_rules"],
   },

@@ -159,8 +159,8 @@ export const s5checks = [
     id: "S5.17",
     what: "quotes pile up",
     file: `${core}/plan/frame.rs`,
-    from: "if kept.len() == quotes.len() { Ok(item.clone())",
-    to: "if kept.len() <= quotes.len() { Ok(item.clone())",
+    from: "if kept.len() == quotes.len() && !is_rejected {",
+    to: "if kept.len() <= quotes.len() && !is_rejected {",
     tests: ["checkpoint_ageing"],
   },
   {

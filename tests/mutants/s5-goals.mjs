@@ -263,8 +263,8 @@ export const s5goals = [
     id: "S5.13",
     what: "nothing is locked",
     file: `${core}/checkpoint/marker.rs`,
-    from: "Some(Update::Decision(named(open.unwrap_or(rest))?, open.is_some()))",
-    to: "Some(Update::Decision(named(open.unwrap_or(rest))?, false))",
+    from: "Some(Update::Decision(named(locked.unwrap_or(open))?, locked.is_some()))",
+    to: "Some(Update::Decision(named(locked.unwrap_or(open))?, false))",
     tests: ["lib"],
   },
   {

@@ -231,8 +231,8 @@ export const s5 = [
     id: "S5.6",
     what: "older checkpoints go on quoting everything",
     file: `${core}/plan/frame.rs`,
-    from: "if kept.len() == quotes.len() { Ok(item.clone())",
-    to: "if kept.len() <= quotes.len() { Ok(item.clone())",
+    from: "if kept.len() == quotes.len() && !is_rejected {",
+    to: "if kept.len() <= quotes.len() && !is_rejected {",
     tests: ["checkpoint_rules"],
   },
   {
@@ -367,8 +367,8 @@ export const s5 = [
     id: "S5.8",
     what: "when it was made shorter is not noted",
     file: `${core}/plan/ageing.rs`,
-    from: "compressed_at: Some(now), ..made",
-    to: "compressed_at: None, ..made",
+    from: "compressed_at: Some(now), rules",
+    to: "compressed_at: None, rules",
     tests: ["checkpoint_ageing"],
   },
   {
@@ -399,8 +399,8 @@ export const s5 = [
     id: "S5.8",
     what: "one that stands for several is as old as the oldest",
     file: `${core}/plan/ageing.rs`,
-    from: "made = Made { original_tokens, proposed, ..this };",
-    to: "let number = if id.is_none() { this.number } else { made.number };\n        made = Made { original_tokens, proposed, number, ..this };",
+    from: "made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };",
+    to: "let number = if id.is_none() { this.number } else { made.number };\n        made = Made { original_tokens, counted_tokens, proposed, waiting, number, rules: Vec::new(), ..this };",
     tests: ["checkpoint_ageing"],
   },
 ];

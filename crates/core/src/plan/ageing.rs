@@ -245,8 +245,9 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         // It is as old as the newest of them.
         let proposed = [made.proposed, this.proposed.clone()].concat();
         let original_tokens = made.original_tokens + this.original_tokens;
+        let counted_tokens = made.counted_tokens + this.counted_tokens;
         let waiting = [made.waiting, this.waiting.clone()].concat();
-        made = Made { original_tokens, proposed, waiting, rules: Vec::new(), ..this };
+        made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {

@@ -72,6 +72,8 @@ pub(crate) struct Proposal {
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
     pub(crate) replaced_tokens: usize,
+    /// Those that decide the level: without what is quoted.
+    pub(crate) counted_tokens: usize,
     /// Tokens that stay whatever the summary says: quotes, and the rest with the reasoning of
     /// [`Proposal::unbound_tokens`].
     pub(crate) mandatory_tokens: usize,
@@ -220,12 +222,14 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     }
     let replaced_tokens = replaces(boundary);
     let quoted: usize = compress.iter().filter(|item| is_quoted(item)).map(|item| item.size.tokens).sum();
-    let (level, target_tokens) = settings.target(replaced_tokens.saturating_sub(quoted));
+    let counted_tokens = replaced_tokens.saturating_sub(quoted);
+    let (level, target_tokens) = settings.target(counted_tokens);
     let total = context.totals().tokens;
     Ok(Ok(Proposal {
         head,
         boundary: head + boundary,
         replaced_tokens,
+        counted_tokens,
         mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
         unanswered: Vec::new(),

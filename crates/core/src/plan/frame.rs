@@ -37,6 +37,7 @@ pub(super) async fn candidate(
         number: held.state().row.compressions,
         created_at: started,
         original_tokens: proposal.replaced_tokens,
+        counted_tokens: proposal.counted_tokens,
         model: settings.summariser_model().map(str::to_string),
         proposed: carried(&proposal.unanswered, &settings, proposal.replaced_tokens),
         rules: rules(proposal.compress.iter()),

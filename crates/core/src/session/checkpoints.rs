@@ -21,6 +21,8 @@ pub struct CheckpointRecord {
     pub message_range: (usize, usize),
     /// Tokens of those.
     pub original_tokens: usize,
+    /// Those of them that decided its level: without messages that it quotes; 0 where an earlier release did not note it.
+    pub counted_tokens: usize,
     /// Tokens of its message.
     pub compressed_tokens: usize,
     /// Compressed to original.
@@ -45,6 +47,7 @@ impl CheckpointRecord {
                 covers.last().map_or(0, |cover| cover.to),
             ),
             original_tokens: made.original_tokens,
+            counted_tokens: made.counted_tokens,
             compressed_tokens: made.tokens,
             compression_ratio: made.tokens as f64 / made.original_tokens.max(1) as f64,
             level: made.level,

@@ -83,6 +83,9 @@ pub struct Made {
     /// Tokens of what it stands for.
     #[serde(default)]
     pub original_tokens: usize,
+    /// Those of them that decide its level: without messages that it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub counted_tokens: usize,
     /// Tokens of its message.
     #[serde(default)]
     pub tokens: usize,

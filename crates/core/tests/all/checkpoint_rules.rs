@@ -3,7 +3,7 @@
 use crate::support::checkpoints::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::checkpoint::GoalStatus;
+use context_compactor_core::checkpoint::{GoalStatus, LEVELS};
 use context_compactor_core::plan::{Settings, Trigger};
 use context_compactor_core::session::{Fate, LedgerEntry, Session};
 use context_compactor_core::step::{Level, Stage};
@@ -90,6 +90,26 @@ fn s5_5_six_stages_and_the_result() {
     assert_eq!(stages, [Identify, Prepare, Summarise, Checkpoint, Update, Validate]);
     let record = &desk.session.checkpoints().unwrap()[0];
     assert_eq!(result.freed_tokens, record.original_tokens - record.compressed_tokens);
+}
+
+#[test]
+fn f31_the_level_of_a_checkpoint_follows_from_its_record() {
+    let mut seen = Vec::new();
+    for tokens in [10, 40, 60, 100, 200] {
+        for said in [10, 100] {
+            let mut desk = desk(json!({}));
+            let asked = |nth: usize| user(&long(&format!("ask {nth}"), said));
+            let bodies = (0..20).flat_map(|nth| [asked(nth), assistant(&long("answer", tokens))]);
+            desk.append(&bodies.collect::<Vec<_>>());
+            assert!(desk.compact().success);
+            for record in desk.session.checkpoints().unwrap() {
+                assert!(record.counted_tokens > 0 && record.counted_tokens < record.original_tokens);
+                assert_eq!(Some(LEVELS.of(record.counted_tokens)), record.level, "{record:?}");
+                seen.extend(record.level.map(u8::from));
+            }
+        }
+    }
+    assert!([1, 2, 3].iter().all(|level| seen.contains(level)), "{seen:?}");
 }
 
 #[test]
