@@ -4,6 +4,11 @@
 //! less when a part of it is replaced, so that a text in which secrets were replaced has no others
 //! (`redact(redact(x)) = redact(x)`): a rule asks for a least length, never for an exact one of a run that could be cut.
 
+mod assigned;
+mod prefixed;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 /// The kinds of secret.
@@ -37,6 +42,14 @@ pub enum Kind {
     GoogleApiKey,
     /// `npm_…`.
     NpmToken,
+    /// What follows `Basic`.
+    BasicAuth,
+    /// The cookies of a header.
+    Cookie,
+    /// The path of a webhook.
+    Webhook,
+    /// The value of a name that says so: `CLIENT_SECRET=…`, `"apiKey": "…"`.
+    Secret,
 }
 
 impl Kind {
@@ -57,6 +70,10 @@ impl Kind {
             Kind::ApiKey => "api-key",
             Kind::GoogleApiKey => "google-api-key",
             Kind::NpmToken => "npm-token",
+            Kind::BasicAuth => "basic-auth",
+            Kind::Cookie => "cookie",
+            Kind::Webhook => "webhook",
+            Kind::Secret => "secret",
         }
     }
 }
@@ -200,8 +217,14 @@ impl<'t> Scan<'t> {
                 next = behind;
             }
         }
-        match self.aws_secret(word.end).filter(|_| next == word.end) {
-            Some(secret) => hit(self, Kind::AwsSecretKey, secret),
+        if next != word.end {
+            return next;
+        }
+        if let Some(secret) = self.aws_secret(word.end) {
+            return hit(self, Kind::AwsSecretKey, secret);
+        }
+        match self.assigned(word.start.max(self.behind), word.end) {
+            Some((kind, secret)) => hit(self, kind, secret),
             None => next,
         }
     }
@@ -235,7 +258,8 @@ impl<'t> Scan<'t> {
                 (ends && self.run(at + 4, is_code) == 16).then_some((Kind::AwsAccessKey, at + 20))
             }
             [b'A', b'I', b'z', b'a', ..] => (word.end >= at + 39).then_some((Kind::GoogleApiKey, word.end)),
-            [b's' | b'r', b'k', b'_', b'l', b'i', b'v', b'e', b'_', ..] => {
+            [b's' | b'r', b'k', b'_', b'l', b'i', b'v', b'e', b'_', ..]
+            | [b's' | b'r', b'k', b'_', b't', b'e', b's', b't', b'_', ..] => {
                 let length = plain(8);
                 (length >= RUN).then_some((Kind::StripeKey, at + 8 + length))
             }
@@ -267,7 +291,7 @@ impl<'t> Scan<'t> {
                 (word.end - at >= 10).then_some(())?;
                 Some((Kind::Jwt, end?))
             }
-            _ => None,
+            _ => self.prefixed(at, word.end),
         }
     }
 
