@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 export async function serveModel(answer) {
   const requests = [];
   const server = createServer(async (request, response) => {
-    const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+    const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "authorization, *" };
     if (request.method === "OPTIONS") return response.writeHead(204, headers).end();
     let text = "";
     for await (const chunk of request.setEncoding("utf8")) text += chunk;
