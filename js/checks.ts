@@ -25,6 +25,7 @@ const GROUPS: Record<string, readonly string[]> = {
     "compactableTools",
     "keepRecent",
     "clearMinTokens",
+    "clearInputs",
     "outputReserve",
     "fixedReserve",
     "minSavings",
