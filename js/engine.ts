@@ -2,13 +2,14 @@
 
 import { CompactionError } from "./errors.js";
 import { unavailable } from "./module.js";
+import type { WasmBytes, WasmModule } from "./types/platform.js";
 import * as glue from "./wasm/core.js";
 
 /** What the WebAssembly module exports. */
 export type Engine = Omit<typeof glue, "default" | "initSync">;
 
 /** What a host can make the engine of. */
-export type EngineSource = WebAssembly.Module | BufferSource | Response | URL | string;
+export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
 
 let ready = false;
 let starting: Promise<void> | undefined;
@@ -19,7 +20,7 @@ let trap: { cause: unknown } | undefined;
 let failure: CompactionError | undefined;
 
 /** Starts the engine at once; what prevents it is thrown by the first call. Does nothing when it runs already. */
-export function start(module: WebAssembly.Module | BufferSource): void {
+export function start(module: WasmModule | WasmBytes): void {
   try {
     begin(module);
   } catch (cause) {
@@ -28,7 +29,7 @@ export function start(module: WebAssembly.Module | BufferSource): void {
   }
 }
 
-function begin(module: WebAssembly.Module | BufferSource): void {
+function begin(module: WasmModule | WasmBytes): void {
   if (ready) return;
   glue.initSync({ module });
   ready = true;
@@ -90,7 +91,7 @@ function isModule(source: unknown): source is WebAssembly.Module {
 }
 
 /** Not asked the other way round: a compiled module may come from another realm, where `instanceof` is false. */
-function isBytes(source: WebAssembly.Module | BufferSource): source is BufferSource {
+function isBytes(source: unknown): source is WasmBytes {
   return ArrayBuffer.isView(source) || source instanceof ArrayBuffer;
 }
 

@@ -1,9 +1,10 @@
 /** WebAssembly of the host: compiling, and why it cannot. */
 
 import { CompactionError } from "./errors.js";
+import type { WasmBytes, WasmModule } from "./types/platform.js";
 
 /** Some frameworks wrap the call in code of their own, which takes no `await` in the arguments. */
-export async function compiled(module: Promise<{ bytes: BufferSource }>): Promise<WebAssembly.Module> {
+export async function compiled(module: Promise<{ bytes: WasmBytes }>): Promise<WasmModule> {
   const { bytes } = await module;
   if (typeof WebAssembly === "undefined") throw unavailable(undefined);
   return WebAssembly.compile(bytes).catch((cause: unknown) => {

@@ -10,6 +10,7 @@ import { isTrap } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { whole } from "./text.js";
 import type { Format, Message } from "./types.js";
+import type { WasmModule } from "./types/platform.js";
 
 /** Encodings of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` for those before. */
 export type Encoding = "o200k_base" | "cl100k_base";
@@ -74,7 +75,7 @@ const vocabularies: Record<Encoding, () => Promise<{ text: string }>> = {
 const loaded = new Map<Encoding, Promise<Tokenizer>>();
 
 /** The tokenizer of an encoding, whose module `bring` gives. There is one of each; a later call tries again what failed. */
-export function load(name: Encoding, bring: () => Promise<WebAssembly.Module>): Promise<Tokenizer> {
+export function load(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
   if (!Object.hasOwn(vocabularies, name)) {
     const known = Object.keys(vocabularies).join(", ");
     const error = new CompactionError("invalid_option", `name: must be one of ${known}`, { field: "name" });
@@ -93,7 +94,7 @@ export function load(name: Encoding, bring: () => Promise<WebAssembly.Module>): 
   return tokenizer;
 }
 
-async function open(name: Encoding, bring: () => Promise<WebAssembly.Module>): Promise<Tokenizer> {
+async function open(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
   const [module, { text }] = await Promise.all([bring(), vocabularies[name]()]);
   const { exports } = await WebAssembly.instantiate(module);
   const instance = new Instance(name, exports as unknown as Exports);

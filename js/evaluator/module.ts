@@ -1,6 +1,7 @@
 /** The evaluator's module: an instance of it for each evaluation. See `crates/evaluator/src/wasm.rs`. */
 
 import { CompactionError, type ErrorCode } from "../errors.js";
+import type { WasmModule } from "../types/platform.js";
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
@@ -19,11 +20,11 @@ interface Failure {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-let bring: (() => Promise<WebAssembly.Module>) | undefined;
-let compiled: Promise<WebAssembly.Module> | undefined;
+let bring: (() => Promise<WasmModule>) | undefined;
+let compiled: Promise<WasmModule> | undefined;
 
 /** Says where the module comes from: an entry does. */
-export function bringFrom(source: () => Promise<WebAssembly.Module>): void {
+export function bringFrom(source: () => Promise<WasmModule>): void {
   bring ??= source;
 }
 
@@ -40,8 +41,10 @@ export class Instance {
   /** Rejects with `not_found` when the module could not be loaded; the next call tries again. */
   static async start(): Promise<Instance> {
     try {
-      compiled ??= (bring as () => Promise<WebAssembly.Module>)();
-      const { exports } = await WebAssembly.instantiate(await compiled);
+      compiled ??= (bring as () => Promise<WasmModule>)();
+      // A statement of its own: Next wraps the call in code that takes no `await` in the arguments.
+      const module = await compiled;
+      const { exports } = await WebAssembly.instantiate(module);
       return new Instance(exports as unknown as Exports);
     } catch (cause) {
       compiled = undefined;

@@ -45,16 +45,37 @@ pub(crate) fn generate(compiled: &Path, folder: &Path) -> Result<Glue> {
     Ok(Glue {
         wasm: fs::read(folder.join("core_bg.wasm"))?,
         js: js.replace(MODULE_TEST, BYTES_TEST),
-        types: fs::read_to_string(folder.join("core.d.ts"))?,
+        types: everywhere(&fs::read_to_string(folder.join("core.d.ts"))?)?,
     })
+}
+
+/// Names of the browser's types, which an app's TypeScript need not have, and what stands for each.
+const BROWSER_TYPES: [(&str, &str); 5] = [
+    ("RequestInfo | URL", "string | URL"),
+    ("BufferSource", "ArrayBuffer | ArrayBufferView<ArrayBuffer>"),
+    ("WebAssembly.Module;", "object;"),
+    ("WebAssembly.Memory;", "{ readonly buffer: ArrayBuffer };"),
+    ("WebAssembly.Table;", "object;"),
+];
+
+/// The declarations in types that TypeScript has without the browser's.
+fn everywhere(types: &str) -> Result<String> {
+    let mut types = types.to_owned();
+    for (name, own) in BROWSER_TYPES {
+        if !types.contains(name) {
+            return Err(format!("the glue's types do not name `{name}`: adapt xtask/src/glue.rs").into());
+        }
+        types = types.replace(name, own);
+    }
+    Ok(types)
 }
 
 /// A module that exports the bytes. Base64 costs a third more on the wire than the file, but is the one form that
 /// every bundler and host loads without being configured.
 pub(crate) fn inline(wasm: &[u8]) -> String {
-    // By what the host has for it. Else by a loop, of which `Uint8Array.from` with a function takes five times the time.
+    // The text is an argument: minifiers copy a constant to each of its uses. By what the host has for it. Else by a loop, of which `Uint8Array.from` with a function takes five times the time.
     format!(
-        "const text = \"{}\";\nfunction decode() {{\n  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);\n  if (globalThis.Buffer?.from) return globalThis.Buffer.from(text, \"base64\");\n  const units = atob(text);\n  const bytes = new Uint8Array(units.length);\n  for (let at = 0; at < units.length; at++) bytes[at] = units.charCodeAt(at);\n  return bytes;\n}}\nexport const bytes = decode();\n",
+        "function decode(text) {{\n  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);\n  if (globalThis.Buffer?.from) return globalThis.Buffer.from(text, \"base64\");\n  const units = atob(text);\n  const bytes = new Uint8Array(units.length);\n  for (let at = 0; at < units.length; at++) bytes[at] = units.charCodeAt(at);\n  return bytes;\n}}\nexport const bytes = decode(\"{}\");\n",
         BASE64.encode(wasm)
     )
 }

@@ -1,0 +1,73 @@
+/** What finds the package by other ways than `exports`, and what makes other things of it. */
+
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+import { build } from "esbuild";
+import { base64Module, exec, pack, project, temporaryFolder } from "./project.mjs";
+
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+
+const imports = `import { compact } from "context-compactor";
+  import { initialize } from "context-compactor/slim";
+  import { fileStore } from "context-compactor/node";
+  import { durableObjectStore } from "context-compactor/cloudflare";
+  import { recall } from "context-compactor/evaluator";
+  export const result: Promise<{ success: boolean }> = compact([]);
+  export const started: Promise<void> = initialize(new Uint8Array(8));
+  export const others: unknown[] = [fileStore, durableObjectStore, recall];`;
+
+test("F35", async (context) => {
+  const temporary = await temporaryFolder(context);
+  const { archive } = await pack(temporary);
+  const files = { "main.ts": imports, "main.js": 'export * from "context-compactor";' };
+  const folder = await project(join(temporary, "project"), archive, files);
+
+  /** The errors of TypeScript with these options, beside which nothing is read. */
+  async function errors(...options) {
+    const all = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,esnext.disposable", ...options, "main.ts"];
+    const { stdout } = await exec(process.execPath, [tsc, ...all], { cwd: folder }).catch((error) => error);
+    return stdout.split("\n").filter((line) => line.includes("error TS"));
+  }
+  const node = ["--typeRoots", join(import.meta.dirname, "../../node_modules/@types"), "--types", "node"];
+
+  await context.test("F35: TypeScript that knows no exports (node10) finds the types of every subpath", async () => {
+    const options = ["--module", "commonjs", "--moduleResolution", "node10", "--skipLibCheck"];
+    assert.deepEqual(await errors(...options, ...node), []);
+  });
+
+  await context.test("F35: TypeScript without the browser's types compiles the package's own", async () => {
+    for (const module of [["--module", "nodenext"], ["--module", "esnext", "--moduleResolution", "bundler"]]) {
+      assert.deepEqual(await errors(...module, ...node), []);
+    }
+  });
+
+  await context.test("F35: a bundler that knows no exports finds the entry for every host", async () => {
+    const { main, types, exports } = JSON.parse(await readFile(join(folder, "node_modules/context-compactor/package.json"), "utf8"));
+    assert.deepEqual([main, types], [exports["."].default, exports["."].types]);
+    const { compact } = await import(join(folder, "node_modules/context-compactor", main));
+    assert.equal((await compact([{ role: "user", content: "Hello" }], { contextWindow: 8_000 })).success, true);
+  });
+
+  await context.test("F35: a minifier copies the module into no second place", async () => {
+    const options = { absWorkingDir: folder, entryPoints: ["main.js"], bundle: true, format: "esm", write: false };
+    const { outputFiles } = await build({ ...options, splitting: true, outdir: "out", minify: true });
+    const modules = outputFiles.map(({ text }) => text.split(base64Module).length - 1);
+    assert.deepEqual(modules.filter((count) => count > 0), [1, 1], "the engine and the tokenizer, each once");
+    // A constant that is used more than once is what Bun copies.
+    for (const name of ["inline", "tokenizer-inline", "evaluator-inline"]) {
+      const source = await readFile(join(folder, `node_modules/context-compactor/dist/wasm/${name}.js`), "utf8");
+      assert.deepEqual([/^const /m.test(source), source.split(base64Module).length - 1], [false, 1], name);
+    }
+  });
+
+  await context.test("F35: no call of WebAssembly has an await in its arguments, which Next wraps in code that takes none", async () => {
+    const dist = join(folder, "node_modules/context-compactor/dist");
+    const scripts = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith(".js") && !file.includes("-inline"));
+    for (const file of scripts) {
+      assert.doesNotMatch(await readFile(join(dist, file), "utf8"), /WebAssembly\.\w+\([^;)]*\bawait\b/, file);
+    }
+  });
+});
