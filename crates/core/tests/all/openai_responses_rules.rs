@@ -202,8 +202,21 @@ fn or1_ids_are_unique_among_the_calls_that_wait() {
 }
 
 #[test]
+fn f26_what_only_the_server_can_have_and_empty_arguments_are_problems_of_strict_servers() {
+    let history = [output("a"), output("b"), user()];
+    assert_eq!(broken(&history), []);
+    assert_eq!(places(problems(&history, true)), [("OR1", 0), ("OR1", 1)]);
+    assert_eq!(repaired(&history), history);
+    let mut empty = call("a");
+    empty["arguments"] = "".into();
+    let history = [user(), empty, output("a")];
+    assert_eq!(broken(&history), []);
+    assert_eq!(places(problems(&history, true)), [("OR1", 1)]);
+}
+
+#[test]
 fn or1_s1_15_arguments_are_a_json_object() {
-    for arguments in ["", "{\"path\":", "[1]", "null", "{} {}"] {
+    for arguments in ["{\"path\":", "[1]", "null", "{} {}"] {
         let mut bad = call("a");
         bad["arguments"] = arguments.into();
         let history = [user(), reasoning(), bad, call("b"), output("a"), output("b")];
@@ -252,7 +265,7 @@ fn or1_or4_a_reference_may_be_what_is_answered() {
     let history = [user(), refer("rs_1"), refer("fc_1"), output("a"), refer("r"), approval];
     assert_eq!(broken(&history), []);
     assert_eq!(places(problems(&history, true)), [("OR4", 1), ("OR4", 2), ("OR4", 4)]);
-    assert_eq!(broken(&[output("a"), refer("fc_1")]), [("OR1", 0)]);
+    assert_eq!(broken(&[user(), output("a"), refer("fc_1")]), [("OR1", 1)]);
 }
 
 /// lesson: reasoning ↔ call coupling

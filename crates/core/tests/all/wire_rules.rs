@@ -128,8 +128,18 @@ mod openai_chat {
     }
 
     #[test]
+    fn f26_oc3_no_arguments_at_all_are_a_problem_of_strict_servers() {
+        let mut empty = calls(&["a"]);
+        empty["tool_calls"][0]["function"]["arguments"] = json!("");
+        let history = json!([user("go"), empty, tool("a")]);
+        assert_eq!(broken(FORMAT, &history), []);
+        let strict = problems(FORMAT, &history, true);
+        assert_eq!(strict.iter().map(|it| (it.rule, it.index)).collect::<Vec<_>>(), [("OC3", 1)]);
+    }
+
+    #[test]
     fn oc3_s1_15_arguments_are_a_json_object() {
-        for arguments in ["", "{\"path\":", "[1]", "null", "{} {}"] {
+        for arguments in ["{\"path\":", "[1]", "null", "{} {}"] {
             let mut bad = calls(&["a", "b"]);
             bad["tool_calls"][0]["function"]["arguments"] = json!(arguments);
             let history = json!([user("go"), bad, tool("a"), tool("b")]);

@@ -301,3 +301,23 @@ fn s5_15_recorded_sessions_roll_over_and_lose_nothing_whatever_the_summariser_do
     };
     at_each_cut(session, "recorded, rolling over");
 }
+
+#[test]
+fn f26_what_a_provider_answered_breaks_no_rule_that_is_not_strict() {
+    let mut checked = 0;
+    for recording in recordings("wire") {
+        for line in recording.lines() {
+            // A request that was answered, whatever the server held beside it.
+            let answered = wire::parse(0, &line).is_ok_and(|record| record.get("response").is_object());
+            let Ok(recorded) = record(&line) else { continue };
+            if !answered || recorded.bodies.is_empty() {
+                continue;
+            }
+            let values = recorded.bodies.iter().map(|body| wire::parse(0, body).unwrap()).collect::<Vec<_>>();
+            let problems = recorded.format.wire().validate(&values, false);
+            assert_eq!(problems, [], "{}", recorded.id);
+            checked += 1;
+        }
+    }
+    println!("{checked} requests");
+}

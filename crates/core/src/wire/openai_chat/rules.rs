@@ -180,9 +180,11 @@ fn close(step: Option<Step<'_>>, findings: &mut Vec<Finding<Fix>>) {
     }
 }
 
-/// True for the JSON text of an object, which is what every server makes of arguments (`S1.15`).
+/// True for the JSON text of an object, which is what every server makes of arguments (`S1.15`); some models write nothing
+/// for none, and their servers take that back.
 fn is_json_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    text.trim_start().is_empty()
+        || text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Mends one message.
@@ -244,6 +246,8 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
         if matches!(tagged::given(value, "tool_calls"), Some(Value::Array(calls)) if calls.is_empty()) {
             report("OC4", "tool_calls is an empty array; leave the field out");
         }
+        let calls = message.calls().filter(|call| call.arguments.trim_start().is_empty());
+        calls.for_each(|_| report("OC3", "the arguments of a call are an empty text; write `{}`"));
         if has_empty_content(value) {
             report("OC5", "content is an empty array; make it null");
         }

@@ -42,12 +42,12 @@ impl Findings {
 }
 
 pub(super) fn find(messages: &[&Value<'_>]) -> Vec<Finding<Fix>> {
-    judge(messages).0
+    judge(messages, true).0
 }
 
 /// Where no call waits and no reasoning ends, nothing that follows depends on what was before but for its ids.
 pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
-    let (findings, items) = judge(window);
+    let (findings, items) = judge(window, past.messages == 0);
     if !findings.is_empty() || items.iter().filter_map(own_id).any(|id| past.has(&id)) {
         return false;
     }
@@ -59,8 +59,8 @@ pub(super) fn grows(past: &mut Past, window: &[&Value<'_>]) -> bool {
     true
 }
 
-/// What is wrong, and the items that can be read.
-fn judge<'a>(messages: &[&'a Value<'a>]) -> (Vec<Finding<Fix>>, Vec<Item<'a>>) {
+/// What is wrong with a history, or (`begins` is false) with the end of one, and the items that can be read.
+fn judge<'a>(messages: &[&'a Value<'a>], begins: bool) -> (Vec<Finding<Fix>>, Vec<Item<'a>>) {
     let mut findings = Findings(Vec::new());
     let mut items = Vec::with_capacity(messages.len());
     for (position, value) in messages.iter().enumerate() {
@@ -78,7 +78,8 @@ fn judge<'a>(messages: &[&'a Value<'a>]) -> (Vec<Finding<Fix>>, Vec<Item<'a>>) {
         ill_formed(item, &mut findings);
         too_long(item, &mut findings);
     }
-    pairs(&items, Families::Known, &mut findings);
+    let open = if begins { leading(&items) } else { 0 };
+    pairs(items.get(open..).unwrap_or_default(), Families::Known, &mut findings);
     reasoning(&items, &mut findings);
     ids(&items, &mut findings);
     triggers(&items, &mut findings);
@@ -119,6 +120,16 @@ enum Families {
     Known,
     /// Those that are news to us.
     Other,
+}
+
+/// How many outputs a history begins with: the calls may be of a response that the server holds. Where it holds none,
+/// it says so.
+fn leading(items: &[Item<'_>]) -> usize {
+    let answers = |item: &&Item<'_>| {
+        let link = item::link(item.value, &item.kind);
+        link.is_some_and(|link| link.side == Side::Answer && matches!(link.family, Family::App(_)))
+    };
+    items.iter().take_while(answers).count()
 }
 
 /// OR1: a call and its output, by id and kind. Ids are unique among the calls that wait, no more than that.
@@ -202,8 +213,10 @@ fn made_by(item: &Item<'_>, referenced: bool, programs: &HashSet<Cow<'_, str>>, 
     }
 }
 
+/// Some models write nothing for no arguments, and their servers take that back.
 fn is_json_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    text.trim_start().is_empty()
+        || text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// OR2: reasoning is followed by what the model said or did next.
@@ -280,6 +293,10 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
     let problem = |it: Finding<Fix>| Problem { rule: it.rule, index: it.position, message: it.what };
     let mut problems: Vec<Problem> = findings.0.into_iter().map(problem).collect();
     let mut report = |rule, index, message: String| problems.push(Problem { rule, index, message });
+    for item in items.iter().take(leading(&items)) {
+        let what = "answers a call that only a server can have, by `previous_response_id` or a conversation; send the call too";
+        report("OR1", item.position, what.to_owned());
+    }
     if messages.is_empty() {
         report("OR5", 0, "the input is empty; it must have an item".to_owned());
     }
@@ -291,6 +308,15 @@ pub(super) fn strict(messages: &[Value<'_>]) -> Vec<Problem> {
         if item.kind == "item_reference" {
             let what = "only the server knows what the reference stands for, so that no summary can tell it; send the item itself";
             report("OR4", item.position, what.to_owned());
+        }
+        if item.kind == "function_call"
+            && item::text_field(item.value, "arguments").is_some_and(|text| text.trim().is_empty())
+        {
+            report(
+                "OR1",
+                item.position,
+                "the arguments of the call are an empty text; write `{}`".to_owned(),
+            );
         }
         let prefix = PREFIXES.iter().find(|(kind, _)| *kind == item.kind);
         if let Some((_, prefix)) = prefix
