@@ -51,3 +51,10 @@ export function encodeCall(call: unknown): string {
     throw new CompactionError("invalid_message", wrong, { field: "call", cause });
   }
 }
+
+/** The app's history and the session's part at message `index`; `rewind` is where the session's goes on. */
+export function parted(index: number, given: number, rewind = index): CompactionError {
+  const what = index < given ? "differs from what the session has there" : "is missing: the history ends before the session's";
+  const way = `to go on with the history as it is now, call session.rewind(${rewind}) and sync again`;
+  return new CompactionError("diverged", `message ${index} ${what}; nothing was appended: ${way}`, { index });
+}

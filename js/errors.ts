@@ -12,6 +12,7 @@ export type ErrorCode =
   | "aborted"
   | "timeout"
   | "conflict"
+  | "diverged"
   | "quota_exceeded"
   | "too_large"
   | "store_unavailable"

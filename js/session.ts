@@ -1,7 +1,7 @@
 /** Sessions: each call of the public API, and the operation of the engine that it is. */
 
 import { Appends } from "./appends.js";
-import { asSent, checkId, checkSystemPrompt, encodeCall, systemPromptOf } from "./arguments.js";
+import { asSent, checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
@@ -70,6 +70,7 @@ interface Placed {
 interface Synced extends Placed {
   appended: number;
   diverged?: number;
+  rewind?: number;
   again?: true;
 }
 
@@ -198,7 +199,7 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#appends.add(messages);
   }
 
-  sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }> {
+  sync(messages: readonly M[]): Promise<{ appended: number }> {
     return this.#turns.queued(async () => {
       checkHistory(messages);
       const known = this.#held.recognised(messages);
@@ -208,8 +209,8 @@ class LiveSession<M extends Message> implements Session<M> {
         synced = await this.#synced(messages, 0);
         synced.appended += before;
       }
-      const { appended, diverged, ...placed } = synced;
-      if (diverged !== undefined) return { appended, diverged };
+      const { appended, diverged, rewind, ...placed } = synced;
+      if (diverged !== undefined) throw parted(diverged, messages.length, rewind);
       this.#place(messages.slice(messages.length - placed.places.length), placed);
       this.#held.adopt(messages);
       return { appended };

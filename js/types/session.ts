@@ -147,9 +147,10 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** Durable when it resolves. Calls that are not awaited one by one are written in one transaction: a message that is
    *  refused rejects its own call alone, what the store refuses rejects all of them. */
   append(...messages: M[]): Promise<void>;
-  /** Hand over the whole history instead: known messages are recognised, the rest appended. A changed past is
-   *  reported with the index where it differs, and nothing is appended. */
-  sync(messages: readonly M[]): Promise<{ appended: number; diverged?: number }>;
+  /** Hand over the whole history instead: known messages are recognised, whatever the order of their fields, the rest
+   *  appended. A changed past is the error `diverged`, with the index where it differs and the way to go on from there;
+   *  nothing is appended. */
+  sync(messages: readonly M[]): Promise<{ appended: number }>;
   /** The messages to send now, made to fit as the preset says. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
   /** `/compact` (`S1.13`). */

@@ -29,6 +29,8 @@ pub enum Code {
     Timeout,
     /// Someone else changed the session between reading and committing.
     Conflict,
+    /// The history that was handed over is another one than the session's, from `index` on; nothing of it was taken over.
+    Diverged,
     /// The store is full; nothing of the refused batch was written.
     QuotaExceeded,
     /// A value is larger than the store or the engine accepts.
@@ -66,6 +68,7 @@ impl Code {
             Code::Aborted => "aborted",
             Code::Timeout => "timeout",
             Code::Conflict => "conflict",
+            Code::Diverged => "diverged",
             Code::QuotaExceeded => "quota_exceeded",
             Code::TooLarge => "too_large",
             Code::StoreUnavailable => "store_unavailable",
@@ -94,6 +97,7 @@ impl Code {
             Aborted,
             Timeout,
             Conflict,
+            Diverged,
             QuotaExceeded,
             TooLarge,
             StoreUnavailable,

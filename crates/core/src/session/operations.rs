@@ -61,6 +61,9 @@ pub struct Synced {
     /// Index of the first message that differs from what the session knows; what follows it was not appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverged: Option<usize>,
+    /// What [`Session::rewind`] takes to go back to before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewind: Option<usize>,
     /// Where the last of the given messages are, as many as this call wrote in one go.
     pub places: Vec<Place>,
     /// Not all was done: the session went back elsewhere meanwhile, and the messages that were known are not its history
@@ -193,12 +196,14 @@ impl Session {
             let mut appended = 0;
             let behind = held.context().behind();
             for races in 0..=RACES {
-                let (stored, moved) = {
+                let (history, moved) = {
                     let state = held.state();
-                    (state.context.history(state.row.messages).len(), state.context.behind() != behind)
+                    (state.context.history(state.row.messages), state.context.behind() != behind)
                 };
+                let stored = history.len();
                 let (diverged, places) = (None, Vec::new());
-                let synced = Synced { appended, diverged, places, format: held.format(), again: false };
+                let format = held.format();
+                let synced = Synced { appended, diverged, rewind: None, places, format, again: false };
                 if known > 0 && moved {
                     return Ok(Synced { again: true, ..synced });
                 }
@@ -206,8 +211,8 @@ impl Session {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
                 let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
-                if diverged.is_some() {
-                    return Ok(Synced { diverged, ..synced });
+                if let Some(at) = diverged {
+                    return Ok(Synced { diverged, rewind: history.get(at).copied(), ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
                 let given = Given { first: stored, nth: skip, guarded: true, races };
@@ -384,9 +389,10 @@ async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> R
     let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
-        // What JSON has not is lost in a round trip through it, and the message is still the same.
+        // What JSON has not is lost in a round trip through it, some stores order fields anew, and the message is still
+        // the same.
         let index = known + nth;
-        if theirs != ours && wire::as_sent(index, theirs)? != wire::as_sent(index, ours)? {
+        if !wire::is_same_sent(index, theirs, ours)? {
             return Ok(Some(index));
         }
     }

@@ -497,3 +497,19 @@ fn who_loses_one_race_after_the_other_waits_twice_as_long_each_time() {
     assert_eq!(desk.host.seen.slept, [8, 16, 32], "the first three go on at once");
     assert_eq!(desk.context().len(), 2);
 }
+
+#[test]
+fn f8_fields_in_another_order_are_the_same_message() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&[Body::from(r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]}}"#)]);
+    let same = Body::from(r#"{"meta":{"b":[{"d":3,"c":2}],"a":1},"content":"hi","role":"user"}"#);
+    assert_eq!(sync(&mut desk, 0, std::slice::from_ref(&same)), (0, None));
+    for other in [
+        r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":4}]}}"#,
+        r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]},"x":null}"#,
+        r#"{"role":"user","content":"hi","meta":{"a":1,"b":[]}}"#,
+        r#"{"role":"user","content":"hi","meta":{"a":1}}"#,
+    ] {
+        assert_eq!(sync(&mut desk, 0, &[Body::from(other)]), (0, Some(0)), "{other}");
+    }
+}
