@@ -3,6 +3,7 @@
  * and ill-formed strings. What comes back is deeply equal to what went in; anything else is refused with its place.
  */
 
+import { adviceFor, converter, named, notOne } from "./advice.js";
 import { refuseRecord } from "./boundaries.js";
 import { CompactionError } from "./errors.js";
 
@@ -37,7 +38,8 @@ export function decode(text: string): unknown {
 export function checkHistory(messages: unknown): void {
   if (Array.isArray(messages)) return;
   if (typeof messages === "object" && messages !== null) refuseRecord(messages);
-  throw new CompactionError("invalid_message", "messages must be an array");
+  const given = adviceFor(messages, "messages") || `, and ${named(messages)} was given`;
+  throw new CompactionError("invalid_message", `messages must be an array${given}`);
 }
 
 /** JSON texts of messages in one buffer. `first` is the index of the first for errors. */
@@ -48,10 +50,8 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
     const message = messages[nth];
     const index = first + nth;
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
-      throw new CompactionError("invalid_message", `message ${index}: a message must be an object with a role`, {
-        index,
-        field: "",
-      });
+      const what = `message ${index}: a message must be an object with a role${notOne(message)}`;
+      throw new CompactionError("invalid_message", what, { index, field: "" });
     }
     refuseRecord(message, index);
     return encode(message, index);
@@ -180,7 +180,7 @@ function taggedObject(value: object, index: number, field: string, path: Set<obj
       if (!isPlainArray(value)) throw unsupported(index, field, "an array with holes or other properties");
       return value.map((item, at) => tagged(item, index, `${field}[${at}]`, path));
     }
-    if (!isPlainObject(value)) throw unsupported(index, field, `an instance of ${nameOf(value)}`);
+    if (!isPlainObject(value)) throw unsupported(index, field, `an instance of ${nameOf(value)}`, undefined, converter(value));
     if (hasSymbols(value)) throw unsupported(index, field, "a property whose key is a symbol");
     const copy: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     for (const [key, item] of Object.entries(value)) {
@@ -198,11 +198,11 @@ function nameOf(value: object): string {
   return typeof constructor === "function" && constructor.name !== "" ? constructor.name : "a class";
 }
 
-function unsupported(index: number, field: string, what: string, cause?: unknown): CompactionError {
+function unsupported(index: number, field: string, what: string, cause?: unknown, advice = ""): CompactionError {
   const place = field === "" ? `message ${index}` : `message ${index}, ${field}`;
   return new CompactionError(
     "unsupported_value",
-    `${place}: ${what} cannot be kept; use plain objects, arrays, texts, numbers, Uint8Array, Date or URL`,
+    `${place}: ${what} cannot be kept; use plain objects, arrays, texts, numbers, Uint8Array, Date or URL${advice}`,
     cause === undefined ? { index, field } : { index, field, cause },
   );
 }

@@ -42,7 +42,7 @@ fn read<T>(
     let messages = values
         .iter()
         .enumerate()
-        .map(|(index, value)| format.wire().read(index, value))
+        .map(|(index, value)| wire::read(format, index, value))
         .collect::<Result<Vec<_>>>()?;
     with(&messages)
 }
@@ -234,7 +234,7 @@ pub fn validate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<Problem>> {
     }
     let format = format(&values, options.format)?;
     for (index, value) in values.iter().enumerate() {
-        format.wire().read(index, value)?;
+        wire::read(format, index, value)?;
     }
     Ok(format.wire().validate(&values, options.strict))
 }

@@ -4,6 +4,10 @@ use super::{Evidence, Format, foreign};
 use crate::error::{Code, Error, Result};
 use serde_json_borrow::Value;
 
+/// What a message must have, in whatever format.
+const NEEDS: &str = "a message needs a role (`user`, `assistant`, `system` or `tool`) and its content, as in \
+                     { role: \"user\", content: \"…\" }";
+
 /// What is wrong with the first message that no format can read. Where others can be read it is the message's fault,
 /// told in the format of those before it; else the format's.
 fn malformed(messages: &[Value<'_>]) -> Option<Error> {
@@ -11,12 +15,19 @@ fn malformed(messages: &[Value<'_>]) -> Option<Error> {
         |message: &Value<'_>| Format::ALL.iter().any(|format| format.wire().read(0, message).is_ok());
     let index = messages.iter().position(|message| !readable(message))?;
     let format = detect(messages.get(..index)?).unwrap_or(Format::OpenaiChat);
-    let error = format.wire().read(index, messages.get(index)?).err()?;
+    let message = messages.get(index)?;
+    let error = super::read(format, index, message).err()?;
     if messages.iter().any(readable) {
         return Some(error);
     }
-    let message = format!("no known format has such messages ({}); pass `format`", error.message);
-    Some(Error { code: Code::UnknownFormat, message, ..error })
+    let told = match foreign::advice(message) {
+        Some(advice) => format!("no known format has such messages; {advice}"),
+        None if error.field.as_deref() == Some("role") => {
+            format!("no known format has such messages (role: {}); {NEEDS}", error.message)
+        }
+        None => format!("no known format has such messages ({}); pass `format`", error.message),
+    };
+    Some(Error { code: Code::UnknownFormat, message: told, ..error })
 }
 
 /// The format of a history. A history that more than one format could have written as it stands (plain roles and
@@ -34,7 +45,12 @@ pub fn detect(messages: &[Value<'_>]) -> Result<Format> {
     if rated.certain.is_empty() {
         return match malformed(messages) {
             Some(error) => Err(error),
-            None => unknown("no known format has messages of this shape, or they mix the fields of several"),
+            None => match messages.iter().find_map(foreign::advice) {
+                Some(advice) => Err(Error::new(Code::UnknownFormat, advice)),
+                None => {
+                    unknown("no known format has messages of this shape, or they mix the fields of several")
+                }
+            },
         };
     }
     let names: Vec<&str> = rated.certain.iter().map(|format| format.as_str()).collect();

@@ -234,6 +234,11 @@ pub trait Wire: Tools + Sync {
     }
 }
 
+/// Reads one message with [`Wire::read`]; the error of one in the shape of another library says which, and what to do.
+pub(crate) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+    foreign::read(format.wire(), index, message)
+}
+
 /// Parses one message from JSON text.
 ///
 /// Errors: [`crate::Code::InvalidMessage`] when it is not an object or nests deeper than 128 levels.

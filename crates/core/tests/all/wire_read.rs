@@ -388,7 +388,6 @@ fn formats_are_told_by_fields_that_others_lack() {
         json!([]),
         json!([plain, tool_use, tool_calls]),
         json!([plain, { "role": "user", "parts": [{ "text": "x" }] }]),
-        json!([{ "type": "message", "content": "x" }]),
         json!([{ "role": "assistant", "content": [{ "type": "tool-call", "toolCallId": "a" }] }]),
         json!([{ "role": "user", "content": [{ "type": "output_image", "text": "x" }] }, tool, tool_use]),
     ] {
