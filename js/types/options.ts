@@ -85,7 +85,7 @@ export interface CompactOptions {
   contextWindow?: number;
   /** Tokens that one answer may take. Default where `contextWindow` is given or `model` is not: 16,384; else the most
    *  that the model answers, up to 20,000. Never more than a quarter of the window; `checkpoint` has a margin of its
-   *  own. */
+   *  own. `layered` keeps no more than its `outputReserve` free, however long an answer may be. */
   maxOutputTokens?: number;
   /** When a session acts: at this many tokens, or this share of the window. Overrides the preset's own trigger. With
    *  `price` (that of `balanced`) a session acts as soon as its calls paid as much for a larger context as a compaction

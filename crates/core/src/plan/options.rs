@@ -5,7 +5,7 @@ use super::numbers::{
 };
 use super::presets::{
     API_TOOLS, BALANCED, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, PRESETS, Preset, QUERY_TOOLS,
-    READ_TOOLS, Rung, SEARCH_TOOLS,
+    READ_TOOLS, Rung, SEARCH_TOOLS, When,
 };
 use super::reader::Reader;
 use super::settings::{Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
@@ -56,7 +56,7 @@ impl Settings {
         let preset = preset(&options)?;
         let window = window(&options)?;
         let output = match options.integer("maxOutputTokens", 0, MAX_TOKENS)? {
-            Some(output) => output,
+            Some(output) => kept_free(&options, preset, output)?,
             None => room_for_answer(&options, preset, window)?,
         };
         let reserve = options.integer("reserveTokens", 0, MAX_TOKENS)?.unwrap_or(0);
@@ -135,6 +135,14 @@ fn room_for_answer(options: &Reader<'_>, preset: &Preset, window: usize) -> Resu
     }
     let known = options.child("facts")?.integer("maxOutputTokens", 0, MAX_TOKENS)?;
     Ok(known.map_or(DEFAULT_OUTPUT, |most| most.min(MOST_OUTPUT)).min(window / 4))
+}
+
+/// What is kept free of the most that an answer may take, where the app says that: all of it, but in a preset that has a
+/// reserve no more than the reserve (`S3.2`).
+fn kept_free(options: &Reader<'_>, preset: &Preset, output: usize) -> Result<usize> {
+    let When::Left { output: reserve, .. } = preset.when else { return Ok(output) };
+    let given = options.child("layered")?.integer("outputReserve", 0, MAX_TOKENS)?;
+    Ok(output.min(given.unwrap_or(0).max(reserve)))
 }
 
 /// The window: the app's, the model's, or the presets'; or what the provider takes of it where profiles say so

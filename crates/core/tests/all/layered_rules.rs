@@ -135,7 +135,7 @@ fn s3_2_the_threshold_is_what_is_left_of_the_window() {
         limit(json!({ "preset": "layered", "contextWindow": window, "maxOutputTokens": output }))
     };
     assert_eq!(of(200_000, 16_384), 170_616);
-    assert_eq!(of(200_000, 64_000), 200_000 - 64_000, "never more than a prompt may be");
+    assert_eq!(of(200_000, 64_000), 200_000 - 20_000 - 13_000, "the reserve, however long an answer may be");
     assert_eq!(limit(json!({ "preset": "layered" })), 170_616);
     let small = of(16_000, 4_000);
     assert!(small > 8_000 && small < 12_000, "scaled where the literals cannot hold: {small}");
@@ -404,4 +404,27 @@ fn s3_5_s5_14_the_summary_goes_into_the_conversation_and_the_system_prompt_stays
         }
         assert!(tokens[0] > 60 && tokens.iter().all(|now| *now == tokens[0]), "{preset}: {tokens:?}");
     }
+}
+
+#[test]
+fn f21_an_answer_that_may_be_long_takes_the_reserve_whoever_says_so() {
+    let facts = json!({ "contextWindow": 200_000, "maxOutputTokens": 64_000 });
+    let given = [20_000, 64_000, 128_000].map(|output| json!({ "maxOutputTokens": output }));
+    for over in given.into_iter().chain([json!({ "model": "claude-sonnet-4-5", "facts": facts })]) {
+        let mut options = json!({ "preset": "layered", "contextWindow": 200_000 });
+        for (key, value) in over.as_object().unwrap() {
+            options[key] = value.clone();
+        }
+        let settings = settings(options);
+        assert_eq!(settings.threshold.tokens, 167_000, "{over}");
+        assert!(
+            settings.hard_limit >= 167_000 && settings.hard_limit + 20_000 <= settings.window,
+            "{over}: the answer fits"
+        );
+    }
+    // Who wants more kept free says so.
+    let more = settings(json!({
+        "preset": "layered", "contextWindow": 200_000, "maxOutputTokens": 64_000, "layered": { "outputReserve": 64_000 },
+    }));
+    assert_eq!((more.threshold.tokens, more.hard_limit), (200_000 - 64_000 - 13_000, 136_000));
 }
