@@ -41,7 +41,7 @@ export interface LedgerEntry {
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
   checkpoint?: string;
-  /** Reference of its (first) offloaded result, for `read`. */
+  /** Reference of its (first) text that was stored, for `read`: of a result, of an input, or of what the user said. */
   ref?: string;
   /** All of them, when there are several. */
   refs?: string[];

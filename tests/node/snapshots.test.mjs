@@ -187,9 +187,10 @@ test("S5.1: what does not fit is refused with both figures, and is in the transc
   const short = { role: "user", content: "z".repeat(3_001) };
   const full = await openSession({ preset: "checkpoint", contextWindow: 4_000, store: "memory", tokenCounter: ([{ content }]) => content.length });
   await full.append(short);
+  await full.pin(0);
   await assert.rejects(full.prepare(), (error) => {
     assert.equal(error.code, "context_overflow");
-    assert.match(error.message, /^Cannot add message: would exceed limit \(3001 > 3000\)/);
+    assert.match(error.message, /^message 0: Cannot add message: would exceed limit \(3001 > 3000\)/);
     return true;
   });
   assert.deepEqual([full.explain().length, full.getAvailableTokens(), full.validate().overage], [1, 0, 1]);

@@ -70,3 +70,21 @@ for (const preset of PRESETS.filter((name) => name !== "react")) {
     }
   });
 }
+
+for (const preset of PRESETS) {
+  test(`F7: ${preset}: a message of ten windows does not end a session, and reads back`, async () => {
+    const text = Array.from({ length: 12_000 }, (_, at) => `${at}: the parser reads src/file_${at}.rs`).join("\n");
+    for (const large of [[{ role: "user", content: "go" }, ...read(text)], [{ role: "user", content: text }]]) {
+      const session = await openSession({ preset, contextWindow: 16_000, store: "memory" });
+      await session.append(...turns(2), ...large);
+      const { messages, usage } = await session.prepare();
+      assert.ok(usage.usedTokens <= 12_000, `${usage.usedTokens}`);
+      const last = messages.at(-1).content;
+      const refs = session.explain().flatMap(({ ref, refs = [] }) => [ref, ...refs]).filter(Boolean);
+      assert.ok(refs.length > 0 && (preset === "react" || refs.some((ref) => last.includes(ref))), last);
+      const texts = await Promise.all(refs.map((ref) => session.read(ref)));
+      assert.ok(texts.includes(text));
+      await session.close();
+    }
+  });
+}

@@ -162,6 +162,14 @@ impl<'a> Message<'a> {
         })
     }
 
+    /// The texts of this message, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_ref()),
+            _ => None,
+        })
+    }
+
     /// True for a message that holds nothing but reasoning, as an item of its own: it belongs to what the model said next.
     pub fn is_reasoning(&self) -> bool {
         !self.parts.is_empty() && self.parts.iter().all(|part| matches!(part, Part::Reasoning { .. }))
@@ -174,14 +182,6 @@ impl<'a> Message<'a> {
 
     /// All prose of this message, parts joined by a line break.
     pub fn text(&self) -> String {
-        let texts: Vec<&str> = self
-            .parts
-            .iter()
-            .filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_ref()),
-                _ => None,
-            })
-            .collect();
-        texts.join("\n")
+        self.texts().collect::<Vec<_>>().join("\n")
     }
 }

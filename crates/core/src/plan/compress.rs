@@ -176,7 +176,9 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
     if too_large {
         edits.extend(global(io, held, load, found, climb, spent).await?);
         let Load { size: total, limit, unit, .. } = self::load(&held.state())?;
-        if climb.trigger == Trigger::Auto && total > limit && !climb.rehearse {
+        // Whether the window is passed is seen in the end, as in every preset.
+        let is_given = numbers.model_context_limit.is_some();
+        if is_given && climb.trigger == Trigger::Auto && total > limit && !climb.rehearse {
             return Err(Error::new(
                 Code::ContextOverflow,
                 format!(

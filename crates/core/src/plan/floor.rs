@@ -1,34 +1,46 @@
 //! The smallest prompt that a compaction can leave, and the error for one that does not fit.
 
 use super::compress;
-use super::cut::{self, Aim};
+use super::cut::{self, Aim, Proposal};
 use super::presets::Rung;
-use super::result::CompactionResult;
+use super::result::{CompactionResult, Trigger};
 use crate::error::{Code, Error, Result};
+use crate::reduce::last;
 use crate::session::{Held, Item, State};
 use crate::step::Io;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 /// The smallest prompt that any compaction can leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Floor {
     fixed: usize,
     mandatory: usize,
     /// Their sum.
     pub(super) total: usize,
+    /// The same before the last resort.
+    pub(super) before: usize,
+    /// What that may shorten.
+    pub(super) stays: Stays,
 }
 
 impl Floor {
     fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
         let total = state.corrected(fixed.saturating_add(mandatory));
         // What the provider counts beside is as little to be compacted as the system prompt.
-        Floor { fixed: total.saturating_sub(mandatory), mandatory: mandatory.min(total), total }
+        Floor {
+            fixed: total.saturating_sub(mandatory),
+            mandatory: mandatory.min(total),
+            total,
+            before: total,
+            stays: Stays::default(),
+        }
     }
 }
 
 impl std::fmt::Display for Floor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Floor { fixed, mandatory, total } = self;
+        let Floor { fixed, mandatory, total, .. } = self;
         write!(
             f,
             "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}"
@@ -36,22 +48,51 @@ impl std::fmt::Display for Floor {
     }
 }
 
-/// The floor of a session: what is fixed, and what stays verbatim after a summary.
-pub(super) async fn floor(io: &Io, held: &Held) -> Result<Floor> {
+/// The floor of a session: what is fixed, and what stays verbatim after a summary; of that, where it does not fit, what the
+/// last resort leaves.
+pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger) -> Result<Floor> {
     let settings = held.settings();
     let fixed = held.state().fixed_tokens;
-    if !settings.rungs.contains(&Rung::Summarise) {
+    let (mandatory, stays) = if settings.rungs.contains(&Rung::Summarise) {
+        // A compaction by hand has no emergency to follow.
+        let is_emergency = settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual;
+        let aim = if is_emergency { Aim::ROLLOVER } else { Aim::of(&settings) };
+        let proposal = cut::propose(&held.state(), aim)?;
+        match proposal {
+            Ok(proposal) => {
+                let unbound = proposal.unbound_tokens(io, held).await?;
+                (proposal.mandatory_tokens.saturating_sub(unbound), Stays::beside(&proposal))
+            }
+            Err(_) => (held.context().totals().tokens, Stays::default()),
+        }
+    } else {
         // Nothing is ever removed: what is left is what compressing every result leaves.
-        let mandatory = compress::least_tokens(&held.state())?;
-        return Ok(Floor::of(&held.state(), fixed, mandatory));
-    }
-    let aim = if settings.rungs.contains(&Rung::Rollover) { Aim::ROLLOVER } else { Aim::of(&settings) };
-    let proposal = cut::propose(&held.state(), aim)?;
-    let mandatory = match proposal {
-        Ok(proposal) => proposal.mandatory_tokens.saturating_sub(proposal.unbound_tokens(io, held).await?),
-        Err(_) => held.context().totals().tokens,
+        (compress::least_tokens(&held.state())?, Stays::default())
     };
-    Ok(Floor::of(&held.state(), fixed, mandatory))
+    let state = held.state();
+    let before = Floor::of(&state, fixed, mandatory).total;
+    let frees =
+        if before > settings.hard_limit { last::frees(&state, &|index| stays.holds(index))? } else { 0 };
+    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
+}
+
+/// The messages of the app that a summary leaves, or quotes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Stays {
+    goes: HashSet<usize>,
+}
+
+impl Stays {
+    fn beside(proposal: &Proposal) -> Stays {
+        let quoted = |index: usize| proposal.quotes.iter().any(|place| place.index == index);
+        let summarised = proposal.compress.iter().filter_map(|item| item.origin.place());
+        Stays { goes: summarised.map(|place| place.index).filter(|index| !quoted(*index)).collect() }
+    }
+
+    /// True for such a message.
+    pub(super) fn holds(&self, index: usize) -> bool {
+        !self.goes.contains(&index)
+    }
 }
 
 /// Says whether the context fits, and of one that does not that this is no success.
@@ -59,15 +100,20 @@ pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) 
     result.fits = held.tokens() <= held.settings().hard_limit;
     if !result.fits {
         result.success = false;
-        result.error = Some(overflow(io, held, result.error.as_ref()).await?);
+        result.error = Some(overflow(io, held, result.trigger, result.error.as_ref()).await?);
     }
     Ok(())
 }
 
 /// The error for a context that does not fit; `failed` is why the last summary was none.
-pub(super) async fn overflow(io: &Io, held: &Held, failed: Option<&Error>) -> Result<Error> {
+pub(super) async fn overflow(
+    io: &Io,
+    held: &Held,
+    trigger: Trigger,
+    failed: Option<&Error>,
+) -> Result<Error> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let floor = floor(io, held).await?;
+    let floor = floor(io, held, trigger).await?;
     let why = match failed {
         Some(error) => format!("the summary failed ({error}); {floor}"),
         None => floor.to_string(),

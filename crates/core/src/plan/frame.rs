@@ -6,9 +6,12 @@ use super::redaction::without_secrets;
 use super::settings::PinProposals;
 use crate::clock::iso8601;
 use crate::error::{Code, Error, Result};
-use crate::message::Role;
+use crate::message::{Message, Part, Role};
 use crate::reduce::offload;
-use crate::session::{Cover, Held, Item, Made, Offload, Origin, Place, State, carried, ids, logged, measure};
+use crate::reduce::replace::ends;
+use crate::session::{
+    Cover, Held, How, Item, Made, Offload, Origin, Place, State, carried, ids, logged, measure,
+};
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
 use crate::wire::{self, Author, Format, Repaired};
@@ -321,7 +324,8 @@ impl Quoted {
             match logged(io, held, *place).await {
                 Ok(body) => {
                     let value = wire::parse(place.index, &body)?;
-                    let message = held.format().wire().read(place.index, &value)?;
+                    let mut message = held.format().wire().read(place.index, &value)?;
+                    shorten(held, place, &mut message);
                     quotes.push(summary::quote(place.index, &message, &stand_ins(held, place)));
                 }
                 Err(error) if error.code == Code::StoreCorrupt => match standing(held, place)? {
@@ -335,32 +339,53 @@ impl Quoted {
     }
 }
 
+/// Tokens of a text in a quote that was too large for the context.
+const SHORT: usize = 100;
+
+/// Puts previews in the place of texts that are too large for the context.
+fn shorten(held: &Held, place: &Place, message: &mut Message<'_>) {
+    let state = held.state();
+    let of = offloads_of(&state, place);
+    let texts = message.parts.iter_mut().filter_map(|part| match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    });
+    for (nth, text) in texts.enumerate() {
+        if let Some(offload) = of.iter().find(|offload| offload.how == How::Text && offload.nth == nth) {
+            *text = ends(&state, &offload.reference, text, SHORT).into();
+        }
+    }
+}
+
+/// The offloads of a message, wherever in the context it is.
+fn offloads_of(state: &State, place: &Place) -> Vec<Offload> {
+    let mut found = Vec::new();
+    for item in state.context.items() {
+        if item.origin.place().as_ref() == Some(place) {
+            found.extend_from_slice(item.origin.offloads());
+        }
+        if let Origin::Summary { covers, .. } = &item.origin {
+            let offloads = covers.iter().flat_map(|cover| &cover.offloads);
+            let own = offloads.filter(|(index, _)| *index == place.index);
+            found.extend(own.map(|(_, offload)| offload.clone()));
+        }
+    }
+    found
+}
+
 /// What stands for the results of a message that left the context before it did, by their numbers in it: it is quoted for
 /// what the user said. Who pinned it wants all of it.
 fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
     if held.state().is_pinned(place.index) {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    let mut add = |offload: &Offload| {
-        if offload.is_result() {
-            let stands = match held.state().recalls {
-                true => offload::reference(&offload.reference),
-                false => "[This result was too large, and is left out]".into(),
-            };
-            found.push((offload.nth, stands));
-        }
+    let state = held.state();
+    let stands = |offload: &Offload| match state.recalls {
+        true => offload::reference(&offload.reference),
+        false => "[This result was too large, and is left out]".into(),
     };
-    for item in held.context().items() {
-        if item.origin.place().as_ref() == Some(place) {
-            item.origin.offloads().iter().for_each(&mut add);
-        }
-        if let Origin::Summary { covers, .. } = &item.origin {
-            let offloads = covers.iter().flat_map(|cover| &cover.offloads);
-            offloads.filter(|(index, _)| *index == place.index).for_each(|(_, offload)| add(offload));
-        }
-    }
-    found
+    let of = offloads_of(&state, place);
+    of.iter().filter(|offload| offload.is_result()).map(|offload| (offload.nth, stands(offload))).collect()
 }
 
 /// A message as a summary of the context quotes it.

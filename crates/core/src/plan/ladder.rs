@@ -15,7 +15,7 @@ use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
 use crate::error::{Code, Result};
-use crate::reduce::{admit, clear, offload, process, replace};
+use crate::reduce::{admit, clear, last, offload, process, replace};
 use crate::session::{Held, State};
 use crate::step::Io;
 
@@ -192,6 +192,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 done.rungs.extend(emergency::rehearse(&held.state(), climb.trigger, after)?);
             }
             Rung::Rollover => {
+                shorten_all(io, held, climb, &mut done).await?;
                 let failed = done.result.as_ref().and_then(|result| result.error.clone());
                 let results = emergency::run(io, held, climb, failed.as_ref()).await?;
                 done.rescue(held, results)?;
@@ -201,12 +202,13 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     if climb.rehearse {
         return Ok(done);
     }
+    shorten_all(io, held, climb, &mut done).await?;
     // What was put off is no prompt: the next one is made to fit before it is sent. Nor is what an app asked for by hand,
     // which is told that it does not fit.
     let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
         let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
-        return Err(overflow(io, held, failed).await?);
+        return Err(overflow(io, held, climb.trigger, failed).await?);
     }
     if let Some(result) = &mut done.result {
         settle(io, held, result).await?;
@@ -228,15 +230,20 @@ fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
 async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
-        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
-        if climb.trigger != Trigger::Manual {
-            let floor = floor(io, held).await?;
-            if floor.total > limit {
-                // No summary makes it fit: the model would be asked in vain, step after step.
-                done.idle.push(floor.to_string());
+        let floor = floor(io, held, climb.trigger).await?;
+        if floor.total > limit && climb.trigger != Trigger::Manual {
+            // No summary makes it fit: the model would be asked in vain, step after step.
+            done.idle.push(floor.to_string());
+            return Ok(());
+        }
+        if floor.before > limit {
+            let excess = floor.before - limit + held.settings().numbers.target_tokens.min(limit / 4);
+            shorten(io, held, climb, (excess, &|index| floor.stays.holds(index)), done).await?;
+            if climb.trigger == Trigger::Auto && !held.state().is_due() && held.tokens() <= limit {
                 return Ok(());
             }
         }
+        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
         if climb.rehearse {
             match proposal {
                 Ok(proposal) => {
@@ -260,6 +267,37 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
         }
     }
     Ok(())
+}
+
+/// The last resort: of the messages of which `may` holds what is too large by itself is stored and previewed, where that
+/// frees `excess` tokens; otherwise it would change the context in vain.
+async fn shorten(
+    io: &Io,
+    held: &Held,
+    climb: Climb<'_>,
+    (excess, may): (usize, &dyn Fn(usize) -> bool),
+    done: &mut Climbed,
+) -> Result<()> {
+    for again in 0..=AGAIN {
+        let moves = last::propose(&held.state(), excess, may)?;
+        let run = replace::run(io, held, Rung::Admit, moves, (climb.trigger, None), climb.rehearse);
+        match run.await {
+            Err(error) if error.code == Code::Conflict && again < AGAIN => {}
+            Err(error) => return Err(error),
+            Ok(edit) if edit.indices.is_empty() => return Ok(()),
+            Ok(edit) => return done.add(held, vec![edit], Cost::default()),
+        }
+    }
+    Ok(())
+}
+
+/// The same for all messages, when the prompt does not fit.
+async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+    let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
+    match tokens.checked_sub(limit) {
+        None | Some(0) => Ok(()),
+        Some(excess) => shorten(io, held, climb, (excess, &|_| true), done).await,
+    }
 }
 
 /// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
@@ -287,7 +325,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     let settings = copy.settings();
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
     let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
-    let floor = floor(io, &copy).await?;
+    let floor = floor(io, &copy, trigger).await?;
     let moment = moment(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { rehearse: true, ..Climb::whole(trigger, None) }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();

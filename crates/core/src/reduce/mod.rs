@@ -3,6 +3,7 @@
 pub(crate) mod admit;
 mod calls;
 pub(crate) mod clear;
+pub(crate) mod last;
 pub(crate) mod offload;
 pub(crate) mod process;
 pub(crate) mod reasoning;

@@ -39,7 +39,9 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
             |reference: &str| format!("[{}; the whole result is at: {reference}]\n{digest}", kind.as_str());
         // A reference is as long as any other.
         let smaller = estimator.text(&write(&"x".repeat(30))) < tokens;
-        smaller.then(|| Replacement::new(state, place, nth, text, How::Processed, write))
+        // What takes much of the window is no digest of it.
+        let short = estimator.text(&digest) <= settings.hard_limit / 4;
+        (smaller && short).then(|| Replacement::new(state, place, nth, text, How::Processed, write))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))
 }

@@ -3,6 +3,7 @@
 
 use super::reasoning;
 use crate::error::{Code, Error, Result};
+use crate::message::Role;
 use crate::order;
 use crate::plan::{Edit, OffloadReport, Rung, Trigger};
 use crate::recall::Answers;
@@ -62,6 +63,22 @@ impl Replacement {
         stub
     }
 
+    /// The same, replaced by how it begins and ends in about `tokens` tokens.
+    pub(crate) fn preview(state: &State, place: Place, nth: usize, text: &str, tokens: usize) -> Self {
+        Replacement::new(state, place, nth, text, How::Preview, |reference| {
+            ends(state, reference, text, tokens)
+        })
+    }
+
+    /// The `nth` text that the user said in the message at `place`, replaced in the same way.
+    pub(crate) fn text(state: &State, place: Place, nth: usize, text: &str, tokens: usize) -> Self {
+        let reference = ids::text_reference(&state.row.secret, place.index, nth);
+        let stands = ends(state, &reference, text, tokens);
+        let (sha256, chars) = (ids::sha256_hex(text.as_bytes()), text.chars().count());
+        let offload = Offload { nth, reference, sha256, chars, how: How::Text };
+        Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
+    }
+
     /// The input of the `nth` call of the message at `place`, with a reference in place of its long texts; nothing when
     /// it has none.
     pub(crate) fn input(state: &State, place: Place, nth: usize, arguments: &str) -> Option<Self> {
@@ -69,8 +86,11 @@ impl Replacement {
         let reference = ids::input_reference(&state.row.secret, place.index, nth);
         let write = |text: &str| {
             let chars = text.chars().count();
-            (chars > LONG_TEXT)
-                .then(|| begins(format!("Tool input is at: {reference} ({chars} characters)"), text))
+            let told = match state.recalls {
+                true => format!("Tool input is at: {reference} ({chars} characters)"),
+                false => format!("Tool input of {chars} characters, left out"),
+            };
+            (chars > LONG_TEXT).then(|| begins(told, text))
         };
         if !replace_texts(&mut value, &write) {
             return None;
@@ -79,6 +99,26 @@ impl Replacement {
         let text = value.to_string();
         let offload = Offload { nth, reference, sha256, chars, how: How::Input };
         Some(Replacement { blob: NewBlob { index: place.index, offload, text: arguments.into() }, text })
+    }
+}
+
+/// What stands for a text that is too large, with how that begins and ends, in about `tokens` tokens.
+pub(crate) fn ends(state: &State, reference: &str, text: &str, tokens: usize) -> String {
+    let chars = text.chars().count();
+    let told = match state.recalls {
+        true => format!("Too large to stand here ({chars} characters). All of it is at: {reference}"),
+        false => format!("Too large to stand here ({chars} characters), the rest is left out."),
+    };
+    let mut room = tokens.saturating_mul(4).min(chars / 2);
+    loop {
+        let (head, tail) =
+            (text_range(text, 0, Some(room / 3 * 2)), text_range(text, chars - room / 3, None));
+        let stands = format!("{told}\nIt begins:\n{head}\n[…]\nIt ends:\n{tail}");
+        // Few characters are a token in some scripts.
+        if room < 3 || state.settings.estimator.text(&stands) <= tokens {
+            return stands;
+        }
+        room = room / 4 * 3;
     }
 }
 
@@ -169,6 +209,29 @@ pub(crate) fn input_moves(
     Ok(moves)
 }
 
+/// What `with` makes of the texts of the user that were not replaced so far, and that can be.
+pub(crate) fn text_moves(
+    state: &State,
+    mut with: impl FnMut(Place, (usize, &str)) -> Option<Replacement>,
+) -> Result<Vec<Move>> {
+    let mut moves = Vec::new();
+    for (at, item) in state.context.items().iter().enumerate() {
+        let Some(place) = item.origin.place().filter(|_| item.size.role == Role::User) else { continue };
+        let value = wire::parse(place.index, &item.body)?;
+        let message = state.format().wire().read(place.index, &value)?;
+        let open = message.texts().enumerate().filter(|(nth, _)| !item.origin.is_text_replaced(*nth));
+        let found = open.filter_map(|(nth, text)| with(place, (nth, text)));
+        let fits = |planned: &Replacement| {
+            wire::with_text(state.format(), &value, planned.blob.offload.nth, &planned.text).is_some()
+        };
+        let blobs: Vec<Replacement> = found.filter(fits).collect();
+        if !blobs.is_empty() {
+            moves.push(Move { at, item: item.clone(), blobs });
+        }
+    }
+    Ok(moves)
+}
+
 /// A message with the text of an offload, or with what stands for it, in its place.
 fn with_text(
     state: &State,
@@ -179,9 +242,10 @@ fn with_text(
 ) -> Result<Option<String>> {
     let value = wire::parse(index, body)?;
     let wire = state.format().wire();
-    Ok(match offload.is_result() {
-        true => wire.with_result_text(&value, offload.nth, text),
-        false => wire.with_call_arguments(&value, offload.nth, text),
+    Ok(match offload.how {
+        How::Input => wire.with_call_arguments(&value, offload.nth, text),
+        How::Text => wire::with_text(state.format(), &value, offload.nth, text),
+        _ => wire.with_result_text(&value, offload.nth, text),
     })
 }
 

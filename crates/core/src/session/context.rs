@@ -121,7 +121,7 @@ pub struct Place {
     pub index: usize,
 }
 
-/// A tool result in the store, or the input of a call.
+/// A tool result in the store, or the input of a call, or a text of the user.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Offload {
     /// Which result of its message, from 0; which call, when it is the input of one.
@@ -154,6 +154,8 @@ pub enum How {
     Processed,
     /// It is the input of a call: its long texts are the reference, the rest of it stands there still.
     Input,
+    /// It is a text of the user: its reference, how it begins and how it ends.
+    Text,
 }
 
 impl How {
@@ -163,26 +165,32 @@ impl How {
 
     /// True when the reference itself stands in the context.
     pub(crate) fn refers(self) -> bool {
-        matches!(self, How::Reference | How::Preview | How::Processed | How::Input)
+        matches!(self, How::Reference | How::Preview | How::Processed | How::Input | How::Text)
     }
 }
 
 impl Offload {
-    /// True for a result; else it is the input of a call.
+    /// True for a result; else it is the input of a call, or a text of the user.
     pub fn is_result(&self) -> bool {
-        self.how != How::Input
+        !matches!(self.how, How::Input | How::Text)
     }
 
-    /// Where it was in its message, in order: results, then inputs.
+    /// Where it was in its message, in order: results, then inputs, then texts.
     pub(crate) fn order(&self) -> u64 {
-        (u64::from(!self.is_result()) << 32) | self.nth as u64
+        let kind = match self.how {
+            How::Input => 1,
+            How::Text => 2,
+            _ => 0,
+        };
+        (kind << 32) | self.nth as u64
     }
 
     /// Its text in the message as it was appended.
     pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
-        match self.is_result() {
-            true => message.results().nth(self.nth).map(|result| result.text.as_ref()),
-            false => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
+        match self.how {
+            How::Input => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
+            How::Text => message.texts().nth(self.nth),
+            _ => message.results().nth(self.nth).map(|result| result.text.as_ref()),
         }
     }
 }
@@ -223,7 +231,12 @@ impl Origin {
 
     /// True when the input of the `nth` call was.
     pub(crate) fn is_input_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| !offload.is_result() && offload.nth == nth)
+        self.offloads().iter().any(|offload| offload.how == How::Input && offload.nth == nth)
+    }
+
+    /// True when the `nth` text was.
+    pub(crate) fn is_text_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.how == How::Text && offload.nth == nth)
     }
 
     /// The messages that stand in a summary word for word.

@@ -58,6 +58,12 @@ pub(crate) fn input_reference(secret: &str, index: usize, nth: usize) -> String 
     format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
 }
 
+/// The same of its `nth` text.
+pub(crate) fn text_reference(secret: &str, index: usize, nth: usize) -> String {
+    let place = format!("{index}/text/{nth}");
+    format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
+}
+
 /// True for text that has the shape of a reference; whether it *is* one only the session's table can say.
 pub(crate) fn looks_like_reference(text: &str) -> bool {
     text.strip_prefix(REFERENCE_PREFIX).is_some_and(|id| {

@@ -99,7 +99,7 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
                     offloads.iter().partition(|offload| offload.how.refers());
                 let references = shown.into_iter().chain(hidden);
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview | How::Processed | How::Input => None,
+                    How::Reference | How::Preview | How::Processed | How::Input | How::Text => None,
                     How::Cleared => Some(CLEARED),
                     How::Compressed => Some(COMPRESSED),
                 });

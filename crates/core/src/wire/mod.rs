@@ -15,6 +15,7 @@ mod openai_chat;
 mod openai_responses;
 mod past;
 mod picture;
+mod prose;
 pub mod provider;
 mod react;
 mod read;
@@ -27,6 +28,8 @@ pub(crate) use detect::rate;
 pub use past::Past;
 pub use react::compare as compare_trajectories;
 pub use tools::{Tool, Tools};
+
+pub(crate) use prose::with_text;
 
 use crate::error::{Error, Result};
 use crate::message::Message;

@@ -334,6 +334,8 @@ fn s5_1_s5_15_what_cannot_fit_is_refused_with_the_sizes_and_stays_in_the_transcr
     let mut desk = desk(json!({ "contextWindow": 4_000 }));
     desk.append(&chat(3, 100));
     desk.append(&[user(&long("too large", 5_000))]);
+    // Only what has to stay word for word cannot be made to fit.
+    desk.host.run(desk.session.pin(6)).unwrap();
     let error = prepare(&mut desk).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
     assert!(error.message.starts_with("Cannot add message: would exceed limit ("), "{}", error.message);
@@ -353,6 +355,7 @@ fn s5_1_equality_fits_and_one_more_is_refused() {
         let margin = json!({ "safetyMargin": 8_000 - limit });
         let mut desk = desk(json!({ "contextWindow": 8_000, "checkpoint": margin }));
         desk.append(&[Rc::clone(&message)]);
+        desk.host.run(desk.session.pin(0)).unwrap();
         assert_eq!(desk.session.validate().unwrap().valid, fits);
         match prepare(&mut desk) {
             Ok(prepared) => assert!(fits && prepared.edits.is_empty()),

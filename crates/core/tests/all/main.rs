@@ -40,6 +40,7 @@ mod input_rules;
 mod job_rules;
 mod keep_rules;
 mod large_rules;
+mod last_rules;
 mod later_rules;
 mod layered_rules;
 mod limit_rules;

@@ -357,6 +357,7 @@ fn s5_15_nothing_oversized_is_prepared() {
     let mut desk = Desk::new(json!({ "retryCount": 1 }));
     desk.append(&talk(2, 40));
     desk.append(&[user(&long("too much", 7_000))]);
+    desk.host.run(desk.session.pin(4)).unwrap();
     let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
     assert_eq!(desk.stored().messages.len(), 5, "the message is in the transcript all the same");

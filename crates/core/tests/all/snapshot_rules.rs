@@ -342,6 +342,7 @@ fn s5_15_each_step_that_is_to_make_a_prompt_fit_comes_after_an_emergency_snapsho
 fn s5_15_a_prompt_that_stays_too_large_takes_no_snapshot_twice() {
     let mut desk = desk(json!({ "contextWindow": 4_000 }));
     desk.append(&[user("begin"), assistant("yes"), user(&long("far too much", 4_000))]);
+    desk.host.run(desk.session.pin(2)).unwrap();
     let id = take(&mut desk);
     for _ in 0..6 {
         let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();

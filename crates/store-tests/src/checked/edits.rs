@@ -1,9 +1,9 @@
-//! What an edit of a message may change: the text of an offloaded result, long texts in the input of a call, and reasoning that its provider binds to what
+//! What an edit of a message may change: the text of an offloaded result, long texts in the input of a call, a text of the user, and reasoning that its provider binds to what
 //! stood before it. Everything else stays, fields that nobody has heard of included.
 
 use super::text;
 use context_compactor_core::message::{Message, Part};
-use context_compactor_core::session::Offload;
+use context_compactor_core::session::{How, Offload};
 use context_compactor_core::wire::{self, Format};
 use serde_json::{Map, Value};
 
@@ -25,6 +25,12 @@ pub(super) fn check(
     let is = format.wire().read(0, &is).map_err(text)?;
     let mut texts = Vec::with_capacity(offloads.len());
     for offload in offloads {
+        if offload.how == How::Text {
+            let now = is.texts().nth(offload.nth).ok_or("an offload of a text that is not there")?;
+            texts.push(now.to_owned());
+            replace_text(&mut was, offload.nth, now);
+            continue;
+        }
         if !offload.is_result() {
             let now = is.calls().nth(offload.nth).ok_or("an offload of an input that is not there")?;
             let before = offload.text_in(&was).ok_or("an offload of an input that never was")?;
@@ -84,6 +90,16 @@ fn replace(message: &mut Message<'_>, nth: usize, text: &str) {
     });
     if let Some(result) = results.nth(nth) {
         result.text = text.to_owned().into();
+    }
+}
+
+fn replace_text(message: &mut Message<'_>, nth: usize, text: &str) {
+    let mut texts = message.parts.iter_mut().filter_map(|part| match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    });
+    if let Some(old) = texts.nth(nth) {
+        *old = text.to_owned().into();
     }
 }
 

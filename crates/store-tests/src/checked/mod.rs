@@ -196,7 +196,8 @@ impl Checked {
             let value = wire::parse(0, &self.given[entry.index]).map_err(text)?;
             let message = self.format.wire().read(0, &value).map_err(text)?;
             let is_input = || message.calls().any(|call| call.arguments == found);
-            if !message.results().any(|result| result.text == found) && !is_input() {
+            let is_text = || message.texts().any(|text| text == found);
+            if !message.results().any(|result| result.text == found) && !is_input() && !is_text() {
                 return Err(format!("the offload of message {} is no text of it", entry.index));
             }
             return Ok(());
