@@ -1,5 +1,5 @@
 /**
- * Hostile text and sizes through the stores that browsers have (`storage.md`, fault 21). `CC_HOSTILE=1` takes 10^5
+ * Hostile text and sizes through the stores that browsers have (fault 21). `CC_HOSTILE=1` takes 10^5
  * messages and the largest results.
  */
 

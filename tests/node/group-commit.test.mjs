@@ -1,4 +1,4 @@
-/** Group commit (`storage.md` T1): appends that wait together are one transaction, and each has its own outcome. */
+/** Group commit (T1): appends that wait together are one transaction, and each has its own outcome. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /** What both READMEs say of the package is what it has. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 const root = new URL("../../", import.meta.url);
@@ -25,6 +25,22 @@ test("F38: the package's README names every entry of its manifest, and both how 
       assert.ok(read(file).includes(said), `${file}: ${said}`);
     }
   }
+});
+
+test("F38: no comment cites a page of a specification that the repository does not have", () => {
+  const folders = ["crates", "js", "src", "tests", "xtask", "scripts"];
+  const files = folders.flatMap((folder) =>
+    readdirSync(new URL(`${folder}/`, root), { recursive: true })
+      .filter((path) => /\.(rs|ts|mjs)$/.test(path) && !/node_modules|(^|\/)(wasm|fixtures|dist)\//.test(path))
+      .map((path) => `${folder}/${path}`),
+  );
+  assert.ok(files.length > 300, `${files.length} files`);
+  const cited = files.flatMap((file) => {
+    const pages = Array.from(read(file).matchAll(/^ *(?:\/\/|\*|\/\*).*?`?\b((?:[\w-]+\/)*[\w-]+\.md)\b/gm), ([, page]) => page);
+    const exists = (page) => ["", "docs/", `${file}/../`].some((place) => existsSync(new URL(`${place}${page}`, root)));
+    return pages.filter((page) => !exists(page)).map((page) => `${file}: ${page}`);
+  });
+  assert.deepEqual(cited, []);
 });
 
 test("F38: the first program of the README has a key and says what went wrong", () => {

@@ -1,4 +1,4 @@
-/** `verify`, watermarks, and what is told and refused when the platform took something (storage.md §5.3, R1 to R5). */
+/** `verify`, watermarks, and what is told and refused when the platform took something (R1 to R5). */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
 /**
- * Hostile text and sizes through a store (`storage.md`, fault 21), in Node and in pages: what was appended comes back
+ * Hostile text and sizes through a store (fault 21), in Node and in pages: what was appended comes back
  * from a store that was closed and opened again, byte for byte: as history, behind references and their ranges, and from
  * an import of the export.
  */

@@ -1,5 +1,5 @@
 /**
- * Hostile text and sizes through the store of Durable Objects (`storage.md`, fault 21). `CC_HOSTILE=1` takes 10^5 messages
+ * Hostile text and sizes through the store of Durable Objects (fault 21). `CC_HOSTILE=1` takes 10^5 messages
  * and the largest results.
  */
 

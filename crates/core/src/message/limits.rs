@@ -1,4 +1,4 @@
-//! What one message may hold at most (`storage.md` S8): far more than any provider takes, and so little that neither a
+//! What one message may hold at most: far more than any provider takes, and so little that neither a
 //! hostile tool result nor a bug of the app can make a session that cannot be opened again. What is above is refused with
 //! [`Code::TooLarge`], the message's index and the field, before anything is written.
 

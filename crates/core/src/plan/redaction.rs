@@ -1,5 +1,5 @@
 //! Before a text goes to a summariser, and before it is written in the place of messages, its secrets are replaced, and
-//! then the app's own `redact` is asked (`storage.md` S5). Messages are redacted as they are read, so that no secret is
+//! then the app's own `redact` is asked. Messages are redacted as they are read, so that no secret is
 //! cut in two before it is looked for.
 
 use crate::error::Result;

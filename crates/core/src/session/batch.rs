@@ -51,7 +51,7 @@ pub struct Batch {
     pub durability: Durability,
 }
 
-/// The tables (`storage.md` §5.1). `sid` and `blob` are 128-bit ids in base32.
+/// The tables. `sid` and `blob` are 128-bit ids in base32.
 pub mod keys {
     use super::super::ids;
     use super::{Key, KeyPart};

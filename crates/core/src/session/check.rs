@@ -1,4 +1,4 @@
-//! What must hold of the rows of a session (`storage.md` §5.1), checked one row after the other: for [`super::verify`],
+//! What must hold of the rows of a session, checked one row after the other: for [`super::verify`],
 //! which reads them page by page, and for [`super::audit`], which has them at hand.
 //!
 //! | | |

@@ -1,4 +1,4 @@
-//! The session's row, made again of log and views (R2 of `storage.md` §5.3) where it is missing, damaged, or not that of the
+//! The session's row, made again of log and views (R2) where it is missing, damaged, or not that of the
 //! log as it ends.
 
 use super::batch::{Key, keys};

@@ -1,4 +1,4 @@
-//! What is mended when a session is opened (`storage.md` §5.3), and what of it is lost.
+//! What is mended when a session is opened, and what of it is lost.
 //!
 //! * The name leads nowhere: the session's row says whose it is, and the name is written again.
 //! * R2: the session's row is missing, damaged, or not that of the log as it ends: it is made again of the log

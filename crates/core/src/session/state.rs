@@ -1,5 +1,4 @@
-//! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read
-//! (`storage.md` T1 and T3).
+//! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read.
 
 mod change;
 

@@ -124,7 +124,7 @@ impl Evidence {
     }
 }
 
-/// A broken rule of a provider (`wire.md` ids).
+/// A broken rule of a provider, by its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The rule's id, as in `OC1`.

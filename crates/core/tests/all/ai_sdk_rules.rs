@@ -1,4 +1,4 @@
-//! AI SDK: every rule of `wire.md` (AI1 to AI7) broken once in model messages, and its repair.
+//! AI SDK: every rule of the format (AI1 to AI7) broken once in model messages, and its repair.
 
 use crate::support::ai_sdk::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The rules of Gemini (`wire.md`): a history that keeps each, one that breaks it, and its repair.
+//! The rules of Gemini: a history that keeps each, one that breaks it, and its repair.
 
 use context_compactor_core::message::Exchanges;
 use context_compactor_core::wire::{Format, Problem, Repaired, detect, parse};

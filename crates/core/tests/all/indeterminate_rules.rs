@@ -1,4 +1,4 @@
-//! A commit whose answer is lost (`storage.md` §4.5): whoever sent it finds out by reading whether it was written, and
+//! A commit whose answer is lost: whoever sent it finds out by reading whether it was written, and
 //! nothing is written twice.
 
 use crate::support::*;

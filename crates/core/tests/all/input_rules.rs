@@ -1,4 +1,4 @@
-//! Inputs of calls that leave the context (`quality-and-cost`: clearing results alone leaves a third of the text).
+//! Inputs of calls that leave the context (clearing results alone leaves a third of the text).
 
 use crate::support::*;
 use context_compactor_core::session::Fate;

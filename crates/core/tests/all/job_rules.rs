@@ -1,4 +1,4 @@
-//! Calls of a model that survive a crash before the commit (`storage.md` T2, R4): what was answered is not asked again.
+//! Calls of a model that survive a crash before the commit (T2, R4): what was answered is not asked again.
 
 use crate::support::*;
 use context_compactor_core::Code;

@@ -1,4 +1,4 @@
-//! Messages and results that are too large for one value or one transaction (`storage.md` T1', R6).
+//! Messages and results that are too large for one value or one transaction (T1', R6).
 
 use crate::support::*;
 use context_compactor_core::Code;

@@ -1,4 +1,4 @@
-//! Limits (`storage.md` S8): at the bound a message is taken, one above it is refused with its place, and nothing of the
+//! Limits: at the bound a message is taken, one above it is refused with its place, and nothing of the
 //! call is written.
 
 use crate::support::*;

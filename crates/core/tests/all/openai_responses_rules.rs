@@ -1,4 +1,4 @@
-//! OpenAI Responses: every rule of `wire.md` kept, broken and mended.
+//! OpenAI Responses: every rule of the format kept, broken and mended.
 
 use context_compactor_core::message::Exchanges;
 use context_compactor_core::wire::{Change, Format, Problem, Repaired, detect, parse};

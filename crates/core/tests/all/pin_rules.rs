@@ -1,4 +1,4 @@
-//! Pinned messages (`S4.3`, `wire.md` Common): word for word for ever, quoted behind the summary when they leave the tail.
+//! Pinned messages (`S4.3`): word for word for ever, quoted behind the summary when they leave the tail.
 
 use crate::support::*;
 use context_compactor_core::Code;

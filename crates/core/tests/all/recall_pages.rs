@@ -1,4 +1,4 @@
-//! Pages of terms (`storage.md` §5.2): derived of the log, made again where they are not there, and never needed.
+//! Pages of terms: derived of the log, made again where they are not there, and never needed.
 
 use crate::support::*;
 use context_compactor_core::recall::Hit;

@@ -1,4 +1,4 @@
-//! What is mended when a session is opened (`storage.md` §5.3): R1, R2, R3 and R5, each killed at every step.
+//! What is mended when a session is opened: R1, R2, R3 and R5, each killed at every step.
 
 use crate::support::*;
 use context_compactor_core::Code;

@@ -1,4 +1,4 @@
-//! Secrets (`storage.md` S5): no way leads one into a request for a summary or into what is written in the place of
+//! Secrets: no way leads one into a request for a summary or into what is written in the place of
 //! messages; what is stored and what is kept stays as it was.
 
 use crate::support::*;

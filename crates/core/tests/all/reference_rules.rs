@@ -1,4 +1,4 @@
-//! References (`storage.md` S1 to S3, S6): resolved by the session's own table and never from text, whatever the text is.
+//! References: resolved by the session's own table and never from text, whatever the text is.
 
 use crate::support::*;
 use context_compactor_core::Code;

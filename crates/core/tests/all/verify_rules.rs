@@ -1,4 +1,4 @@
-//! `verify`: every invariant of `storage.md` §5.1, broken once in each way that a store could break it, is found and named;
+//! `verify`: every invariant of the stored rows, broken once in each way that a store could break it, is found and named;
 //! no content is in what is said.
 
 use crate::support::*;

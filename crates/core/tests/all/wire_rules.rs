@@ -1,4 +1,4 @@
-//! Every rule of `wire.md` for the two formats: a history that keeps it, one that breaks it, and its repair.
+//! Every rule of the two formats: a history that keeps it, one that breaks it, and its repair.
 
 use context_compactor_core::wire::{Format, Problem, Repaired, Unbound, parse};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Questions to a search, made of recorded sessions of agents (`quality-and-cost.md` §3): at a cut of a session, what the
+//! Questions to a search, made of recorded sessions of agents: at a cut of a session, what the
 //! agent says next from memory. It names things that stand before the cut and that nobody just told it: *cold needs*. What
 //! it says right before such a name, with the name masked, is how it would have searched for it.
 

@@ -1,6 +1,6 @@
 //! Several tabs on one session under one of the presets, each effect of each operation in an order that a seed decides, with crashes, lost
-//! answers, failing stores and summarisers of every temper. After every commit the store must hold the invariants of
-//! `storage.md` §5.1; what was acknowledged stays, once and in order; what is sent is a valid history that fits.
+//! answers, failing stores and summarisers of every temper. After every commit the store must hold its
+//! invariants: what was acknowledged stays, once and in order; what is sent is a valid history that fits.
 
 mod checks;
 mod damage;
