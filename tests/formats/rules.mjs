@@ -41,8 +41,16 @@ const FAMILIES = {
 };
 const OUTPUTS = new Set(Object.values(FAMILIES));
 
-/** OR1, OR2, OR4: outputs behind their calls, reasoning before an item of the model, no id of the server twice. */
+/** Outputs that the app makes. */
+const APPS = new Set([...OUTPUTS].filter((type) => type !== "program_output"));
+
+/**
+ * OR1, OR2, OR4: outputs behind their calls, reasoning before an item of the model, no id of the server twice. The calls of
+ * outputs that a history begins with may be the server's, which has them by `previous_response_id`.
+ */
 function responsesIsSound(items) {
+  const first = items.findIndex(({ type, execution }) => !APPS.has(type) || execution === "server");
+  const leading = first < 0 ? items.length : first;
   const open = new Set();
   const ids = new Set();
   const programs = new Set();
@@ -57,7 +65,7 @@ function responsesIsSound(items) {
       const key = `${FAMILIES[item.type]} ${item.call_id ?? item.id}`;
       if (open.has(key)) return false;
       open.add(key);
-    } else if (OUTPUTS.has(item.type)) {
+    } else if (OUTPUTS.has(item.type) && at >= leading) {
       if (!open.delete(`${item.type} ${item.call_id ?? item.approval_request_id ?? item.id}`)) return false;
     }
     if (item.type === "reasoning") {

@@ -23,7 +23,7 @@ const read = (text) => [
 
 for (const preset of PRESETS) {
   test(`F1: ${preset}: a success of compact fits, and what cannot fit says so`, async () => {
-    const large = [...turns(2), { role: "user", content: "go" }, ...read("word and more ".repeat(25_000)), { role: "assistant", content: "ok" }];
+    const large = [...turns(8), { role: "user", content: "go" }, ...read("word and more ".repeat(25_000)), { role: "assistant", content: "ok" }];
     const done = await compact(large, { preset, contextWindow: 8_000 });
     assert.equal(done.success, done.fits, done.error?.message);
     assert.equal(done.fits, done.currentTokens <= 6_000);

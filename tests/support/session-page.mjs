@@ -71,7 +71,7 @@ const steps = {
     open.set(name, await library.openSession({ id: name, ...eager, retryCount: 1, summarize, ...settings }));
   },
 
-  codeOfOpening: (name) => code(() => steps.open(name, "")),
+  codeOfOpening: (name) => code(() => steps.open(name, "", { contextWindow: 32_000 })),
   /** The same with a store that the app passes. */
   codeOfOpeningOwn: (name) => code(() => steps.open(name, "", { store: library.indexedDbStore() })),
   codeOfUse: (name) => code(() => open.get(name).prepare()),

@@ -102,14 +102,15 @@ fn nearly(model: &str) -> Vec<&'static str> {
 fn distance(from: &[char], to: &str) -> usize {
     let mut row: Vec<usize> = (0..=from.len()).collect();
     for (at, letter) in to.chars().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], at + 1);
-        for (nth, other) in from.iter().enumerate() {
-            let exchanged = before + usize::from(letter != *other);
-            before = row[nth + 1];
-            row[nth + 1] = exchanged.min(before + 1).min(row[nth] + 1);
+        let mut left = at + 1;
+        let mut next = vec![left];
+        for ((other, diagonal), above) in from.iter().zip(&row).zip(row.iter().skip(1)) {
+            left = (diagonal + usize::from(letter != *other)).min(above + 1).min(left + 1);
+            next.push(left);
         }
+        row = next;
     }
-    row[from.len()]
+    row.last().copied().unwrap_or_default()
 }
 
 /// Names may have a provider before them and dates, sizes or regions around the version, as in

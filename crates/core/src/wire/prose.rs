@@ -24,11 +24,11 @@ pub(crate) fn with_text(format: Format, message: &Value<'_>, nth: usize, text: &
 /// What is to be read afterwards.
 fn replaced<'m>(message: &Message<'m>, nth: usize, text: &str) -> Option<Message<'m>> {
     let mut expected = message.clone();
-    let texts = expected.parts.iter_mut().filter_map(|part| match part {
+    let mut texts = expected.parts.iter_mut().filter_map(|part| match part {
         Part::Text(text) => Some(text),
         _ => None,
     });
-    *texts.skip(nth).next().filter(|_| message.role == Role::User)? = text.to_owned().into();
+    *texts.nth(nth).filter(|_| message.role == Role::User)? = text.to_owned().into();
     Some(expected)
 }
 

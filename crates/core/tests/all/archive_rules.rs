@@ -217,7 +217,7 @@ fn s3_9_what_cannot_be_read_is_an_error_with_its_line() {
         (format!("{}\n\n{{\"role\":\"user\"}}", two[0]), Code::InvalidMessage, "line 3"),
         (format!("{}\nhello\n", two[0]), Code::InvalidMessage, "line 2"),
         (format!("{}\n{}\n", two[0], two[0]), Code::InvalidMessage, "line 2"),
-        (r#"{"role":"user","content":"hi"}"#.to_owned(), Code::UnknownFormat, "line 1"),
+        (r#"{"said":"hi"}"#.to_owned(), Code::UnknownFormat, "line 1"),
         ("# Session\n".to_owned(), Code::InvalidMessage, "line 1"),
         (torn.to_owned(), Code::InvalidMessage, &*format!("line {}", text.lines().count())),
     ] {

@@ -11,7 +11,9 @@ use context_compactor_store_tests::host::{failed, summary, thrown};
 use serde_json::json;
 
 /// How a summariser fails, with which code, and whether it is asked again.
-const FAILURES: [(&str, fn() -> Event, Code, bool); 5] = [
+type Failure = (&'static str, fn() -> Event, Code, bool);
+
+const FAILURES: [Failure; 5] = [
     ("throws", || thrown("the server is gone", None), Code::SummaryFailed, true),
     ("401", || thrown("invalid key", Some(401)), Code::SummaryFailed, false),
     ("403", || thrown("no access", Some(403)), Code::SummaryFailed, false),

@@ -97,7 +97,7 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
             another(&mut desk, nth);
             // What is made shorter comes last.
             if nth >= 5 {
-                let wordy = answer(&hostile.repeat(1));
+                let wordy = answer(hostile);
                 desk.host.summarise = Box::new(move |_, _| summary(&wordy));
                 desk.append(&talk(6, 200));
                 desk.compact();

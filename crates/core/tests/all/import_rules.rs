@@ -199,7 +199,8 @@ fn s3_9_a_transcript_of_codex_is_its_items() {
 fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
     let lines: Vec<Value> = (0..8)
         .flat_map(|nth| {
-            let text = json!({ "type": "text", "text": format!("answer {nth}") });
+            let answer = format!("answer {nth}: {}", "it is so. ".repeat(8));
+            let text = json!({ "type": "text", "text": answer });
             [said(json!(format!("question {nth}"))), block(&format!("m{nth}"), text)]
         })
         .collect();
@@ -211,7 +212,8 @@ fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
     let (session, ..) =
         import_in(&mut host, &claude(&lines), Some("s"), Restore::Context, 1 << 16, over).unwrap();
     let mut desk = Desk { memory, host, session };
-    assert!(desk.compact().success);
+    let result = desk.compact();
+    assert!(result.success, "{:?}", result.error);
     let fates = desk.session.explain().unwrap();
     let quoted: Vec<usize> = fates.iter().filter(|entry| entry.quoted).map(|entry| entry.index).collect();
     assert_eq!(quoted, [2]);

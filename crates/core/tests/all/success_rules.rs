@@ -138,8 +138,7 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
             };
             items.iter().map(own).collect()
         };
-        let result;
-        if rng.bool() {
+        let result = if rng.bool() {
             let compacted = host.run(Session::compact_once(settings, given.clone())).expect(&told);
             let bodies = out(&compacted.items, None);
             let known: Vec<&str> = given.iter().flat_map(|body| references(body)).collect();
@@ -148,15 +147,15 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
             assert!(compacted.result.deleted_files.is_empty(), "{told}");
             assert!(compacted.result.ledger.iter().all(|entry| entry.reference.is_none()), "{told}");
             assert!(!was_valid || problems(format, &bodies).unwrap().is_empty(), "{told}: {bodies:#?}");
-            result = compacted.result;
+            compacted.result
         } else {
             let (session, _) = host.run(Session::open(settings, Some("s".into()), 10_000)).expect(&told);
             host.run(session.append(given.clone())).expect(&told);
             let compacted = host.run(session.compact(None)).expect(&told);
             let bodies = out(&compacted.items, Some(&session));
             assert!(!was_valid || problems(format, &bodies).unwrap().is_empty(), "{told}: {bodies:#?}");
-            result = compacted.result;
-        }
+            compacted.result
+        };
         assert_honest(&result, limit);
         if result.fits { fitted += 1 } else { overflowed += 1 }
     }

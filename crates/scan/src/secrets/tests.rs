@@ -121,7 +121,8 @@ fn without(text: &str) -> String {
 fn f20_the_table_of_secrets_in_three_places() {
     let rows = table();
     assert_eq!(rows.len(), 54);
-    let places: [(&str, fn(&str) -> String); 3] = [
+    type Place = (&'static str, fn(&str) -> String);
+    let places: [Place; 3] = [
         ("a result", |text| format!("$ cat it\n{text}\nexit code 0\n")),
         ("what the user said", |text| format!("Please use this here: {text} and tell me.")),
         ("arguments", |text| {

@@ -125,6 +125,13 @@ impl Checked {
                 return self.overflow(&error, before.totals().tokens);
             }
             Err(error) if error.code == Code::Aborted => return self.aborted(&before, asked),
+            // An empty prompt is none; what stands in the context is told as the reason.
+            Err(error) if error.code == Code::InvalidMessage => {
+                self.changed(&before, true)?;
+                self.counts.add("contexts of which nothing can be sent", 1);
+                let broken = problems(self.format, &bodies_of(&self.context()?))?;
+                return if broken.is_empty() { Err(text(error)) } else { Ok(()) };
+            }
             Err(error) => return Err(text(error)),
         };
         self.counts.add("prepares", 1);

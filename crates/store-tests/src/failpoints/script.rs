@@ -108,7 +108,10 @@ pub(super) fn said(step: Step) -> Vec<Body> {
         Step::Append => (0..3).flat_map(|nth| turn(nth, 40)).collect(),
         Step::Talk => (10..16)
             .flat_map(|nth| {
-                [user(&words(&format!("question {nth}"), 8)), assistant(&words(&format!("answer {nth}"), 8))]
+                [
+                    user(&words(&format!("question {nth}"), 12)),
+                    assistant(&words(&format!("answer {nth}"), 12)),
+                ]
             })
             .collect(),
         Step::Sync => turn(20, 40),

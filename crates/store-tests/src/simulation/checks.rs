@@ -59,7 +59,8 @@ impl World {
             (Asked::PrepareBeside, Outcome::PreparedBeside(prepared)) => {
                 if let Some(prepared) = *prepared {
                     self.report.beside += 1;
-                    if !prepared.edits.is_empty() || prepared.put_off {
+                    let leaves_out = |edit: &Edit| edit.rung == "repair";
+                    if !prepared.edits.iter().all(leaves_out) || prepared.put_off {
                         return Err("a prompt beside a summary changed the context".into());
                     }
                     self.sent(tab, &prepared)?;

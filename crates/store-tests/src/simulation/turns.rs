@@ -64,6 +64,8 @@ impl World {
             // A summary may stand for it by now, and some messages cannot go alone.
             // An exchange is not parted, and a tab may know less of the log.
             Asked::Rewind | Asked::Remove => (error.code == Code::InvalidOption).then_some(()),
+            // Of a call alone, the rest of which was lost or removed, nothing can be sent.
+            Asked::Prepare | Asked::PrepareBeside => (error.code == Code::InvalidMessage).then_some(()),
             _ => None,
         }
     }

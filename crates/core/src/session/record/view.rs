@@ -131,7 +131,7 @@ pub(crate) enum StoredItem {
         prose: usize,
         /// How it was made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        made: Option<Made>,
+        made: Option<Box<Made>>,
     },
     /// A message that keeps the roles alternating.
     Acknowledgement {
@@ -173,7 +173,7 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 covers: covers.clone(),
                 quotes: quotes.clone(),
                 prose: *prose,
-                made: made.as_deref().cloned(),
+                made: made.as_deref().cloned().map(Box::new),
             },
             Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
         };
@@ -201,7 +201,7 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
             }
             StoredItem::Summary { checkpoint, body, covers, quotes, prose, made } => {
-                let (checkpoint, made) = (checkpoint.into(), made.map(Rc::new));
+                let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 items.push((origin, Some(text(&body))));
             }

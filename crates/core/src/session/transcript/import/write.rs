@@ -92,8 +92,14 @@ impl Import {
         let body = RawValue::from_string(body)
             .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
         let covers = vec![Cover { from: 0, to: index, offloads: Vec::new() }];
-        let item =
-            StoredItem::Summary { checkpoint, body, covers, quotes: Vec::new(), prose, made: Some(made) };
+        let item = StoredItem::Summary {
+            checkpoint,
+            body,
+            covers,
+            quotes: Vec::new(),
+            prose,
+            made: Some(Box::new(made)),
+        };
         self.write_view(vec![item], Vec::new(), tokens, at)
     }
 
