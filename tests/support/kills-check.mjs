@@ -173,6 +173,12 @@ function checkCompactions({ marks, checkpoints }, told, { lost, torn }) {
   }
 }
 
+/** What may stand for a result beside its bare reference: the reference, and how the result begins, or also ends. */
+const PREVIEWS = [
+  /^Output too large\. Saved to: (off_\w+)\nPreview:\n/,
+  /^Too large to stand here \(\d+ characters\)\. All of it is at: (off_\w+)\nIt begins:\n/,
+];
+
 /** One fate for each message; the context is a summary and all that it does not stand for; every reference is its text. */
 function checkContext({ messages, ledger, texts, history }, leaves, { torn, dangling }) {
   if (!same(ledger.map(({ index }) => index), [...history.keys()])) {
@@ -196,9 +202,10 @@ function checkContext({ messages, ledger, texts, history }, leaves, { torn, dang
   }
   for (const [nth, { index, fate, ref }] of standing.entries()) {
     const found = messages[nth + ours.length];
-    // A reference stands in its place, alone or with how it begins and ends.
-    const isAtReference = fate === "offloaded" && String(found?.content).includes(`: ${ref}`);
-    const wanted = isAtReference ? { ...history[index], content: found.content } : history[index];
+    const plain = `Tool result is at: ${ref}`;
+    const isPreview = PREVIEWS.some((told) => told.exec(found?.content)?.[1] === ref);
+    const content = isPreview ? found.content : plain;
+    const wanted = fate === "offloaded" ? { ...history[index], content } : history[index];
     if (!same(found, wanted)) torn.push(`message ${index} (${fate}) is not in its place`);
   }
 }
