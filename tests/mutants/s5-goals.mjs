@@ -78,9 +78,9 @@ export const s5goals = [
   {
     id: "S5.10",
     what: "a debugger's stack traces are not asked for",
-    file: `${core}/summary/prompts/mode_debugger.md`,
-    from: "symptoms of the fault and stack traces",
-    to: "symptoms of the fault",
+    file: `${core}/summary/prompts/preserve_errors.md`,
+    from: "error messages and stack traces, to the letter",
+    to: "error messages, to the letter",
     tests: ["checkpoint_rules"],
   },
   {
