@@ -66,8 +66,9 @@ function estimate(
   return run((engine) => engine.estimateMessages(bytes, ends, given));
 }
 
-/** Where to cut a history so that `keep` (default: the last 5 messages) stays. No tool call is parted from its result
- *  (`S1.5`); a `pinned` message stays wherever it stands, with its exchange. */
+/** Where to cut a history so that `keep` (default: the last 5 messages) stays: where `compact` and a session cut it too. No
+ *  tool call is parted from its result (`S1.5`). Leading messages of the system stay, and a `pinned` message stays wherever
+ *  it stands, with its exchange. */
 export function splitMessages<M extends Message>(
   messages: readonly M[],
   options: { keep?: Keep; format?: Format; pinned?: (message: M, index: number) => boolean } = {},

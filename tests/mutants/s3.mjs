@@ -63,8 +63,8 @@ export const s3 = [
     id: "S3.1",
     what: "results are cleared only when the session acts",
     file: `${core}/reduce/clear.rs`,
-    from: "if numbers.every_turn { found }",
-    to: "if numbers.every_turn && state.is_due() { found }",
+    from: "if state.settings.numbers.layered.every_turn { found }",
+    to: "if state.settings.numbers.layered.every_turn && state.is_due() { found }",
     tests: ["layered_rules"],
   },
   {
@@ -143,8 +143,8 @@ export const s3 = [
     id: "S3.3",
     what: "what is kept counts as gain",
     file: `${core}/plan/summarise.rs`,
-    from: "state.context.totals().tokens.saturating_sub(kept)",
-    to: "state.context.totals().tokens.max(kept)",
+    from: "total.saturating_sub(kept)",
+    to: "total.max(kept)",
     tests: ["layered_rules"],
   },
   {

@@ -87,8 +87,8 @@ export const s4 = [
     id: "S4.3",
     what: "pins are lost with the next summary",
     file: `${core}/plan/cut.rs`,
-    from: "earlier.filter(|place| pinned(place) || place.index >= quotes_from)",
-    to: "earlier.filter(|place| place.index >= quotes_from)",
+    from: "pinned(place) || (was_said && place.index >= quotes_from)",
+    to: "was_said && place.index >= quotes_from",
     tests: ["pin_rules"],
   },
   {
@@ -109,10 +109,10 @@ export const s4 = [
   },
   {
     id: "S4.3",
-    what: "messages of the system are summarised",
-    file: `${core}/plan/cut.rs`,
-    from: "let cut = split::cut(&messages, &tokens, aim.keep, is_system);",
-    to: "let cut = split::cut(&messages, &tokens, aim.keep, |at| at > 9_999 && is_system(at));",
+    what: "leading messages of the system are summarised",
+    file: `${core}/session/context.rs`,
+    from: "take_while(|item| item.size.role == Role::System).count()",
+    to: "take_while(|_| false).count()",
     tests: ["factor3_rules"],
   },
   {

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   buildSummaryPrompt,
+  compact,
   CompactionError,
   detectFormat,
   estimateTokens,
@@ -75,6 +76,26 @@ test("s1_5_splitMessages parts no call from its result and says that it moved", 
     assert.ok(split.boundary <= 7);
     assert.match(split.reason, /moved from 8 to \d/);
     assert.equal(split.toCompress.length, split.boundary);
+  }
+});
+
+test("f24_splitMessages cuts where compact does, and the leading messages of the system stay", async () => {
+  const histories = [
+    chat(10),
+    [...chat(10), { role: "user", content: "And now?" }],
+    [{ role: "system", content: "Be brief." }, ...chat(4), { role: "user", content: "And now?" }],
+    [...chat(3), ...exchange(1), ...chat(1), { role: "user", content: "And now?" }],
+  ];
+  for (const history of histories) {
+    for (const messages of [1, 2, 3, 4, 5, 6]) {
+      const { toPreserve } = splitMessages(history, { keep: { messages } });
+      for (const preset of ["balanced", "offload", "layered", "factor3"]) {
+        const result = await compact(frozen(history), { preset, keep: { messages }, summarize: async () => "They talked about it." });
+        assert.equal(result.success, true, String(result.error));
+        const kept = result.messages.filter((message) => history.includes(message));
+        assert.deepEqual(kept, toPreserve, `${preset} ${messages}`);
+      }
+    }
   }
 });
 

@@ -10,16 +10,34 @@ pub struct Cut {
     pub boundary: usize,
     /// Where the cut was asked for, before it moved.
     pub requested: usize,
-    /// Messages before the boundary that stay all the same, ascending: pinned ones and the provider's own compaction
-    /// items, with what belongs to them.
+    /// Messages before the boundary that stay all the same, ascending: the leading ones of the system, pinned ones, and
+    /// the provider's own compaction items, the last two with what belongs to them.
     pub pinned: Vec<usize>,
 }
 
-/// Cuts a history so that `keep` stays. The boundary moves to an earlier message as far as needed to part no tool
-/// call from its result. `tokens` are those of each message; `pinned` says which messages stay wherever they stand.
+/// Cuts a history so that `keep` stays, of what stands behind the leading messages of the system. The boundary moves to an
+/// earlier message as far as needed to part no tool call from its result. `tokens` are those of each message; `pinned` says
+/// which messages stay wherever they stand.
 pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl Fn(usize) -> bool) -> Cut {
+    let head = messages.iter().take_while(|message| message.role == Role::System).count();
+    let history = messages.get(head..).unwrap_or_default();
+    let behind = behind(history, tokens.get(head..).unwrap_or_default(), keep, |at| pinned(head + at));
+    Cut {
+        boundary: head + behind.boundary,
+        requested: head + behind.requested,
+        pinned: (0..head).chain(behind.pinned.into_iter().map(|at| head + at)).collect(),
+    }
+}
+
+/// The same of a history without leading messages of the system.
+pub(crate) fn behind(
+    messages: &[Message<'_>],
+    tokens: &[usize],
+    keep: Keep,
+    pinned: impl Fn(usize) -> bool,
+) -> Cut {
     let exchanges = Exchanges::of(messages);
-    let requested = requested(messages.len(), tokens, keep);
+    let requested = requested(tokens, keep);
     // A call whose results are still to come stays: they would have nothing to answer. One that the app or the user
     // went on without gets none any more.
     let step = messages.iter().rposition(|message| matches!(message.role, Role::User | Role::System));
@@ -40,7 +58,8 @@ pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl 
     Cut { boundary, requested, pinned: stay }
 }
 
-fn requested(length: usize, tokens: &[usize], keep: Keep) -> usize {
+fn requested(tokens: &[usize], keep: Keep) -> usize {
+    let length = tokens.len();
     let by_tokens = |limit: usize| {
         let mut kept = 0_usize;
         let fits = tokens.iter().rev().take_while(|tokens| {

@@ -124,16 +124,18 @@ pub(crate) fn load(state: &State) -> Result<Load> {
     Ok(Load::of(state, chars))
 }
 
-/// Tokens of a context whose results are all as short as they are asked for.
-pub(crate) fn least_tokens(state: &State) -> Result<usize> {
+/// The results that the rung may ever shorten, each with nothing in its place: how much of one a model leaves is not to be
+/// foreseen.
+pub(super) fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.react;
-    let (_, found) = survey(state)?;
-    let long = found.iter().filter(|found| found.chars > numbers.result_compression_min_size);
-    let freed = |found: &Found| {
-        let tokens = state.settings.estimator.text(&found.text);
-        tokens.saturating_sub((tokens as f64 * numbers.global_ratio) as usize)
+    let is_long = |chars: usize| {
+        (numbers.single_enabled && chars > numbers.single_result_threshold)
+            || (numbers.global_enabled && chars > numbers.result_compression_min_size)
     };
-    Ok(state.context.totals().tokens.saturating_sub(long.map(freed).sum()))
+    replace::moves(state, usize::MAX, |_, place, (nth, text)| {
+        let may = is_long(text.chars().count());
+        may.then(|| Replacement::new(state, place, nth, text, How::Compressed, |_| String::new()))
+    })
 }
 
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is

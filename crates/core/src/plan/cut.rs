@@ -1,5 +1,6 @@
 //! What a summary would replace in the active context.
 
+use super::in_force::InForce;
 use super::settings::{Keep, Settings};
 use crate::checkpoint::Level;
 use crate::error::Result;
@@ -10,14 +11,13 @@ use crate::session::{Cover, Held, Item, Offload, Origin, PinProposal, Place, Spl
 use crate::split;
 use crate::step::Io;
 use crate::wire::{self, Author};
+use std::collections::HashSet;
 
 /// What a summary is to leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Aim {
     /// What stays at the end.
     pub(crate) keep: Keep,
-    /// Messages by which the cut may move to an earlier answer of the model.
-    moves: usize,
     /// Earlier summaries stay as they are.
     stacks: bool,
     /// The user's newest messages that stay word for word.
@@ -31,7 +31,6 @@ impl Aim {
     pub(crate) fn of(settings: &Settings) -> Self {
         Aim {
             keep: settings.keep,
-            moves: settings.numbers.preserve_count,
             stacks: settings.preset.checkpoints,
             users: settings.numbers.checkpoint.keep_user_messages,
             lone: false,
@@ -39,8 +38,10 @@ impl Aim {
     }
 
     /// Recent messages too (`S5.15`).
-    pub(crate) const AGGRESSIVE: Aim =
-        Aim { keep: Keep::Messages(1), moves: 0, stacks: false, users: 0, lone: false };
+    pub(crate) const AGGRESSIVE: Aim = Aim { keep: Keep::Messages(1), stacks: false, users: 0, lone: false };
+
+    /// The least that any of these leaves.
+    pub(crate) const LEAST: Aim = Aim { lone: true, ..Aim::AGGRESSIVE };
 
     /// A fresh context: what the user said last, word for word, and a summary of everything else (`S5.15`).
     pub(crate) const ROLLOVER: Aim = Aim { users: 1, lone: true, ..Aim::AGGRESSIVE };
@@ -57,23 +58,26 @@ pub(crate) struct Proposal {
     pub(crate) compress: Vec<Item>,
     /// Messages of it that the summary's message holds word for word.
     pub(crate) quotes: Vec<Place>,
-    /// Messages inside it that stay, in front of the summary: those of the system, the provider's own compaction, and
-    /// earlier checkpoints.
+    /// Messages inside it that stay, in front of the summary: the provider's own compaction, and earlier checkpoints.
     pub(crate) stay: Vec<Item>,
-    /// Earlier checkpoints go on quoting the messages from this index on, and pinned ones.
+    /// Earlier checkpoints go on quoting the messages from this index on, pinned ones, and instructions in force.
     pub(crate) quotes_from: usize,
+    /// Indices of the instructions that are quoted.
+    pub(crate) in_force: HashSet<usize>,
     /// How detailed the summary is to be, when that is asked for.
     pub(crate) level: Option<Level>,
     /// Target length of the summary, in tokens.
     pub(crate) target_tokens: usize,
     /// Whose message the summary is.
     pub(crate) author: Author,
-    /// The preserved part begins with a user message and the cut could not move: an acknowledgement must stand between.
+    /// The preserved part begins with a user message too: an acknowledgement must stand between.
     pub(crate) acknowledge: bool,
     /// Tokens of `compress`.
     pub(crate) replaced_tokens: usize,
     /// Those that decide the level: without what is quoted.
     pub(crate) counted_tokens: usize,
+    /// Those of the messages that are quoted.
+    pub(crate) quoted_tokens: usize,
     /// Tokens that stay whatever the summary says: quotes, and the rest with the reasoning of
     /// [`Proposal::unbound_tokens`].
     pub(crate) mandatory_tokens: usize,
@@ -156,49 +160,33 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         .collect::<Result<Vec<_>>>()?;
     let tokens: Vec<usize> = history.iter().map(|item| item.size.tokens).collect();
     let role = |at: usize| history.get(at).map(|item| item.size.role);
-    let is_system = |at: usize| role(at) == Some(Role::System);
-    let cut = split::cut(&messages, &tokens, aim.keep, is_system);
+    let cut = split::behind(&messages, &tokens, aim.keep, |_| false);
     // The summary is a user message, or the model's in a preset and a format that want that and where a user message
-    // follows it (`S4.2`). Where the user's would follow the user's the cut moves on to an earlier answer of the model,
-    // so that the roles go on alternating; not far, not to where nothing is left to compress, and not where it would
-    // keep more than fits.
+    // follows it (`S4.2`). The cut never moves for the roles: where the user's would follow the user's and the format
+    // wants them to alternate, an acknowledgement stands between.
     let may_be_models = settings.preset.assistant_summaries
         && state.may_be().all(|format| format.wire().assistant_may_begin());
-    let exchanges = crate::message::Exchanges::of(&messages);
-    let collides = |at: usize| role(at) == Some(Role::User);
     let is_earlier = |at: usize| {
         let item = history.get(at);
         item.is_some_and(|item| matches!(item.origin, Origin::Summary { .. } | Origin::Acknowledgement))
     };
     let stays = |at: usize| cut.pinned.binary_search(&at).is_ok() || (aim.stacks && is_earlier(at));
-    let compressible = |(at, item): (usize, &Item)| !stays(at) && item.origin.place().is_some();
-    let first = history.iter().enumerate().position(compressible).unwrap_or(history.len());
-    let least = cut.boundary.saturating_sub(aim.moves).max(first + 1);
     let replaces = |at: usize| {
         let replaced = history.iter().take(at).enumerate().filter(|(at, _)| !stays(*at));
         replaced.map(|(_, item)| item.size.tokens).sum::<usize>()
     };
-    let fits = |at: usize| {
-        let replaced = replaces(at);
-        let summary = settings.numbers.target_tokens.min(replaced / 2);
-        state.tokens_after(summary, replaced) <= settings.hard_limit
-    };
-    let better = (least..cut.boundary)
-        .rev()
-        .find(|at| exchanges.is_boundary(*at) && role(*at) == Some(Role::Assistant))
-        .filter(|at| fits(*at));
-    let boundary = match better {
-        Some(better) if collides(cut.boundary) && !may_be_models && !settings.preset.acknowledges => better,
-        _ => cut.boundary,
-    };
-    let author = if may_be_models && collides(boundary) { Author::Assistant } else { Author::User };
-    let acknowledge = author == Author::User && collides(boundary);
+    let boundary = cut.boundary;
+    let is_users = role(boundary) == Some(Role::User);
+    let author = if may_be_models && is_users { Author::Assistant } else { Author::User };
+    let acknowledges = settings.preset.acknowledges || format.wire().alternates();
+    let acknowledge = author == Author::User && is_users && acknowledges;
     let before = history.iter().take(boundary).cloned().enumerate();
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
     let (stay, compress) = (of(stay), of(compress));
-    let quotes_from = newest_of_user(state, aim.users);
-    let pinned = |place: &Place| state.is_pinned(place.index);
+    let in_force = InForce::of(state, history, &messages, boundary);
+    let quotes_from = newest_of_user(state, aim.users, &in_force.were_quoted);
+    let pinned = |place: &Place| state.is_pinned(place.index) || in_force.quoted.contains(&place.index);
     let is_quoted = |item: &Item| {
         let place = item.origin.place();
         place.is_some_and(|place| {
@@ -209,7 +197,10 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         .iter()
         .flat_map(|item| {
             let earlier = item.origin.quotes().iter().copied();
-            let earlier = earlier.filter(|place| pinned(place) || place.index >= quotes_from);
+            let earlier = earlier.filter(|place| {
+                let was_said = !in_force.were_quoted.contains(&place.index);
+                pinned(place) || (was_said && place.index >= quotes_from)
+            });
             earlier.chain(item.origin.place().filter(|_| is_quoted(item)))
         })
         .collect();
@@ -230,12 +221,14 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
         boundary: head + boundary,
         replaced_tokens,
         counted_tokens,
+        quoted_tokens: quoted,
         mandatory_tokens: total.saturating_sub(replaced_tokens).saturating_add(quoted),
         preserved: history.len() - boundary,
         unanswered: Vec::new(),
         compress,
         quotes,
         quotes_from,
+        in_force: in_force.quoted,
         level,
         target_tokens,
         stay,
@@ -245,14 +238,14 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
 }
 
 /// Index of the oldest of the newest `count` messages of the user that still stand in the context word for word.
-fn newest_of_user(state: &State, count: usize) -> usize {
+fn newest_of_user(state: &State, count: usize, of_system: &HashSet<usize>) -> usize {
     let mut indices = Vec::new();
     for item in state.context.items() {
         let said = item.origin.place().filter(|_| item.size.role == Role::User);
         indices.extend(said.map(|place| place.index));
-        // What is quoted and not pinned was said by the user.
+        // What is quoted, not pinned and no instruction was said by the user.
         let quoted = item.origin.quotes().iter().map(|place| place.index);
-        indices.extend(quoted.filter(|index| !state.is_pinned(*index)));
+        indices.extend(quoted.filter(|index| !state.is_pinned(*index) && !of_system.contains(index)));
     }
     let indices = order::by_key(indices, |index| *index as u64);
     match (count, indices.len().checked_sub(count)) {

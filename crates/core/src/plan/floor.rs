@@ -4,12 +4,15 @@ use super::compress;
 use super::cut::{self, Aim, Proposal};
 use super::presets::Rung;
 use super::result::{CompactionResult, Trigger};
+use super::settings::Keep;
 use crate::error::{Code, Error, Result};
-use crate::reduce::last;
-use crate::session::{Held, Item, State};
+use crate::order;
+use crate::reduce::replace::{self, Move};
+use crate::reduce::{admit, clear, last, offload, process};
+use crate::session::{Held, How, Item, Origin, State};
 use crate::step::Io;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The smallest prompt that any compaction can leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,32 +51,112 @@ impl std::fmt::Display for Floor {
     }
 }
 
-/// The floor of a session: what is fixed, and what stays verbatim after a summary; of that, where it does not fit, what the
-/// last resort leaves.
+/// The floor of a session: what is fixed, and of the context what no rung can take. Whatever a model writes counts as
+/// nothing, because its length is not known before.
 pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger) -> Result<Floor> {
     let settings = held.settings();
     let fixed = held.state().fixed_tokens;
-    let (mandatory, stays) = if settings.rungs.contains(&Rung::Summarise) {
-        // A compaction by hand has no emergency to follow.
-        let is_emergency = settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual;
-        let aim = if is_emergency { Aim::ROLLOVER } else { Aim::of(&settings) };
-        let proposal = cut::propose(&held.state(), aim)?;
-        match proposal {
-            Ok(proposal) => {
-                let unbound = proposal.unbound_tokens(io, held).await?;
-                (proposal.mandatory_tokens.saturating_sub(unbound), Stays::beside(&proposal))
-            }
-            Err(_) => (held.context().totals().tokens, Stays::default()),
+    let bare = without_results(io, held, trigger).await?;
+    let (mandatory, stays) = match summary(held, trigger)? {
+        Some(proposal) => {
+            let unbound = proposal.unbound_tokens(io, &bare).await?;
+            let stay = left(&bare.state(), &proposal);
+            (stay.saturating_sub(unbound), Stays::beside(&proposal))
         }
-    } else {
-        // Nothing is ever removed: what is left is what compressing every result leaves.
-        (compress::least_tokens(&held.state())?, Stays::default())
+        None => (bare.context().totals().tokens, Stays::default()),
     };
-    let state = held.state();
-    let before = Floor::of(&state, fixed, mandatory).total;
-    let frees =
-        if before > settings.hard_limit { last::frees(&state, &|index| stays.holds(index))? } else { 0 };
-    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
+    // Checkpoints become shorter ones, or one.
+    let ages = settings.rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
+    let aged = if ages { checkpoints(&bare.state()) } else { 0 };
+    let state = bare.state();
+    let before = Floor::of(&state, fixed, mandatory.saturating_sub(aged)).total;
+    // Only what does not fit comes to the last resort.
+    let fits = held.tokens() <= settings.hard_limit;
+    let frees = if fits { 0 } else { last::frees(&state, &|index| stays.holds(index))? };
+    let mandatory = mandatory.saturating_sub(aged).saturating_sub(frees);
+    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory) })
+}
+
+/// The most that a summary could take the place of, in any climb of this kind; nothing where none is made.
+fn summary(held: &Held, trigger: Trigger) -> Result<Option<Proposal>> {
+    let settings = held.settings();
+    // A compaction by hand has no emergency to follow.
+    let is_emergency = settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual;
+    if !is_emergency && !settings.rungs.contains(&Rung::Summarise) {
+        return Ok(None);
+    }
+    let mut aim = if is_emergency { Aim::LEAST } else { Aim::of(&settings) };
+    // A share is one of what is left, and smaller with every summary.
+    if matches!(aim.keep, Keep::Fraction(_)) {
+        aim.keep = Keep::Messages(1);
+    }
+    Ok(cut::propose(&held.state(), aim)?.ok())
+}
+
+/// Tokens of what stays of a context beside the text of a summary: `bare` is the context with shorter results.
+fn left(bare: &State, proposal: &Proposal) -> usize {
+    let items = bare.context.items();
+    let tokens = |items: &[Item]| items.iter().map(|item| item.size.tokens).sum::<usize>();
+    let (before, behind) = items.split_at(proposal.boundary.min(items.len()));
+    let head = before.get(..proposal.head).unwrap_or_default();
+    let stay: HashSet<usize> =
+        proposal.stay.iter().filter_map(|item| item.origin.place()).map(|p| p.index).collect();
+    let stays = |item: &&Item| match item.origin.place() {
+        Some(place) => stay.contains(&place.index),
+        None => proposal.stay.iter().any(|staying| staying.origin == item.origin),
+    };
+    let between = before.get(proposal.head..).unwrap_or_default().iter().filter(stays);
+    let between: usize = between.map(|item| item.size.tokens).sum();
+    tokens(head) + between + proposal.quoted_tokens + tokens(behind)
+}
+
+fn checkpoints(state: &State) -> usize {
+    let summaries = state.context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
+    summaries.map(|item| item.size.tokens).sum()
+}
+
+/// A copy of a session in which each result and input is as short as any of its rungs may make it.
+async fn without_results(io: &Io, held: &Held, trigger: Trigger) -> Result<Held> {
+    let copy = Held::copy_of(&held.state());
+    let mut shortest: HashMap<(usize, usize, bool), (usize, Move)> = HashMap::new();
+    for rung in &held.settings().rungs {
+        let state = held.state();
+        let most = match rung {
+            Rung::Process => process::propose(&state, Trigger::Auto)?.unwrap_or_default(),
+            Rung::Admit => admit::propose(&state, Trigger::Auto)?.unwrap_or_default(),
+            Rung::Clear => clear::most(&state)?,
+            Rung::Offload => offload::most(&state)?,
+            Rung::Compress => compress::most(&state)?,
+            Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => Vec::new(),
+        };
+        for Move { at, item, blobs } in most {
+            for blob in blobs {
+                let key = (at, blob.blob.offload.nth, blob.blob.offload.how == How::Input);
+                let tokens = state.settings.estimator.text(&blob.text);
+                if tokens >= state.settings.estimator.text(&blob.blob.text)
+                    || shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
+                {
+                    continue;
+                }
+                shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
+            }
+        }
+    }
+    let mut moves: HashMap<usize, Move> = HashMap::new();
+    let each = shortest.into_iter().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
+    for (_, planned) in
+        order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input))
+    {
+        match moves.get_mut(&planned.at) {
+            Some(one) => one.blobs.extend(planned.blobs),
+            None => {
+                moves.insert(planned.at, planned);
+            }
+        }
+    }
+    let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
+    replace::run(io, &copy, Rung::Offload, moves, (trigger, None), true).await?;
+    Ok(copy)
 }
 
 /// The messages of the app that a summary leaves, or quotes.

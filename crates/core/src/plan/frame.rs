@@ -14,7 +14,8 @@ use crate::session::{
 };
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
-use crate::wire::{self, Author, Format, Repaired};
+use crate::wire::{self, Author, Repaired};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
@@ -60,18 +61,21 @@ pub(super) async fn candidate(
     if proposal.acknowledge {
         written.push(acknowledgement(io, held, &format!("{checkpoint}_ack")).await?);
     }
-    let keeps = |place: &Place| place.index >= proposal.quotes_from || held.state().is_pinned(place.index);
+    let keeps = |place: &Place, of_system: bool| {
+        (!of_system && place.index >= proposal.quotes_from)
+            || proposal.in_force.contains(&place.index)
+            || held.state().is_pinned(place.index)
+    };
     let mut stay = Vec::with_capacity(proposal.stay.len() + 1);
     for item in &proposal.stay {
         stay.push(requoted(io, held, item, keeps).await?);
     }
     let stayed = tokens_of(&stay);
     // An earlier checkpoint, which is the user's message too, may stand right before.
-    let before = stay.iter().rfind(|item| item.size.role != Role::System);
-    if before.is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
+    if stay.last().is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
         stay.push(acknowledgement(io, held, &format!("{checkpoint}_before")).await?);
     }
-    let mut items = joined(held.format(), &stay, &written);
+    let mut items = [stay, written].concat();
     if let Some(body) = opening(held, proposal, &items)? {
         let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
         items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
@@ -87,15 +91,6 @@ pub(super) async fn candidate(
         ));
     }
     Ok(items)
-}
-
-/// What takes the place of the summarised part: what stays of it in front of the summary, except for messages of the
-/// system where the user must begin.
-fn joined(format: Format, stay: &[Item], written: &[Item]) -> Vec<Item> {
-    let leads = |item: &Item| format.wire().system_may_begin() || item.size.role != Role::System;
-    let (front, behind): (Vec<Item>, Vec<Item>) = stay.iter().cloned().partition(leads);
-    let (summary, rest) = written.split_at(written.len().min(1));
-    [&front, summary, &behind, rest].concat()
 }
 
 /// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
@@ -151,7 +146,7 @@ impl Frame<'_> {
         }
         let prose = text.len();
         let beside = format!("{}{}", self.text, self.files);
-        text += &front(held, &self.made, &quotes, &beside);
+        text += &front(held, &self.made, &quotes, &quoted, &beside);
         let front = text.len() - prose;
         text += &quoted;
         text += self.files;
@@ -190,9 +185,14 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
 
 /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`). What was rejected
 /// leaves it.
-async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place) -> bool) -> Result<Item> {
+async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place, bool) -> bool) -> Result<Item> {
     let quotes = item.origin.quotes();
-    let kept: Vec<Place> = quotes.iter().copied().filter(|place| keeps(place)).collect();
+    let of_system = match quotes {
+        [] => HashSet::new(),
+        _ => indices_of_system(&behind(held, item)?),
+    };
+    let is_kept = |place: &Place| keeps(place, of_system.contains(&place.index));
+    let kept: Vec<Place> = quotes.iter().copied().filter(is_kept).collect();
     let is_rejected = match &item.origin {
         Origin::Summary { made: Some(made), .. } => {
             made.proposed.iter().any(|open| held.state().is_rejected(open.index))
@@ -234,7 +234,7 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     }
     let mut of_now = of_before;
     of_now.proposed.retain(|open| !held.state().is_rejected(open.index));
-    let front = front(held, &of_now, &kept, &format!("{head}{files}"));
+    let front = front(held, &of_now, &kept, &now.text, &format!("{head}{files}"));
     let body = format!("{head}{front}{}{files}", now.text);
     let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
     let made = Some(Rc::new(Made { tokens: new.size.tokens, front: front.len(), ..of_now }));
@@ -243,9 +243,9 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     Ok(new)
 }
 
-/// What stands between a summary and the quotes: that it is a record, what the user laid down and neither the quotes nor
-/// `beside` say, and what came of what is quoted.
-fn front(held: &Held, made: &Made, quotes: &[Place], beside: &str) -> String {
+/// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and
+/// neither the quotes nor `beside` say, and what came of what is quoted.
+fn front(held: &Held, made: &Made, quotes: &[Place], quoted: &str, beside: &str) -> String {
     let mut sentences: Vec<String> = Vec::new();
     if held.settings().pin_proposals == PinProposals::Keep {
         let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
@@ -257,7 +257,7 @@ fn front(held: &Held, made: &Made, quotes: &[Place], beside: &str) -> String {
             }
         }
     }
-    format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, made))
+    format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, quoted, made))
 }
 
 /// What holds on of sessions that these come from.
@@ -269,11 +269,24 @@ pub(super) fn rules<'i>(items: impl Iterator<Item = &'i Item>) -> Vec<String> {
     made.flatten().cloned().collect()
 }
 
+/// Indices of the messages of the system among quotes.
+fn indices_of_system(quotes: &str) -> HashSet<usize> {
+    summary::quotes_of_system(quotes).into_iter().map(|quote| quote.index).collect()
+}
+
+/// What stands behind the text of a summary.
+fn behind(held: &Held, item: &Item) -> Result<String> {
+    let value = wire::parse(0, &item.body)?;
+    let text = held.format().wire().read(0, &value)?.text();
+    let Origin::Summary { prose, .. } = &item.origin else { return Ok(String::new()) };
+    Ok(text.get(*prose..).unwrap_or("").to_string())
+}
+
 /// What stands before the quotes.
-fn heading(quotes: &[Place], made: &Made) -> String {
+fn heading(quotes: &[Place], quoted: &str, made: &Made) -> String {
     let is_quoted = |index: &&usize| quotes.iter().any(|place| place.index == **index);
     let waiting: Vec<usize> = made.waiting.iter().filter(is_quoted).copied().collect();
-    summary::quotes_heading(quotes.len(), &waiting)
+    summary::quotes_heading(quotes.len(), indices_of_system(quoted).len(), &waiting)
 }
 
 /// The quoted messages of the user that nothing of what is summarised answers.
@@ -394,10 +407,7 @@ fn standing(held: &Held, place: &Place) -> Result<Option<String>> {
     let Some(item) = context.items().iter().find(|item| item.origin.quotes().contains(place)) else {
         return Ok(None);
     };
-    let value = wire::parse(0, &item.body)?;
-    let text = held.format().wire().read(0, &value)?.text();
-    let Origin::Summary { prose, .. } = &item.origin else { return Ok(None) };
-    Ok(text.get(*prose..).and_then(|quotes| summary::find_quote(quotes, place.index)))
+    Ok(summary::find_quote(&behind(held, item)?, place.index))
 }
 
 fn tell(io: &Io, message: String) {

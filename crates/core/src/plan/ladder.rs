@@ -125,22 +125,22 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     for rung in settings.rungs.iter().skip(first) {
         match rung {
             Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
-                let Some(edit) = reduce(io, held, *rung, climb).await? else { continue };
+                let edit = reduce(io, held, *rung, climb).await?;
+                let Some(edit) = edit.filter(|edit| !edit.indices.is_empty()) else {
+                    done.idle.push(idle(*rung, climb.trigger).into());
+                    continue;
+                };
                 if *rung == Rung::Offload {
                     freed = edit.tokens_freed;
                 }
-                if !edit.indices.is_empty() {
-                    done.rungs.push(RungPlan::of(&edit));
-                    done.edits.push(edit);
-                } else if *rung == Rung::Offload {
-                    done.idle.push("no tool result is left to offload".into());
-                }
+                done.rungs.push(RungPlan::of(&edit));
+                done.edits.push(edit);
             }
             Rung::Compress => {
                 let mut spent = Spent::default();
                 let edits = compress::run(io, held, climb, &mut spent).await?;
                 if edits.is_empty() {
-                    done.idle.push("no tool result is left to compress".into());
+                    done.idle.push(idle(*rung, climb.trigger).into());
                 }
                 for (nth, edit) in edits.into_iter().enumerate() {
                     // What the calls take is told once.
@@ -160,7 +160,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     summarise(io, held, climb, &mut done).await?;
                 }
             }
-            Rung::Summarise => {}
+            Rung::Summarise => done.idle.push("the next summary is not due yet".into()),
             Rung::Age | Rung::Merge => {
                 let summarises = done.rungs.iter().any(|plan| plan.rung == Rung::Summarise.as_str());
                 let summarised = done.result.as_ref().is_some_and(|result| result.summary.is_some());
@@ -214,6 +214,27 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
         settle(io, held, result).await?;
     }
     Ok(done)
+}
+
+/// Why nothing was done, each reason once.
+pub(crate) fn reason(idle: &[String]) -> String {
+    let mut reasons: Vec<&str> = idle.iter().map(String::as_str).collect();
+    reasons.dedup();
+    if reasons.is_empty() { "no step that frees tokens is due".into() } else { reasons.join("; ") }
+}
+
+/// Why a rung that needs no summary did nothing.
+fn idle(rung: Rung, trigger: Trigger) -> &'static str {
+    match (rung, trigger) {
+        (Rung::Process | Rung::Clear | Rung::Offload, Trigger::Manual) => {
+            "tool results are moved when a prompt is prepared, not by a compaction by hand"
+        }
+        (Rung::Process, _) => "no new tool result is long enough to be processed",
+        (Rung::Admit, _) => "no tool result is too large for a prompt",
+        (Rung::Clear, _) => "no old tool result is left to clear",
+        (Rung::Compress, _) => "no tool result is left to compress",
+        _ => "no tool result is left to offload",
+    }
 }
 
 /// True when a summary that is due may be made while the conversation goes on: a model is asked for it, there is something
@@ -339,10 +360,8 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
         format!("a compaction of {tokens} tokens does not pay yet, and they are below the limit of {limit}")
     } else if !due && trigger == Trigger::Auto {
         format!("{tokens} tokens are below the limit of {limit}")
-    } else if done.idle.is_empty() {
-        format!("{tokens} of {limit} tokens, and the next attempt is not due yet")
     } else {
-        done.idle.join("; ")
+        format!("{tokens} of {limit} tokens: {}", reason(&done.idle))
     };
     Ok(Plan {
         will_compact: !done.rungs.is_empty(),

@@ -91,8 +91,8 @@ pub struct Preset {
     pub assistant_summaries: bool,
     /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
-    /// Where a user's message would follow the summary the acknowledgement stands between, always; otherwise the cut
-    /// moves to an earlier answer of the model first, if there is one near.
+    /// Where a user's message would follow the summary the acknowledgement stands between, also in a format whose roles
+    /// need not alternate.
     pub acknowledges: bool,
     /// Summaries are checkpoints: earlier ones stay as messages of their own, each of a level that the tokens decide,
     /// made in six stages (`S5.5` to `S5.8`).

@@ -37,15 +37,15 @@ pub(crate) fn fires(state: &State, freed: usize) -> bool {
 
 /// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
 fn gain(state: &State) -> usize {
-    let items = state.context.items();
+    let total = state.context.totals().tokens;
     let kept = match state.settings.keep {
         Keep::Tokens(tokens) => tokens,
-        _ => {
-            let kept = items.iter().rev().take(state.settings.numbers.preserve_count);
-            kept.map(|item| item.size.tokens).sum()
+        Keep::Fraction(fraction) => (total as f64 * fraction) as usize,
+        Keep::Messages(count) => {
+            state.context.items().iter().rev().take(count).map(|item| item.size.tokens).sum()
         }
     };
-    state.context.totals().tokens.saturating_sub(kept)
+    total.saturating_sub(kept)
 }
 
 /// What the rung would do.

@@ -21,13 +21,20 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     if matches!(trigger, Trigger::Manual | Trigger::None) {
         return Ok(None);
     }
-    let numbers = state.settings.numbers.layered;
     if !may_clear(state) {
         return Ok(None);
     }
+    let found = most(state)?;
+    let pays = if state.settings.numbers.layered.every_turn { found } else { what_pays(state, found) };
+    Ok(Some(pays).filter(|moves| !moves.is_empty()))
+}
+
+/// What it may ever clear.
+pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
+    let numbers = state.settings.numbers.layered;
     let old = old_results(state)?;
     if old.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let estimator = state.settings.estimator;
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
@@ -49,8 +56,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         })?;
         found = merged(found, inputs);
     }
-    let pays = if numbers.every_turn { found } else { what_pays(state, found) };
-    Ok(Some(pays).filter(|moves| !moves.is_empty()))
+    Ok(found)
 }
 
 /// Tokens of a message's results and inputs that are long enough to be cleared.

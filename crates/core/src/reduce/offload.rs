@@ -18,9 +18,14 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     if !due {
         return Ok(None);
     }
+    most(state).map(Some)
+}
+
+/// What it may ever move.
+pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.offload;
     let scanned = (state.context.items().len() as f64 * numbers.scan_ratio) as usize;
-    let found = moves(state, scanned, |_, place, (nth, text)| {
+    moves(state, scanned, |_, place, (nth, text)| {
         let long = text.chars().count() > numbers.min_chars;
         long.then(|| {
             if state.settings.preset.stubs {
@@ -28,8 +33,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
             }
             Replacement::new(state, place, nth, text, How::Reference, reference)
         })
-    })?;
-    Ok(Some(found))
+    })
 }
 
 /// The text that stands where a result was.

@@ -349,7 +349,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
         // A preset that never summarises.
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
-            let reason = done.idle.first().cloned();
+            let reason = done.edits.is_empty().then(|| plan::reason(&done.idle));
             let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
             let edits = done.edits;
             let result = CompactionResult {

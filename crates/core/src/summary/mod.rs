@@ -37,7 +37,9 @@ pub use focus::Focus;
 pub(crate) use guard::guarded;
 pub(crate) use parts::once_more;
 pub(crate) use prompt::fill;
-pub(crate) use quote::{NOTICE, find_quote, quote, quoted_file, quotes, quotes_heading, rules};
+pub(crate) use quote::{
+    NOTICE, find_quote, kind_of, quote, quoted_file, quotes, quotes_heading, quotes_of_system, rules,
+};
 pub(crate) use scan::names;
 pub(crate) use verify::{goes_on, objection, word_for_word};
 

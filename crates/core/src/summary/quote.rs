@@ -30,22 +30,60 @@ pub(crate) fn quotes(messages: &[String]) -> String {
     messages.join("\n")
 }
 
-/// What stands before `count` quotes, with what came of what they ask for: `waiting` are the indices of those that nothing
-/// above answers.
-pub(crate) fn quotes_heading(count: usize, waiting: &[usize]) -> String {
+/// What stands before `count` quotes, `of_system` of the system among them, with what came of what the others ask for:
+/// `waiting` are the indices of those that nothing above answers.
+pub(crate) fn quotes_heading(count: usize, of_system: usize, waiting: &[usize]) -> String {
+    let said = count.saturating_sub(of_system);
+    let (instructions, each, them) = match of_system {
+        0 => ("", "Each", "them"),
+        _ => ("Those of the system are instructions in force. ", "Each other", "the others"),
+    };
     let came = match waiting {
         _ if count == 0 => return String::new(),
-        [] => "Each was answered, and what came of it is told above".to_string(),
-        all if all.len() == count => "What follows this message answers them".to_string(),
-        some => {
-            let numbers: Vec<String> = some.iter().map(usize::to_string).collect();
-            let numbers = numbers.join(", ");
-            format!(
-                "Each was answered, and what came of it is told above; what follows this message answers {numbers}"
-            )
+        _ if said == 0 => "They are instructions in force".to_string(),
+        all if all.len() == said => format!("{instructions}What follows this message answers {them}"),
+        waiting => {
+            let mut came = format!("{instructions}{each} was answered, and what came of it is told above");
+            if !waiting.is_empty() {
+                let numbers: Vec<String> = waiting.iter().map(usize::to_string).collect();
+                came += &format!("; what follows this message answers {}", numbers.join(", "));
+            }
+            came
         }
     };
     format!("\n\n{KEPT}. {came}:\n")
+}
+
+/// A message of the system that a summary quotes.
+pub(crate) struct Instruction {
+    pub(crate) index: usize,
+    /// What those of its kind have in common.
+    pub(crate) kind: String,
+    pub(crate) text: String,
+}
+
+/// What messages of the system of one kind have in common, the first line; nothing for one without text.
+pub(crate) fn kind_of(text: &str) -> String {
+    first_line(&escape(text))
+}
+
+fn first_line(text: &str) -> String {
+    text.trim_start().lines().next().unwrap_or("").trim_end().to_string()
+}
+
+/// The messages of the system among what stands behind a summary. Content cannot forge a fence.
+pub(crate) fn quotes_of_system(quotes: &str) -> Vec<Instruction> {
+    let mut found = Vec::new();
+    let mut lines = quotes.lines();
+    while let Some(line) = lines.next() {
+        let rest = line.strip_prefix("<message index=\"");
+        let index = rest.and_then(|rest| rest.strip_suffix("\" role=\"system\">")?.parse().ok());
+        let Some(index) = index else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "</message>").collect();
+        let text = body.join("\n");
+        found.push(Instruction { index, kind: first_line(&text), text });
+    }
+    found
 }
 
 /// How the quote of message `index` begins.

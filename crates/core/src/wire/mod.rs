@@ -219,9 +219,9 @@ pub trait Wire: Tools + Sync {
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
 
-    /// True when messages of the system may stand before the first word of the user. Those that a summary leaves where
-    /// they are stand behind it otherwise.
-    fn system_may_begin(&self) -> bool {
+    /// True when two messages of the user should not stand side by side: the provider wants the roles to alternate, or
+    /// merges such messages, or servers of the format refuse them.
+    fn alternates(&self) -> bool {
         true
     }
 

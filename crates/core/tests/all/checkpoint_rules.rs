@@ -312,7 +312,7 @@ fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
     for format in FORMATS {
         let mut desk = desk(json!({ "contextWindow": 4_000, "retryCount": 1 }));
         desk.host.summarise = Box::new(|_, _| thrown("down", None));
-        desk.append(&chat(6, 600));
+        desk.append(&chat(5, 600));
         desk.append(&[user("What is the last question? 한국어")]);
         desk.append(&exchange(format, "x", "short"));
         let prepared = prepare(&mut desk).unwrap();
@@ -325,7 +325,7 @@ fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
         assert!(prepared.usage.used_tokens <= 3_000);
         let told = warnings(&desk).into_iter().find(|line| line.contains("begins anew")).unwrap();
         assert!(desk.host.seen.logs.contains(&(Level::Warn, told)), "the logger is told too");
-        assert!(desk.stored().messages.len() == 15, "the log keeps every message");
+        assert!(desk.stored().messages.len() == 13, "the log keeps every message");
     }
 }
 

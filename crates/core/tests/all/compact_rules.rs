@@ -374,8 +374,10 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
             context[0],
             json!({ "role": "user", "content": format!("[Compressed History]\n\n{SUMMARY}{RECORD}") })
         );
-        let kept = context.len() - 1;
-        for (body, message) in messages[messages.len() - kept..].iter().zip(&context[1..]) {
+        // The five begin with a question, which an answer parts from the summary: both are the user's.
+        assert_eq!(context[1]["role"], "assistant", "{format:?}");
+        assert_eq!(context.len(), 2 + 5);
+        for (body, message) in messages[messages.len() - 5..].iter().zip(&context[2..]) {
             assert_eq!(**body, message.to_string(), "{format:?}");
         }
         assert_valid(format, &context);
@@ -384,20 +386,19 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
 
 // lesson: role order
 #[test]
-fn s1_8_words_of_the_system_stay_where_the_format_lets_them_stand() {
-    for (format, roles) in [
-        (Format::OpenaiChat, ["system", "user", "assistant", "user", "assistant"]),
-        (Format::Anthropic, ["user", "system", "assistant", "user", "assistant"]),
-    ] {
+fn s1_8_words_of_the_system_stay_as_a_quote_and_the_roles_go_on_alternating() {
+    for format in FORMATS {
         let mut desk = Desk::new(json!({ "format": format, "offload": { "preserveCount": 3 } }));
         let mut messages = talk(2, 40);
-        messages.push(Rc::from(json!({ "role": "system", "content": "Be brief." }).to_string()));
+        messages.insert(3, Rc::from(json!({ "role": "system", "content": "Be brief." }).to_string()));
         messages.extend(talk(4, 40));
         desk.append(&messages);
         assert!(desk.compact().success);
         let context = desk.context();
         let found: Vec<&str> = context.iter().map(|message| message["role"].as_str().unwrap()).collect();
-        assert_eq!(found, roles);
+        assert_eq!(found, ["user", "assistant", "user", "assistant"]);
+        let quote = "<message index=\"3\" role=\"system\">\nBe brief.\n</message>";
+        assert!(context[0]["content"].to_string().contains(json!(quote).to_string().trim_matches('"')));
         assert_valid(format, &context);
     }
 }

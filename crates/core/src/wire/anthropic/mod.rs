@@ -62,10 +62,6 @@ impl Wire for Anthropic {
         repair::repair(messages)
     }
 
-    fn system_may_begin(&self) -> bool {
-        false
-    }
-
     fn without_bound_reasoning(&self, message: &Value<'_>) -> Unbound {
         repair::without_reasoning(message)
     }

@@ -32,6 +32,10 @@ impl Wire for OpenaiResponses {
         read::message(index, message)
     }
 
+    fn alternates(&self) -> bool {
+        false
+    }
+
     fn assistant_may_begin(&self) -> bool {
         true
     }

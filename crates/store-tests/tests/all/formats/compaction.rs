@@ -3,17 +3,20 @@
 use crate::formats::harness::{Property, is_valid, read};
 use context_compactor_core::plan::PRESETS;
 use context_compactor_core::plan::{Keep, Trigger};
+use context_compactor_core::session::Session;
 use context_compactor_core::split::cut;
 use context_compactor_core::step::Event;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{Author, Format, detect};
-use context_compactor_store_tests::checked::{Checked, SUMMARY};
+use context_compactor_store_tests::checked::{Checked, SUMMARY, settings};
 use context_compactor_store_tests::conversation::{Body, body, say};
 use context_compactor_store_tests::counts::Counts;
 use context_compactor_store_tests::histories::valid;
 use context_compactor_store_tests::host::{summary, thrown};
+use context_compactor_store_tests::{Host, MemoryStore};
 use fastrand::Rng;
 use serde_json::{Value, json};
+use std::rc::Rc;
 
 /// Valid histories one after the other, joined where a provider takes them so.
 fn conversation(format: Format, rng: &mut Rng, histories: usize) -> Vec<Value> {
@@ -193,4 +196,63 @@ fn halved(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) 
 #[test]
 fn s1_5_both_halves_of_a_split_are_valid() {
     Property { name: "split", make: valid, admits: is_valid, holds: halved }.check();
+}
+
+/// What a session would summarise is what the function cuts off, whatever the preset.
+fn told(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) -> Result<(), String> {
+    // What other rungs free first moves a cut by tokens: those presets are asked for a number of messages.
+    let by_messages = rng.bool();
+    let presets: &[&str] = match by_messages {
+        true => &["offload", "layered", "factor3", "balanced"],
+        false => &["offload", "factor3"],
+    };
+    let (keep, asked) = match (by_messages, rng.bool()) {
+        (true, _) => {
+            let count = rng.usize(1..8);
+            (Keep::Messages(count), json!({ "messages": count }))
+        }
+        (_, true) => {
+            let tokens = rng.usize(1..2_000);
+            (Keep::Tokens(tokens), json!({ "tokens": tokens }))
+        }
+        _ => {
+            let fraction = rng.f64();
+            (Keep::Fraction(fraction), json!({ "fraction": fraction }))
+        }
+    };
+    let expected: Vec<usize> = read(history, |messages| {
+        let read = messages.iter().enumerate().map(|(at, message)| format.wire().read(at, message));
+        let read = read.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let tokens: Vec<usize> = read.iter().map(|message| Estimator::Chars4.message(message)).collect();
+        let cut = cut(&read, &tokens, keep, |_| false);
+        Ok::<_, String>((0..cut.boundary).filter(|at| !cut.pinned.contains(at)).collect())
+    })?;
+    let preset = presets[rng.usize(..presets.len())];
+    let options = json!({
+        "format": format.as_str(), "preset": preset, "keep": asked, "estimator": "chars4", "contextWindow": 1_000_000,
+        "trigger": { "tokens": 1 }, "offload": { "minChars": 1_000_000, "compactTriggerThreshold": 1 },
+        "process": { "minTokens": 1_000_000 }, "layered": { "minSavings": 0, "clearMinTokens": 1_000_000 },
+    });
+    let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
+    let run = |error: context_compactor_core::Error| error.to_string();
+    let (session, _) = host.run(Session::open(settings(&options), Some("s".into()), 10_000)).map_err(run)?;
+    host.run(session.append(history.iter().map(body).collect())).map_err(run)?;
+    let plan = host.run(session.plan()).map_err(run)?;
+    let summary = plan.rungs.iter().find(|rung| rung.rung == "summarise");
+    let found = summary.map(|summary| summary.indices.clone()).unwrap_or_default();
+    counts.add("summaries", usize::from(!found.is_empty()));
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!(
+            "{preset} with {keep:?} summarises {found:?}, and the function cuts off {expected:?}: {}",
+            plan.reason
+        )),
+    }
+}
+
+#[test]
+fn f24_a_session_summarises_what_the_function_cuts_off() {
+    let formats = Format::ALL.into_iter().filter(|format| format.wire().takes_summary());
+    let formats: Vec<Format> = formats.collect();
+    Property { name: "boundaries", make: valid, admits: is_valid, holds: told }.check_for(&formats);
 }

@@ -1,0 +1,145 @@
+//! The smallest prompt that a plan promises, and why a compaction did nothing: for every set of rungs.
+
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::plan::{Rung, Trigger};
+use context_compactor_core::session::Session;
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
+use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::{Host, MemoryStore};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+const RUNGS: [Rung; 9] = [
+    Rung::Process,
+    Rung::Admit,
+    Rung::Clear,
+    Rung::Offload,
+    Rung::Compress,
+    Rung::Summarise,
+    Rung::Age,
+    Rung::Merge,
+    Rung::Rollover,
+];
+
+/// Large and small results, a long input, a long paste, and talk.
+fn work() -> Vec<Body> {
+    let chat = Format::OpenaiChat;
+    let mut bodies =
+        vec![body(&json!({ "role": "system", "content": "You are a tool." })), user(&long("paste", 700))];
+    for (nth, tokens) in [900, 40, 300, 2_500, 120, 60].into_iter().enumerate() {
+        bodies.extend(exchange(chat, &format!("call_{nth}"), &long(&format!("result {nth}"), tokens)));
+        bodies.push(assistant(&long(&format!("answer {nth}"), 50)));
+        bodies.push(user(&format!("and then, {nth}?")));
+    }
+    let arguments = json!({ "path": "src/new.rs", "content": long("written", 500) }).to_string();
+    bodies.push(body(&json!({ "role": "assistant", "content": null, "tool_calls": [
+        { "id": "w", "type": "function", "function": { "name": "write_file", "arguments": arguments } },
+    ] })));
+    bodies.push(body(&json!({ "role": "tool", "tool_call_id": "w", "content": "written" })));
+    bodies.extend(talk(2, 40));
+    bodies.extend(exchange(chat, "last", &long("the last result", 200)));
+    bodies
+}
+
+/// What is left, and the reason when nothing was changed.
+struct Left {
+    tokens: usize,
+    changed: bool,
+    reason: Option<String>,
+}
+
+fn run(host: &mut Host, session: &Session, trigger: Trigger) -> Option<Left> {
+    if trigger == Trigger::Manual {
+        let result = host.run(session.compact(None)).unwrap().result;
+        let changed = !result.applied_edits.is_empty();
+        let reason = result.reason.or(result.error.map(|error| error.to_string()));
+        return Some(Left { tokens: result.current_tokens, changed, reason });
+    }
+    let planned = host.run(session.plan()).unwrap();
+    match host.run(session.prepare(trigger, Vec::new())) {
+        Ok(prepared) => {
+            let changed = !prepared.edits.is_empty();
+            Some(Left { tokens: prepared.usage.used_tokens, changed, reason: Some(planned.reason) })
+        }
+        Err(error) => {
+            assert_eq!(error.code, Code::ContextOverflow, "{error}");
+            None
+        }
+    }
+}
+
+fn every_set(preset: &str, over: &Value, answer: &'static str) -> usize {
+    let (messages, mut runs) = (work(), 0);
+    for set in 0..1_usize << RUNGS.len() {
+        let rungs: Vec<Rung> =
+            (0..RUNGS.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| RUNGS[nth]).collect();
+        for trigger in [Trigger::Auto, Trigger::Overflow, Trigger::Manual] {
+            let mut options = json!({ "preset": preset, "trigger": { "tokens": 100 }, "maxOutputTokens": 500,
+                "offload": { "minChars": 400, "scanRatio": 1.0 } });
+            for (key, value) in over.as_object().unwrap() {
+                options[key] = value.clone();
+            }
+            let mut settings = (*settings(options)).clone();
+            settings.rungs = rungs.clone();
+            let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
+            host.summarise = Box::new(move |_, _| summary(answer));
+            let (session, _) = host.run(Session::open(Rc::new(settings), Some("s".into()), 10_000)).unwrap();
+            host.run(session.append(messages.clone())).unwrap();
+            // Checkpoints take a while to age.
+            let ages = rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
+            for again in
+                0..if ages && rungs.contains(&Rung::Summarise) && preset == "checkpoint" { 8 } else { 2 }
+            {
+                if again > 1 {
+                    host.run(session.append(talk(4, 60))).unwrap();
+                }
+                let told = format!("{preset} {over} {rungs:?} {trigger:?} {again}");
+                let plan = host.run(session.plan()).unwrap();
+                assert!(!plan.reason.is_empty(), "{told}");
+                let Some(left) = run(&mut host, &session, trigger) else { break };
+                assert!(plan.floor <= left.tokens, "{told}: {} below {}", left.tokens, plan.floor);
+                assert!(
+                    left.changed || left.reason.is_some_and(|reason| !reason.is_empty()),
+                    "{told}: no reason"
+                );
+                runs += 1;
+            }
+        }
+    }
+    runs
+}
+
+#[test]
+fn f23_no_run_of_any_set_of_rungs_leaves_less_than_the_floor_and_one_that_did_nothing_says_why() {
+    let mut runs = 0;
+    for (preset, over) in [
+        ("checkpoint", json!({ "contextWindow": 4_000 })),
+        ("balanced", json!({ "contextWindow": 60_000, "keep": { "tokens": 600 } })),
+        ("balanced", json!({ "contextWindow": 8_000, "keep": { "fraction": 0.3 } })),
+    ] {
+        runs += every_set(preset, &over, "The user asked for it.");
+    }
+    assert!(runs > 6_000, "{runs}");
+}
+
+#[test]
+fn f23_a_preset_that_only_clears_says_what_it_reaches() {
+    let mut settings =
+        (*settings(json!({ "preset": "layered", "contextWindow": 60_000, "trigger": { "tokens": 100 } })))
+            .clone();
+    settings.rungs = vec![Rung::Clear];
+    let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
+    let (session, _) = host.run(Session::open(Rc::new(settings), Some("s".into()), 10_000)).unwrap();
+    host.run(session.append(work())).unwrap();
+    let result = host.run(session.compact(None)).unwrap().result;
+    assert!(result.success && result.applied_edits.is_empty());
+    assert_eq!(
+        result.reason.as_deref(),
+        Some("tool results are moved when a prompt is prepared, not by a compaction by hand")
+    );
+    let plan = host.run(session.plan()).unwrap();
+    let left = host.run(session.prepare(Trigger::Auto, Vec::new())).unwrap().usage.used_tokens;
+    assert!(left < plan.tokens && plan.floor <= left && plan.floor * 2 > left, "{} {left}", plan.floor);
+}
