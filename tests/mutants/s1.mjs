@@ -191,8 +191,8 @@ export const s1 = [
     id: "S1.4",
     what: "an event is emitted when nothing was offloaded",
     file: `${core}/plan/ladder.rs`,
-    from: "into());\n                    continue;",
-    to: "into());\n                    io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 }));\n                    continue;",
+    from: "                    continue;",
+    to: "                    io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 }));\n                    continue;",
     tests: ["offload_rules"],
   },
   {

@@ -40,9 +40,6 @@ impl Aim {
     /// Recent messages too (`S5.15`).
     pub(crate) const AGGRESSIVE: Aim = Aim { keep: Keep::Messages(1), stacks: false, users: 0, lone: false };
 
-    /// The least that any of these leaves.
-    pub(crate) const LEAST: Aim = Aim { lone: true, ..Aim::AGGRESSIVE };
-
     /// A fresh context: what the user said last, word for word, and a summary of everything else (`S5.15`).
     pub(crate) const ROLLOVER: Aim = Aim { users: 1, lone: true, ..Aim::AGGRESSIVE };
 }

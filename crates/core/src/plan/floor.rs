@@ -9,10 +9,14 @@ use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::reduce::replace::{self, Move};
 use crate::reduce::{admit, clear, last, offload, process};
-use crate::session::{Held, How, Item, Origin, State};
+use crate::session::{Held, How, Item, Origin, Place, State};
 use crate::step::Io;
+use crate::wire;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+
+/// What the last quote of a checkpoint ends with.
+const QUOTE_END: &str = "\n</message>";
 
 /// The smallest prompt that any compaction can leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,67 +56,102 @@ impl std::fmt::Display for Floor {
 }
 
 /// The floor of a session: what is fixed, and of the context what no rung can take. Whatever a model writes counts as
-/// nothing, because its length is not known before.
-pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger) -> Result<Floor> {
+/// nothing, because its length is not known before. `failed` says that no model wrote the summary that was asked for.
+pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger, failed: bool) -> Result<Floor> {
     let settings = held.settings();
     let fixed = held.state().fixed_tokens;
     let bare = without_results(io, held, trigger).await?;
-    let (mandatory, stays) = match summary(held, trigger)? {
+    let ages = settings.rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
+    let proposal = summary(held, trigger, failed)?;
+    let left = left(&bare.state(), proposal.as_ref(), ages)?;
+    let (mandatory, stays) = match &proposal {
         Some(proposal) => {
             let unbound = proposal.unbound_tokens(io, &bare).await?;
-            let stay = left(&bare.state(), &proposal);
-            (stay.saturating_sub(unbound), Stays::beside(&proposal))
+            (left.saturating_sub(unbound), Stays::beside(proposal))
         }
-        None => (bare.context().totals().tokens, Stays::default()),
+        None => (left, Stays::default()),
     };
-    // Checkpoints become shorter ones, or one.
-    let ages = settings.rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
-    let aged = if ages { checkpoints(&bare.state()) } else { 0 };
     let state = bare.state();
-    let before = Floor::of(&state, fixed, mandatory.saturating_sub(aged)).total;
+    let before = Floor::of(&state, fixed, mandatory).total;
     // Only what does not fit comes to the last resort.
     let fits = held.tokens() <= settings.hard_limit;
     let frees = if fits { 0 } else { last::frees(&state, &|index| stays.holds(index))? };
-    let mandatory = mandatory.saturating_sub(aged).saturating_sub(frees);
-    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory) })
+    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
 }
 
 /// The most that a summary could take the place of, in any climb of this kind; nothing where none is made.
-fn summary(held: &Held, trigger: Trigger) -> Result<Option<Proposal>> {
+fn summary(held: &Held, trigger: Trigger, failed: bool) -> Result<Option<Proposal>> {
     let settings = held.settings();
     // A compaction by hand has no emergency to follow.
-    let is_emergency = settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual;
-    if !is_emergency && !settings.rungs.contains(&Rung::Summarise) {
+    if settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual {
+        let aggressive = cut::propose(&held.state(), Aim::AGGRESSIVE)?.ok().filter(|_| !failed);
+        return match aggressive {
+            Some(proposal) => Ok(Some(proposal)),
+            None => Ok(cut::propose(&held.state(), Aim::ROLLOVER)?.ok()),
+        };
+    }
+    if !settings.rungs.contains(&Rung::Summarise) {
         return Ok(None);
     }
-    let mut aim = if is_emergency { Aim::LEAST } else { Aim::of(&settings) };
-    // A share is one of what is left, and smaller with every summary.
-    if matches!(aim.keep, Keep::Fraction(_)) {
-        aim.keep = Keep::Messages(1);
+    let mut aim = Aim::of(&settings);
+    let proposal = cut::propose(&held.state(), aim)?.ok();
+    match aim.keep {
+        // A share is one of what is left, and smaller with every summary.
+        Keep::Fraction(_) if proposal.is_some() => {
+            aim.keep = Keep::Messages(1);
+            Ok(cut::propose(&held.state(), aim)?.ok())
+        }
+        _ => Ok(proposal),
     }
-    Ok(cut::propose(&held.state(), aim)?.ok())
 }
 
 /// Tokens of what stays of a context beside the text of a summary: `bare` is the context with shorter results.
-fn left(bare: &State, proposal: &Proposal) -> usize {
-    let items = bare.context.items();
-    let tokens = |items: &[Item]| items.iter().map(|item| item.size.tokens).sum::<usize>();
-    let (before, behind) = items.split_at(proposal.boundary.min(items.len()));
-    let head = before.get(..proposal.head).unwrap_or_default();
-    let stay: HashSet<usize> =
-        proposal.stay.iter().filter_map(|item| item.origin.place()).map(|p| p.index).collect();
-    let stays = |item: &&Item| match item.origin.place() {
-        Some(place) => stay.contains(&place.index),
-        None => proposal.stay.iter().any(|staying| staying.origin == item.origin),
+fn left(bare: &State, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+    let part = proposal.map_or(0..0, |proposal| proposal.head..proposal.boundary);
+    let stays = |item: &Item| match (proposal, item.origin.place()) {
+        (None, _) => true,
+        (Some(proposal), Some(place)) => {
+            proposal.stay.iter().any(|stays| stays.origin.place() == Some(place))
+        }
+        (Some(proposal), None) => proposal.stay.iter().any(|stays| stays.origin == item.origin),
     };
-    let between = before.get(proposal.head..).unwrap_or_default().iter().filter(stays);
-    let between: usize = between.map(|item| item.size.tokens).sum();
-    tokens(head) + between + proposal.quoted_tokens + tokens(behind)
+    let mut tokens = proposal.map_or(0, |proposal| proposal.quoted_tokens);
+    for (at, item) in bare.context.items().iter().enumerate() {
+        if part.contains(&at) && !stays(item) {
+            continue;
+        }
+        tokens += match &item.origin {
+            Origin::Summary { .. } => of_checkpoint(bare, item, proposal, ages)?,
+            _ => item.size.tokens,
+        };
+    }
+    Ok(tokens)
 }
 
-fn checkpoints(state: &State) -> usize {
-    let summaries = state.context.items().iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
-    summaries.map(|item| item.size.tokens).sum()
+/// Tokens of a checkpoint that must stay: all of it, but for quotes that a new summary takes from it, and for its own text
+/// where it ages.
+fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+    let Origin::Summary { prose, made, quotes, .. } = &item.origin else { return Ok(item.size.tokens) };
+    let keeps = |place: &Place| {
+        proposal.is_none_or(|proposal| {
+            place.index >= proposal.quotes_from
+                || proposal.in_force.contains(&place.index)
+                || state.is_pinned(place.index)
+        })
+    };
+    let all = quotes.iter().all(keeps);
+    if all && !ages {
+        return Ok(item.size.tokens);
+    }
+    let value = wire::parse(0, &item.body)?;
+    let text = state.format().wire().read(0, &value)?.text();
+    let front = made.as_ref().map_or(0, |made| made.front);
+    let behind = text.get(prose + front..).unwrap_or_default();
+    let end = behind.rfind(QUOTE_END).unwrap_or_default();
+    let estimator = state.settings.estimator;
+    let own = estimator.text(text.get(..*prose).unwrap_or_default());
+    let quoted = estimator.text(behind.get(..end).unwrap_or_default());
+    Ok(usize::from(!ages) * own + usize::from(all) * quoted)
 }
 
 /// A copy of a session in which each result and input is as short as any of its rungs may make it.
@@ -196,7 +235,7 @@ pub(super) async fn overflow(
     failed: Option<&Error>,
 ) -> Result<Error> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let floor = floor(io, held, trigger).await?;
+    let floor = floor(io, held, trigger, failed.is_some()).await?;
     let why = match failed {
         Some(error) => format!("the summary failed ({error}); {floor}"),
         None => floor.to_string(),

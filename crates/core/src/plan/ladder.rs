@@ -14,7 +14,7 @@ use super::result::{CompactionResult, Edit, Plan, PlanCost, RungPlan, Trigger};
 use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::reduce::{admit, clear, last, offload, process, replace};
 use crate::session::{Held, State};
 use crate::step::Io;
@@ -66,6 +66,8 @@ pub(crate) struct Climbed {
     pub(crate) result: Option<CompactionResult>,
     /// Why a rung that fired had nothing to do.
     pub(crate) idle: Vec<String>,
+    /// Why a summary was none, whatever came of the others.
+    failed: Option<Error>,
     /// A summary is due, and put off.
     pub(crate) put_off: bool,
     /// How detailed the summary of a dry run would be.
@@ -86,6 +88,7 @@ impl Climbed {
     /// Adds what the emergency did: the last summary that was made is the one that counts.
     fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) -> Result<()> {
         for mut result in results {
+            self.failed = self.failed.take().or_else(|| result.error.clone());
             if let Some(before) = &self.result {
                 result.follow(before);
             }
@@ -122,12 +125,16 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let mut freed = 0;
     let put_off = settings.rungs.iter().position(|rung| *rung == Rung::Summarise);
     let first = if climb.part == Part::Later { put_off.unwrap_or_default() } else { 0 };
+    // A prepare tells nobody why it did nothing.
+    let tells = climb.rehearse || climb.trigger == Trigger::Manual;
     for rung in settings.rungs.iter().skip(first) {
         match rung {
             Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload => {
                 let edit = reduce(io, held, *rung, climb).await?;
                 let Some(edit) = edit.filter(|edit| !edit.indices.is_empty()) else {
-                    done.idle.push(idle(*rung, climb.trigger).into());
+                    if tells {
+                        done.idle.push(idle(*rung, climb.trigger).into());
+                    }
                     continue;
                 };
                 if *rung == Rung::Offload {
@@ -160,7 +167,8 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     summarise(io, held, climb, &mut done).await?;
                 }
             }
-            Rung::Summarise => done.idle.push("the next summary is not due yet".into()),
+            Rung::Summarise if tells => done.idle.push("the next summary is not due yet".into()),
+            Rung::Summarise => {}
             Rung::Age | Rung::Merge => {
                 let summarises = done.rungs.iter().any(|plan| plan.rung == Rung::Summarise.as_str());
                 let summarised = done.result.as_ref().is_some_and(|result| result.summary.is_some());
@@ -208,7 +216,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
         let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
-        return Err(overflow(io, held, climb.trigger, failed).await?);
+        return Err(overflow(io, held, climb.trigger, failed.or(done.failed.as_ref())).await?);
     }
     if let Some(result) = &mut done.result {
         settle(io, held, result).await?;
@@ -251,7 +259,7 @@ fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
 async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
-        let floor = floor(io, held, climb.trigger).await?;
+        let floor = floor(io, held, climb.trigger, false).await?;
         if floor.total > limit && climb.trigger != Trigger::Manual {
             // No summary makes it fit: the model would be asked in vain, step after step.
             done.idle.push(floor.to_string());
@@ -346,7 +354,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     let settings = copy.settings();
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
     let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
-    let floor = floor(io, &copy, trigger).await?;
+    let floor = floor(io, &copy, trigger, false).await?;
     let moment = moment(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { rehearse: true, ..Climb::whole(trigger, None) }).await?;
     let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();

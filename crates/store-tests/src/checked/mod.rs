@@ -46,6 +46,12 @@ pub fn problems(format: Format, bodies: &[Body]) -> Result<Vec<wire::Problem>, S
     Ok(format.wire().validate(&values, false))
 }
 
+/// The least that an overflow says there can be.
+fn floor_of(error: &Error) -> Option<usize> {
+    let (_, rest) = error.message.split_once("cannot go below ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
 fn valid(format: Format, bodies: &[Body], what: &str) -> Result<(), String> {
     match problems(format, bodies)?.first() {
         Some(problem) => Err(format!(
@@ -226,7 +232,8 @@ impl Checked {
         } else if plan.floor + LEAST_SUMMARY > self.settings.hard_limit {
             "overflows by what the shortest summary takes"
         } else if error.message.contains("the summary failed")
-            && !self.settings.rungs.contains(&Rung::Rollover)
+            && (!self.settings.rungs.contains(&Rung::Rollover)
+                || floor_of(error).is_some_and(|floor| floor + LEAST_SUMMARY > self.settings.hard_limit))
         {
             "overflows after a failed summary"
         } else if !self.settings.rungs.contains(&Rung::Summarise) {
