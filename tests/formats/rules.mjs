@@ -82,10 +82,11 @@ function responsesIsSound(items) {
   return [...open].every((key) => key.startsWith("program_output "));
 }
 
-/** AN1, AN2, AN3, AN5, AN7. Neighbours of one role are one turn. */
+/** AN1, AN2, AN3, AN5, AN7. Neighbours of one role are one turn; what only sets how answers are made is in none. */
 function anthropicIsSound(messages) {
   const turns = [];
-  for (const { role, content } of messages) {
+  for (const { role, content, output_config } of messages) {
+    if (role === "system" && content.length === 0 && output_config) continue;
     const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
     if (turns.at(-1)?.role === role) turns.at(-1).blocks.push(...blocks);
     else turns.push({ role, blocks: [...blocks] });
@@ -114,8 +115,9 @@ function anthropicIsSound(messages) {
           paused.splice(call, 1);
         }
       }
-      // A turn that waits for the app's tools may leave its own for the next one; so may the last.
-      if (calls.length === 0 && at + 1 < turns.length && paused.length > 0) return false;
+      // A turn that waits for the app's tools may leave its own for the next one; so may the last, and one before the system.
+      const next = turns[at + 1]?.role ?? "system";
+      if (calls.length === 0 && next !== "system" && paused.length > 0) return false;
     } else if (turn.role === "user") {
       const answers = of(turn, isResult, "tool_use_id");
       const calls = turns[at - 1]?.role === "assistant" ? of(turns[at - 1], isUse, "id") : [];
@@ -123,6 +125,11 @@ function anthropicIsSound(messages) {
       const firstText = turn.blocks.findIndex(({ type }) => type === "text");
       const lastResult = turn.blocks.findLastIndex(({ type }) => isResult(type));
       if (firstText >= 0 && firstText < lastResult) return false;
+    } else {
+      const [before, after] = [turns[at - 1], turns[at + 1]?.role];
+      const ends = before?.blocks.at(-1)?.type ?? "";
+      if (before?.role === "assistant" && !isServerUse(ends) && !isServerResult(ends)) return false;
+      if (after === "user") return false;
     }
   }
   return true;

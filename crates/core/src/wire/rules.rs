@@ -118,16 +118,18 @@ impl<'v> Repair<'v> {
             }
             before = found;
             findings.sort_by(|a, b| (b.position, &b.fix).cmp(&(a.position, &a.fix)));
+            // Before a mend that moves messages.
+            for found in &findings {
+                let Some(slot) = self.slots.get(found.position) else { continue };
+                let message = found.what.clone();
+                self.changes.push(Change { rule: found.rule, index: slot.index, message });
+            }
             let mut last: Option<(usize, &F)> = None;
             for found in &findings {
                 if last != Some((found.position, &found.fix)) {
                     apply(self, found.position, &found.fix);
                 }
                 last = Some((found.position, &found.fix));
-            }
-            for found in findings {
-                let Some(slot) = self.slots.get(found.position) else { continue };
-                self.changes.push(Change { rule: found.rule, index: slot.index, message: found.what });
             }
             self.slots.retain(|slot| !slot.dropped);
         }

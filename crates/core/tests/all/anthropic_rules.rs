@@ -171,10 +171,10 @@ fn an3_a_kind_that_nobody_has_heard_of_passes_with_its_partner() {
     // Instructions call nothing and answer nothing.
     let instructs = |block: &Value| json!({ "role": "system", "content": [block, text("Be brief.")] });
     let called = [user("go"), instructs(&by_app[1]["content"][0]), gets(&[tells.clone(), text("hm")])];
-    assert_eq!(broken(FORMAT, &called), [("AN3", 1), ("AN3", 2)]);
+    assert_eq!(broken(FORMAT, &called), [("AN1", 1), ("AN3", 1), ("AN3", 2)]);
     let plain = json!({ "role": "system", "content": [text("Be brief.")] });
-    assert_eq!(repaired(FORMAT, &called), [user("go"), plain, gets(&[text("hm")])]);
-    let answered = [by_app[0].clone(), by_app[1].clone(), instructs(&tells), user("ok")];
+    assert_eq!(repaired(FORMAT, &called), [user("go"), gets(&[text("hm")]), plain]);
+    let answered = [by_app[0].clone(), by_app[1].clone(), instructs(&tells)];
     assert_eq!(broken(FORMAT, &answered), [("AN3", 2)]);
     // The provider's own are answered by the provider.
     let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
@@ -464,4 +464,100 @@ mod sessions {
         let error = context_compactor_core::plan::Settings::read(&value).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("prefixMismatchBehavior"));
     }
+}
+
+fn system(text: &str) -> Value {
+    json!({ "role": "system", "content": text })
+}
+
+/// What the API says of it in 400s: a system message "must follow a 'user' message or an 'assistant' message ending in a
+/// server tool result", and "must precede an 'assistant' message or end the array".
+#[test]
+fn f3_instructions_stand_behind_the_user_and_before_the_model() {
+    let (a, b, s, t) = (says(&[text("A.")]), says(&[text("B.")]), system("s"), system("t"));
+    let search = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": {} });
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [] });
+    let (pauses, ends) = (says(std::slice::from_ref(&search)), says(std::slice::from_ref(&found)));
+    let searched = says(&[search, found]);
+    let may = [
+        vec![user("u"), s.clone()],
+        vec![user("u"), s.clone(), a.clone()],
+        vec![user("u"), s.clone(), t.clone(), a.clone()],
+        vec![user("u"), a.clone(), user("v"), user("w"), s.clone(), t.clone()],
+        vec![user("u"), says(&[call("a")]), gets(&[result("a")]), s.clone(), a.clone()],
+        vec![user("u"), searched.clone(), s.clone()],
+        vec![user("u"), searched.clone(), s.clone(), a.clone()],
+        vec![user("u"), pauses.clone(), s.clone()],
+        vec![user("u"), pauses, s.clone(), ends, user("v")],
+    ];
+    for history in may {
+        assert_eq!(broken(FORMAT, &history), [], "{history:?}");
+        assert_eq!(repaired(FORMAT, &history), history);
+    }
+    // Behind the turn of the user that follows: no text is lost, no message changed, no call parted from its result.
+    let moved = [
+        (vec![user("u"), s.clone(), user("v"), a.clone()], vec![0, 2, 1, 3]),
+        (vec![user("u"), s.clone(), t.clone(), user("v"), user("w"), a.clone()], vec![0, 3, 4, 1, 2, 5]),
+        (vec![user("u"), a.clone(), s.clone(), user("v")], vec![0, 1, 3, 2]),
+        (vec![user("u"), searched, s.clone(), user("v")], vec![0, 1, 3, 2]),
+        (vec![user("u"), s.clone(), user("v"), t.clone(), user("w")], vec![0, 2, 4, 1, 3]),
+        (
+            vec![user("u"), says(&[call("a")]), s.clone(), gets(&[result("a")]), a.clone()],
+            vec![0, 1, 3, 2, 4],
+        ),
+    ];
+    for (history, order) in moved {
+        assert_ne!(broken(FORMAT, &history), [], "{history:?}");
+        let expected: Vec<Value> = order.into_iter().map(|at: usize| history[at].clone()).collect();
+        assert_eq!(repaired(FORMAT, &history), expected);
+    }
+    // Where no turn of the user follows they are said where they stand, by the user.
+    let said = [
+        (vec![user("u"), a.clone(), s.clone()], vec![user("u"), a.clone(), user("s")]),
+        (
+            vec![user("u"), a.clone(), s.clone(), t, b.clone()],
+            vec![user("u"), a.clone(), user("s"), user("t"), b.clone()],
+        ),
+    ];
+    for (history, expected) in said {
+        assert!(broken(FORMAT, &history).contains(&("AN1", 2)), "{history:?}");
+        assert_eq!(repaired(FORMAT, &history), expected);
+    }
+    let sets = json!({ "role": "system", "content": "s", "clear_at": "next_user_message", "output_config": {}, "x": 1 });
+    assert_eq!(
+        repaired(FORMAT, &[user("u"), a.clone(), sets])[2],
+        json!({ "role": "user", "content": "s", "x": 1 }),
+        "without what only the system may set"
+    );
+    // What other mends make needless is left.
+    let thinks = [user("u"), a, user("v"), says(&[thinking()]), s.clone(), b.clone()];
+    let unanswered = [user("u"), says(&[call("a")]), s.clone(), b.clone()];
+    assert_eq!(repaired(FORMAT, &thinks)[3..], [s.clone(), b.clone()]);
+    assert_eq!(repaired(FORMAT, &unanswered), [user("u"), s, b]);
+}
+
+#[test]
+fn f3_what_only_sets_how_answers_are_made_may_stand_anywhere() {
+    let effort = json!({ "role": "system", "content": [], "output_config": { "effort": "low" } });
+    let history = [
+        effort.clone(),
+        user("go"),
+        says(&[call("a")]),
+        effort.clone(),
+        gets(&[result("a")]),
+        says(&[text("Done.")]),
+        effort.clone(),
+        effort.clone(),
+        user("ok"),
+    ];
+    assert_eq!(broken(FORMAT, &history), []);
+    assert_eq!(repaired(FORMAT, &history), history);
+    let empty = [user("go"), json!({ "role": "system", "content": [] }), says(&[text("Done.")])];
+    assert_eq!(broken(FORMAT, &empty), [("AN5", 1)]);
+    let speaks = [
+        user("go"),
+        says(&[text("Done.")]),
+        json!({ "role": "system", "content": "x", "output_config": {} }),
+    ];
+    assert_eq!(broken(FORMAT, &speaks), [("AN1", 2)]);
 }

@@ -16,6 +16,9 @@ pub(super) fn history(rng: &mut Rng) -> Vec<Value> {
     let length = rng.usize(2..=22);
     loop {
         history.push(question(rng));
+        if rng.usize(..6) == 0 {
+            instructions(&mut history, rng);
+        }
         for _ in 0..rng.usize(..4) {
             history.extend(step(rng));
         }
@@ -23,19 +26,31 @@ pub(super) fn history(rng: &mut Rng) -> Vec<Value> {
         if history.len() >= length {
             break;
         }
-        if rng.usize(..6) == 0 {
-            history.push(json!({ "role": "system", "content": prose(rng) }));
-        }
     }
     if rng.usize(..6) == 0 {
         let call = server_call("srvtoolu_last", "web_search", rng);
         history.push(says(vec![text(rng), call]));
+        if rng.bool() {
+            instructions(&mut history, rng);
+        }
     }
     certain(&mut history, rng);
     history.truncate(30);
     finish(&mut history);
     mark(&mut history, rng);
     history
+}
+
+/// One message of the system or two, and at times one that says nothing, which may stand anywhere.
+fn instructions(history: &mut Vec<Value>, rng: &mut Rng) {
+    for _ in 0..rng.usize(1..3) {
+        history.push(json!({ "role": "system", "content": prose(rng) }));
+    }
+    if rng.usize(..4) == 0 {
+        let at = rng.usize(..=history.len());
+        let effort = json!({ "role": "system", "content": [], "output_config": { "effort": "low" } });
+        history.insert(at, effort);
+    }
 }
 
 /// A request ends where it is cut: calls that are left without some of their results are not part of one, nor are those

@@ -1,5 +1,6 @@
 //! Anthropic Messages.
 
+mod instructions;
 mod read;
 mod repair;
 mod rules;

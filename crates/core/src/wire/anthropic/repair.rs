@@ -28,9 +28,12 @@ fn mend(repair: &mut Repair<'_>) {
             findings.retain(|found| !(opened.get() && found.fix == Fix::OpenWithUser));
             // What other mends may make needless, or whose positions they may change, waits for its own round.
             let round = |fix: &Fix| match fix {
-                Fix::ResultsFirst(_) | Fix::OpenWithUser => 2,
-                Fix::From(_) => 1,
-                _ => 0,
+                Fix::ResultsFirst(_) | Fix::OpenWithUser | Fix::AsUser => 4,
+                Fix::From(_) => 3,
+                // Instructions between a call and its result keep these apart.
+                Fix::To(_) => 1,
+                Fix::Drop => 0,
+                _ => 2,
             };
             let now = findings.iter().map(|found| round(&found.fix)).min();
             findings.retain(|found| Some(round(&found.fix)) == now);
@@ -47,6 +50,11 @@ fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     if let Fix::ResultsFirst(positions) = fix {
         return results_first(repair, positions);
     }
+    if let Fix::To(to) = *fix {
+        let slot = repair.slots.remove(position);
+        repair.slots.insert(to, slot);
+        return;
+    }
     if let Fix::From(nth) = *fix {
         return leave_out_before(repair, position, nth);
     }
@@ -57,7 +65,15 @@ fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
     let Some(slot) = repair.slots.get_mut(position) else { return };
     match *fix {
         Fix::Drop => slot.drop(),
-        Fix::AsUser => edit::set(slot.edit(), "role", edit::text("user")),
+        Fix::AsUser => {
+            edit::set(slot.edit(), "role", edit::text("user"));
+            // What the user may not set.
+            for key in ["clear_at", "output_config"] {
+                if tagged::given(slot.value(), key).is_some() {
+                    slot.remove(key);
+                }
+            }
+        }
         Fix::WellFormed => edit::make_well_formed(slot.edit()),
         Fix::Block(nth) => {
             if let Some(blocks) = blocks_mut(slot.edit())
@@ -88,7 +104,7 @@ fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
             }
         }
         Fix::Trim(nth) => trim(slot.edit(), nth),
-        Fix::OpenWithUser | Fix::From(_) | Fix::ResultsFirst(_) => {}
+        Fix::To(_) | Fix::OpenWithUser | Fix::From(_) | Fix::ResultsFirst(_) => {}
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rules of the API (AN1 to AN7) with the change that mends each, and those of some models only. AN8 is about
 //! what stood before an edit, so it is no rule of a history but of a repair ([`super::repair`]).
 
+use super::instructions;
 use super::read;
 use super::turns::{
     self, Block, Side, Turn, caller, compacts, is_foreign_call, is_foreign_result, is_server_call,
@@ -18,6 +19,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) enum Fix {
     /// Take it out.
     Drop,
+    /// Put it where this position is once it is taken out of its own.
+    To(usize),
     /// Make it the user's.
     AsUser,
     /// Put a user's message before it.
@@ -119,9 +122,14 @@ fn judge<T>(
             findings.add(position, "AN0", what, Fix::WellFormed);
         }
     }
-    let turns = turns::of(messages, |position| !unreadable.contains(&position));
+    let is_directive =
+        |position: usize| messages.get(position).is_some_and(|message| instructions::is_directive(message));
+    let turns = turns::of(messages, |position| !unreadable.contains(&position) && !is_directive(position));
     if begins {
         first_is_user(&turns, &mut findings);
+    }
+    for (position, what, fix) in instructions::misplaced(&turns) {
+        findings.add(position, "AN1", what, fix);
     }
     for turn in &turns {
         contents(turn, messages, &mut findings);
@@ -373,9 +381,9 @@ fn close(open: &mut Open<'_, '_>, id: &str) -> bool {
     open.get_mut(id).and_then(Vec::pop).is_some()
 }
 
-/// AN3. A turn that also calls the app's tools, or the last one, may be paused before its server tools answered:
-/// their results then open the next turn. Of calls that are not known nothing is known but that a result has its call's
-/// id: who answers, and when, is not judged.
+/// AN3. A turn that also calls the app's tools, the last one, or one with instructions behind it, may be paused before its
+/// server tools answered: their results then open the next turn. Of calls that are not known nothing is known but that a
+/// result has its call's id: who answers, and when, is not judged.
 fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
     let (mut open, mut unknown) = (Open::new(), Open::new());
     for (at, turn) in turns.iter().enumerate().filter(|(_, turn)| turn.side != Side::System) {
@@ -399,7 +407,8 @@ fn server_results(turns: &[Turn<'_>], findings: &mut Findings) {
                 }
             }
         }
-        let paused = at + 1 == turns.len() || turn.blocks.iter().any(|block| block.kind == "tool_use");
+        let paused = turns.get(at + 1).is_none_or(|next| next.side == Side::System)
+            || turn.blocks.iter().any(|block| block.kind == "tool_use");
         if turn.side == Side::Assistant && !paused {
             let unanswered: Vec<&Block<'_>> = open.drain().flat_map(|(_, calls)| calls).collect();
             let place = |block: &&Block<'_>| (block.position as u64) << 32 | block.nth as u64;
