@@ -153,6 +153,22 @@ mod tests {
     }
 
     #[test]
+    fn s1_12_the_least_of_every_count_is_taken() {
+        for (name, least) in [
+            ("SYNAPSE_COMPACT_TRIGGER_THRESHOLD", "1"),
+            ("SYNAPSE_COMPACT_TARGET_TOKENS", "1"),
+            ("SYNAPSE_COMPACT_PRESERVE_COUNT", "1"),
+            ("SYNAPSE_COMPACT_RETRY_COUNT", "1"),
+            ("SYNAPSE_COMPACT_COOLDOWN_STEPS", "0"),
+            ("SYNAPSE_MAX_CONTEXT_WINDOW", "1"),
+            ("SYNAPSE_OFFLOAD_THRESHOLD", "1"),
+            ("SYNAPSE_OFFLOAD_MIN_CHARS", "1"),
+        ] {
+            assert_ne!(read(&[(name, least)]).unwrap(), EnvOptions::default(), "{name}");
+        }
+    }
+
+    #[test]
     fn s1_12_refuses_anything_else_and_names_the_variable() {
         for (name, value) in [
             ("SYNAPSE_OFFLOAD_THRESHOLD", "0"),

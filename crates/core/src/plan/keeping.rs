@@ -261,3 +261,21 @@ fn is_said(message: &Message<'_>) -> bool {
 fn stands_for_nothing(item: &Item) -> bool {
     matches!(&item.origin, Origin::Summary { covers, .. } if covers.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{KeepNumbers, budget};
+
+    #[test]
+    fn f39_what_stands_beside_a_summary_takes_a_quarter_of_what_it_replaces_at_most() {
+        let numbers = crate::plan::PRESETS.iter().find_map(|preset| preset.numbers.keep);
+        let of = |replaced| {
+            numbers.map(|keep| {
+                budget(KeepNumbers { share: 0.5, least_tokens: 400, most_tokens: 4_000, ..keep }, replaced)
+            })
+        };
+        assert_eq!(of(400), Some(100));
+        assert_eq!(of(4_000), Some(1_000));
+        assert_eq!(of(100_000), Some(4_000));
+    }
+}

@@ -158,3 +158,14 @@ fn longest(ends: &[usize], guess: usize, fits: impl Fn(usize) -> bool) -> Option
     }
     low.checked_sub(1).and_then(|at| ends.get(at)).copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{REJECTED_TOKENS, reserve};
+
+    #[test]
+    fn f39_a_tenth_of_a_small_window_is_held_back_for_a_second_request() {
+        assert_eq!(reserve(1_000), 100);
+        assert_eq!(reserve(usize::MAX), REJECTED_TOKENS);
+    }
+}

@@ -181,6 +181,9 @@ mod tests {
         assert_eq!(image(Family::O200k, Some((100, 100))), 255);
         assert_eq!(image(Family::Gemini, Some((384, 384))), 258);
         assert_eq!(image(Family::Gemini, Some((960, 540))), 2 * 258);
+        // Small on one side only.
+        assert_eq!(image(Family::Gemini, Some((384, 800))), 2 * 258);
+        assert_eq!(image(Family::Gemini, Some((800, 384))), 2 * 258);
         for family in Family::ALL {
             assert!(image(family, None) > 1_000);
             for pixels in [(0, 0), (u32::MAX, u32::MAX), (1, u32::MAX), (u32::MAX, 1)] {

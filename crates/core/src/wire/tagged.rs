@@ -205,3 +205,16 @@ pub(super) fn readable_chars(value: &Value<'_>) -> usize {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::decoded_length;
+    use serde_json_borrow::Value;
+
+    #[test]
+    fn f39_what_has_neither_bytes_nor_text_has_no_length() {
+        assert_eq!(decoded_length(&Value::Null), 0);
+        assert_eq!(decoded_length(&Value::Bool(true)), 0);
+        assert_eq!(decoded_length(&Value::Str("AAAA".into())), 3);
+    }
+}

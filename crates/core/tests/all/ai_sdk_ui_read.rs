@@ -291,3 +291,15 @@ fn an8_bound_reasoning_can_be_taken_off_a_message() {
     assert_eq!(without(&message(&[step.clone(), signed()])), Unbound::Nothing);
     assert_eq!(without(&message(&[step, text])), Unbound::Same);
 }
+
+#[test]
+fn f39_the_first_call_of_a_message_is_its_first_part_that_calls() {
+    let part = tool("c", "output-available", json!({ "output": "x" }));
+    let message =
+        message(&[json!({ "type": "step-start" }), json!({ "type": "text", "text": "I look." }), part]);
+    let body = message.to_string();
+    let edited = wire().with_call_arguments(&parse(0, &body).unwrap(), 0, r#"{"path":"b"}"#).unwrap();
+    let edited: Value = serde_json::from_str(&edited).unwrap();
+    assert_eq!(edited["parts"][2]["input"], json!({ "path": "b" }));
+    assert_eq!(edited["parts"][1], message["parts"][1]);
+}

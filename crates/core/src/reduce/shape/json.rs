@@ -346,3 +346,43 @@ fn write_text(text: &str, limits: Limits, out: &mut String) {
         Cow::Owned(short) => out.push_str(&serde_json::to_string(&short).unwrap_or_default()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, OUTLINES, Sampled, Value, each, read};
+
+    fn shown(count: usize, limit: usize) -> Vec<String> {
+        let list = format!("{:?}", (0..count).collect::<Vec<_>>());
+        let Some(Value::List(items)) = read(&list).map(|node| node.value) else { return Vec::new() };
+        let mut shown = Vec::new();
+        each(&items, limit, "items", &mut |part| {
+            shown.push(match part {
+                Sampled::Item(node) => match node.value {
+                    Value::Scalar(text) => text.to_string(),
+                    _ => String::new(),
+                },
+                Sampled::Gap(text) => text,
+            });
+        });
+        shown
+    }
+
+    #[test]
+    fn f39_of_a_long_list_the_first_items_and_the_last_one_are_shown_up_to_the_limit() {
+        assert_eq!(shown(10, 1), ["0", "… 9 items left out"]);
+        assert_eq!(shown(10, 2), ["0", "… 8 items left out", "9"]);
+        assert_eq!(shown(10, 3), ["0", "1", "… 7 items left out", "9"]);
+        assert_eq!(
+            shown(4, 3),
+            ["0", "1", "2", "3"],
+            "one item is no longer than what says that it is left out"
+        );
+    }
+
+    #[test]
+    fn f39_the_least_that_is_more_than_an_outline_shows_an_item_eight_fields_and_24_characters() {
+        let least = Limits::of(OUTLINES.len())
+            .map(|Limits { items, fields, text, names, depth }| (items, fields, text, names, depth));
+        assert_eq!(least, Some((1, 8, 24, false, 3)));
+    }
+}

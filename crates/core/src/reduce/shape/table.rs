@@ -178,3 +178,18 @@ pub(super) fn sample<T>(rows: &[T], count: usize) -> impl Iterator<Item = (usize
         rows.get(at).map(|row| (at, row))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn f39_a_column_has_a_name_that_begins_with_a_letter() {
+        for name in ["id", "_id", "größe", "CPU %", "a-b.c (d)"] {
+            assert!(is_name(name), "{name}");
+        }
+        for other in ["9x", "-", "%", "", "ends.", "one two three four five six"] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
+}

@@ -218,5 +218,8 @@ mod tests {
         }
         assert!(is_logged("[warn] x") && is_logged("level=info msg=x") && is_logged("error: x"));
         assert!(!is_logged("The error was found in the parser."));
+        // A level stands among the first words of a line.
+        assert!(is_levelled("a b c d e f g h ERROR x") && !is_levelled("a b c d e f g h i ERROR x"));
+        assert_eq!(clock(&"1".repeat(50)), 40, "as long as a time with its zone");
     }
 }

@@ -265,3 +265,20 @@ pub(super) fn carried(line: &str) -> Option<Action> {
     });
     Some(Action { path: path.to_string(), did, lines })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Did, Files, MOST};
+
+    #[test]
+    fn f39_of_too_many_files_the_quarter_that_was_read_longest_ago_is_forgotten() {
+        let mut files = Files::default();
+        for nth in 0..=MOST {
+            let did = if nth == 3 { Did::Modified } else { Did::Read };
+            files.note(Action { path: format!("f{nth}"), did, lines: None });
+        }
+        let knows = |nth: usize| files.entries.contains_key(&format!("f{nth}"));
+        assert!(!knows(0) && !knows(MOST / 4) && knows(MOST / 4 + 1) && knows(MOST));
+        assert!(knows(3), "what was changed is never forgotten for what was only read");
+    }
+}

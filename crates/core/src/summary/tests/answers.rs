@@ -36,6 +36,11 @@ fn s5_16_unusable_answers_are_rejected_with_a_reason() {
         let reason = verdict(answer).unwrap_err();
         assert!(reason.contains(says), "{answer:?}: {reason}");
     }
+    // An error of exactly the length up to which a text may be one.
+    let error = format!("Error: {}", (0..100).map(|nth| format!("part {nth} ")).collect::<String>());
+    let of = |length| verdict(error.get(..length).unwrap());
+    assert!(of(600).unwrap_err().contains("error message"));
+    assert!(of(601).is_ok_and(|text| text.starts_with("Error")));
     // Characters, not bytes.
     assert!(verdict(&"요".repeat(19)).unwrap_err().contains("too short"));
     assert_eq!(verdict(&"요".repeat(20)), Ok("요".repeat(20)));

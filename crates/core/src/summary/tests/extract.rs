@@ -153,3 +153,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn f39_every_file_that_was_changed_is_named_and_no_request_in_between_takes_all_the_room() {
+    let mut messages = vec![text(Role::User, "Build the exporter.")];
+    for nth in 0..3 {
+        let arguments = format!(r#"{{"path":"src/part_{nth}.rs","content":"x"}}"#);
+        messages.push(Message {
+            role: Role::Assistant,
+            parts: vec![call(&nth.to_string(), "write_file", &arguments)],
+        });
+        messages.push(result(&nth.to_string(), "ok", false));
+    }
+    messages.push(text(Role::User, &format!("Look at this: {}", "alpha beta gamma ".repeat(200))));
+    messages.push(text(Role::Assistant, "I did."));
+    messages.push(text(Role::User, "Go on."));
+    let page = extractive(&messages, 4_000, Estimator::Chars4);
+    for nth in 0..3 {
+        assert!(page.contains(&format!("changed: src/part_{nth}.rs")), "{page}");
+    }
+    let asked = page.lines().find(|line| line.contains("Look at this")).unwrap();
+    assert!(Estimator::Chars4.text(asked) <= 170, "{asked}");
+}

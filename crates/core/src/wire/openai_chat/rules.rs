@@ -195,24 +195,18 @@ pub(super) fn apply(repair: &mut Repair<'_>, position: usize, fix: &Fix) {
         Fix::EmptyContent => edit::set(slot.edit(), "content", edit::text("")),
         Fix::WellFormed => edit::make_well_formed(slot.edit()),
         Fix::Call(nth) => {
-            let mut left = 0;
             match edit::field_mut(slot.edit(), "tool_calls") {
                 Some(Value::Array(calls)) if nth < calls.len() => {
                     calls.remove(nth);
-                    left = calls.len();
-                    if left == 0 {
+                    if calls.is_empty() {
                         slot.remove("tool_calls");
                     }
-                }
-                Some(Value::Array(calls)) => {
-                    left = calls.len();
-                    slot.remove("function_call");
                 }
                 _ => slot.remove("function_call"),
             }
             // An exchange is removed whole: what is left of its message stays only when it says something.
             let silent = read::message(0, slot.value()).is_ok_and(|message| message.parts.is_empty());
-            if left == 0 && silent {
+            if silent {
                 slot.drop();
             }
         }
