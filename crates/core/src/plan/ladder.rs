@@ -259,14 +259,16 @@ fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
 async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
-        let floor = floor(io, held, climb.trigger, false).await?;
+        // A summary may fail: what the step that needs none would leave decides.
+        let floor = floor(io, held, climb.trigger, true).await?;
         if floor.total > limit && climb.trigger != Trigger::Manual {
             // No summary makes it fit: the model would be asked in vain, step after step.
             done.idle.push(floor.to_string());
             return Ok(());
         }
-        if floor.before > limit {
-            let excess = floor.before - limit + held.settings().numbers.target_tokens.min(limit / 4);
+        let room = held.settings().numbers.target_tokens.min(limit / 4);
+        let excess = floor.before.saturating_add(room).saturating_sub(limit);
+        if held.tokens() > limit && excess > 0 {
             shorten(io, held, climb, (excess, &|index| floor.stays.holds(index)), done).await?;
             if climb.trigger == Trigger::Auto && !held.state().is_due() && held.tokens() <= limit {
                 return Ok(());
