@@ -1,4 +1,4 @@
-/** What both READMEs say of the package is what it has. */
+/** What the README says of the package is what it has, and the package has that README. */
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
+/** The repository's, and the one that the build makes of it for the package. */
 const readmes = ["README.md", "pkg/README.md"];
 
 test("F38: both READMEs name every preset", () => {

@@ -48,10 +48,16 @@ const evaluations = {
   "evaluate.cjs": `const evaluator = require("context-compactor/evaluator"); ${evaluate}`,
 };
 
+/** Whichever way the parts of a program load the package, they have one engine and one class of errors. */
+const both = `const required = { ...require("context-compactor"), ...require("context-compactor/node") };
+  Promise.all([import("context-compactor"), import("context-compactor/node")]).then(([{ CompactionError }, { fileStore }]) => {
+    console.log(required.CompactionError === CompactionError, required.fileStore === fileStore);
+  });`;
+
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
   const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files, ...evaluations });
+  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files, ...evaluations, "both.cjs": both });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
       // `require` of a module warns on Node 20.
@@ -65,6 +71,10 @@ test("Node", async (context) => {
       assert.deepEqual(JSON.parse(stdout), expectedEvaluation);
     });
   }
+  await context.test("F35: what requires and what imports the package share it", async () => {
+    const { stdout } = await exec(process.execPath, ["--no-warnings", "both.cjs"], { cwd: folder });
+    assert.equal(stdout, "true true\n");
+  });
   await context.test("context-compactor/node", async () => {
     const results = [];
     for (const file of Object.keys(files)) {

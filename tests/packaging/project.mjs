@@ -14,9 +14,9 @@ const here = fileURLToPath(new URL("./", import.meta.url));
 /** How every WebAssembly module in base64 begins. */
 export const base64Module = Buffer.from("\0asm").toString("base64").slice(0, 5);
 
-/** A folder for the time of a test or suite, removed after it. */
-export async function temporaryFolder(context) {
-  const folder = await mkdtemp(join(tmpdir(), "context-compactor-"));
+/** A folder for the time of a test or suite, removed after it. In `parent`, so that nothing installed is found from it. */
+export async function temporaryFolder(context, parent = tmpdir()) {
+  const folder = await mkdtemp(join(parent, "context-compactor-"));
   context.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

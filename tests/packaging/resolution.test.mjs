@@ -1,7 +1,7 @@
 /** What finds the package by other ways than `exports`, and what makes other things of it. */
 
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -44,9 +44,17 @@ test("F35", async (context) => {
     }
   });
 
+  await context.test("F35: TypeScript that compiles to CommonJS finds types of CommonJS", async () => {
+    await writeFile(join(folder, "main.cts"), imports);
+    for (const module of ["node16", "node18", "nodenext"]) {
+      const found = await errors("--module", module, "--outDir", "out", ...node, "main.cts");
+      assert.deepEqual(found, [], module);
+    }
+  });
+
   await context.test("F35: a bundler that knows no exports finds the entry for every host", async () => {
     const { main, types, exports } = JSON.parse(await readFile(join(folder, "node_modules/context-compactor/package.json"), "utf8"));
-    assert.deepEqual([main, types], [exports["."].default, exports["."].types]);
+    assert.deepEqual([main, types], [exports["."].default, exports["."].default.replace(".js", ".d.ts")]);
     const { compact } = await import(join(folder, "node_modules/context-compactor", main));
     assert.equal((await compact([{ role: "user", content: "Hello" }], { contextWindow: 8_000 })).success, true);
   });

@@ -6,10 +6,12 @@
 //! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg/evaluator.wasm, js/wasm/evaluator-inline.js
 //! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
+//! pkg/dist/ ─esbuild─▶ pkg/cjs/*
+//! README.md ─▶ pkg/README.md
 //! ```
 
 use crate::stamp::{Stamp, files};
-use crate::{Result, glue, node, run, vocabulary};
+use crate::{Result, commonjs, glue, node, readme, run, vocabulary};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +41,8 @@ pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     bind(root, &compiled.join("context_compactor.wasm"))?;
     tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
     evaluator(root, &compiled.join("context_compactor_evaluator.wasm"))?;
-    translate(root)
+    translate(root)?;
+    readme::write(root)
 }
 
 /// The engine, the tokenizer and the evaluator as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
@@ -191,6 +194,7 @@ fn translate(root: &Path) -> Result<()> {
         stamp.input(&root.join(project))?;
     }
     stamp.output(dist.join("index.js"));
+    stamp.output(root.join("pkg/cjs/index.js"));
     if stamp.is_current() {
         return Ok(());
     }
@@ -209,6 +213,7 @@ fn translate(root: &Path) -> Result<()> {
             fs::copy(&file, dist.join("wasm").join(name))?;
         }
     }
+    commonjs::write(root)?;
     stamp.write()
 }
 

@@ -6,8 +6,10 @@
 //! `mutate` writes a copy of sources in which every small mistake waits behind a switch (`npm run mutants -- --generated`).
 
 mod build;
+mod commonjs;
 mod glue;
 mod mutate;
+mod readme;
 mod stamp;
 mod vocabulary;
 

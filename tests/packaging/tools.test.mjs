@@ -1,0 +1,148 @@
+/** Frameworks, bundlers and test runners that read a package in ways of their own, as they are by default. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
+import { expectedEvaluation } from "./evaluation.mjs";
+import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { expected } from "./scenario.mjs";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const require = createRequire(import.meta.url);
+
+/** A program in the form of an old package: what has no `type`. */
+const commonjs = '{ "private": true }\n';
+
+test("F35", async (context) => {
+  // Below the repository, where the tools are found.
+  await mkdir(join(root, "target"), { recursive: true });
+  const temporary = await temporaryFolder(context, join(root, "target"));
+  const { archive } = await pack(temporary);
+  const install = (name, files) => project(join(temporary, name), archive, files);
+
+  await context.test("F35: a test of Jest, which has no ES modules by default, requires every entry", async () => {
+    const parts = ["scenario", "evaluation"].map(async (name) => {
+      const source = await readFile(join(import.meta.dirname, `${name}.mjs`), "utf8");
+      return [`${name}.cjs`, (await transform(source, { format: "cjs" })).code];
+    });
+    const folder = await install("jest", {
+      "package.json": commonjs,
+      ...Object.fromEntries(await Promise.all(parts)),
+      "package.test.js": `
+        const { existsSync, readFileSync } = require("node:fs");
+        const library = require("context-compactor");
+        const { scenario, expected } = require("./scenario.cjs");
+        const { evaluation, expectedEvaluation } = require("./evaluation.cjs");
+
+        test("the package", async () => {
+          expect(await scenario(library)).toEqual(expected);
+        });
+        test("context-compactor/slim", async () => {
+          jest.resetModules();
+          const slim = require("context-compactor/slim");
+          await slim.initialize(readFileSync(require.resolve("context-compactor/core.wasm")));
+          expect(await scenario(slim)).toEqual(expected);
+        });
+        test("context-compactor/evaluator", async () => {
+          expect(await evaluation(require("context-compactor/evaluator"))).toEqual(expectedEvaluation);
+        });
+        test("the stores", async () => {
+          const store = require("context-compactor/node").fileStore("sessions");
+          const session = await library.openSession({ id: "one", store, contextWindow: 8_000 });
+          await session.append({ role: "user", content: "Hello." });
+          await store.close();
+          expect(existsSync("sessions")).toBe(true);
+          expect(require("context-compactor/cloudflare").durableObjectStore).toBeInstanceOf(Function);
+        });
+        test("a fetch that the test put in place is what a provider is called with", async () => {
+          const asked = jest.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no network"));
+          const messages = Array.from({ length: 40 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: "word ".repeat(400) }));
+          const provider = { kind: "openai", model: "m", url: "http://localhost/v1/chat/completions" };
+          const { success } = await library.compact(messages, { contextWindow: 8_000, provider });
+          expect([success, asked.mock.calls.length > 0]).toEqual([false, true]);
+        });`,
+    });
+    const jest = require.resolve("jest/bin/jest");
+    await exec(process.execPath, [jest, "--no-cache"], { cwd: folder }).catch(({ stderr }) => assert.fail(stderr));
+  });
+
+  await context.test("F35: an edge route of Next in development answers with a compaction", async (context) => {
+    const folder = await install("next", {
+      "package.json": '{ "private": true, "type": "module" }\n',
+      "next.config.mjs": `export default { turbopack: { root: ${JSON.stringify(root)} } };\n`,
+      "app/layout.js": "export default ({ children }) => <html><body>{children}</body></html>;\n",
+      "app/page.js": "export default () => null;\n",
+      "app/compacted/route.js": `
+        import * as library from "context-compactor";
+        import * as evaluator from "context-compactor/evaluator";
+        import { evaluation } from "../../evaluation.mjs";
+        import { scenario } from "../../scenario.mjs";
+        export const runtime = "edge";
+        export async function GET() {
+          return Response.json({ done: await scenario(library), evaluated: await evaluation(evaluator) });
+        }`,
+    });
+    const port = await freePort();
+    const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
+    const next = spawn(process.execPath, [require.resolve("next/dist/bin/next"), "dev", "--port", String(port)], { cwd: folder, env, detached: true });
+    let said = "";
+    for (const stream of [next.stdout, next.stderr]) stream.on("data", (text) => (said += text));
+    context.after(() => process.kill(-next.pid, "SIGKILL"));
+    const ended = new Promise((_, reject) => next.once("exit", () => reject(new Error(said))));
+    const response = await Promise.race([ended, whenReady(`http://localhost:${port}/compacted`)]);
+    assert.equal(response.status, 200, said);
+    assert.deepEqual(await response.json(), { done: expected, evaluated: expectedEvaluation });
+  });
+
+  const program = `import * as library from "context-compactor";
+    import { scenario } from "./scenario.mjs";
+    scenario(library).then((result) => console.log(JSON.stringify(result)));`;
+
+  await context.test("F35: Parcel, which reads no exports, builds a program that runs", async () => {
+    const targets = { main: { context: "node", outputFormat: "esmodule", includeNodeModules: true } };
+    const manifest = { private: true, type: "module", source: "main.js", main: "out/main.js", targets };
+    const folder = await install("parcel", { "package.json": JSON.stringify(manifest), "main.js": program });
+    const parcel = join(require.resolve("parcel/package.json"), "../lib/bin.js");
+    await exec(process.execPath, [parcel, "build", "--no-cache", "--no-autoinstall"], { cwd: folder }).catch(({ stdout, stderr }) => assert.fail(stdout + stderr));
+    const { stdout } = await exec(process.execPath, ["out/main.js"], { cwd: folder });
+    assert.deepEqual(JSON.parse(stdout), expected);
+  });
+
+  const bun = join(root, "node_modules/@oven/bun-linux-x64/bin/bun");
+  await context.test("F35: Bun's minifier puts the module in once", { skip: !existsSync(bun) && "Bun is not installed for this platform" }, async () => {
+    const folder = await install("bun", { "main.js": program });
+    const once = 'export { compact } from "context-compactor";';
+    const main = await install("bun-size", { "main.js": once });
+    await exec(bun, ["build", "--minify", "--splitting", "--outdir=out", "main.js"], { cwd: main });
+    const { size } = await stat(join(main, "out/main.js"));
+    assert.ok(size < 3.8e6, `${size} bytes`);
+    await exec(bun, ["build", "--minify", "--target=bun", "--outdir=out", "main.js"], { cwd: folder });
+    const { stdout } = await exec(bun, ["out/main.js"], { cwd: folder });
+    assert.deepEqual(JSON.parse(stdout), expected);
+  });
+});
+
+/** A port that nobody listens on. */
+async function freePort() {
+  const server = createServer();
+  await new Promise((listening) => server.listen(0, listening));
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+/** The answer of an address that nobody serves yet. */
+async function whenReady(url) {
+  for (;;) {
+    const response = await fetch(url).catch(() => undefined);
+    if (response) return response;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
