@@ -209,7 +209,9 @@ impl Kept {
 
     fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
         let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
-        self.collected.collector.layer_beside(tokens, shares, beside, held.settings().estimator).text
+        let settings = held.settings();
+        let shares = shares.preserving(settings.mode.preservation());
+        self.collected.collector.layer_beside(tokens, shares, beside, settings.estimator).text
     }
 
     /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.

@@ -5,6 +5,7 @@ use super::super::render::{MARKER_TOKENS, clip};
 use super::super::text::unlisted;
 use super::collect::{Collector, Must, Said};
 use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, LATEST, SAID, TASKS};
+use crate::checkpoint::Preservation;
 use crate::order;
 use crate::tokens::Estimator;
 
@@ -14,17 +15,33 @@ const LEAST: usize = MARKER_TOKENS + 8;
 /// What parts of a page are for, in percent of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
-    /// What the user said, beside the goal and the constraints.
+    /// What the user began with.
+    pub goal: usize,
+    /// Constraints, open errors and open tasks: not all of it, so that no list crowds out everything else.
+    pub open: usize,
+    /// What else the user said.
     pub said: usize,
     /// The end of the conversation.
     pub latest: usize,
+    /// Files that were only read. Those that were changed have no limit.
+    pub read: usize,
 }
 
 impl Shares {
     /// A page that stands for a conversation alone.
-    pub const ALONE: Shares = Shares { said: 10, latest: 40 };
+    pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, latest: 40, read: 10 };
     /// A page beside a summary, and the messages that follow it word for word.
-    pub const BESIDE: Shares = Shares { said: 15, latest: 10 };
+    pub const BESIDE: Shares = Shares { said: 15, latest: 10, ..Shares::ALONE };
+
+    /// With more room for what must be preserved (`S5.10`). Decisions are in the summary itself, and always in it.
+    pub fn preserving(self, what: Preservation) -> Shares {
+        Shares {
+            goal: if what.preserve_goals { 2 * self.goal } else { self.goal },
+            open: if what.preserve_errors { 3 * self.open / 2 } else { self.open },
+            read: if what.preserve_code { 2 * self.read } else { self.read },
+            ..self
+        }
+    }
 }
 
 /// A keep-layer.
@@ -73,11 +90,10 @@ impl Collector {
         }
         let is_said = |text: &str| beside.summary.contains(text);
         if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
-            page.say(GOAL, 0, goal, part(10).max(60));
+            page.say(GOAL, 0, goal, part(shares.goal).max(60));
         }
         let musts = self.musts();
-        // Half of the page at most, so that no list crowds out everything else.
-        let mut room = part(50);
+        let mut room = part(shares.open);
         for (order, must) in musts.iter().enumerate() {
             let (section, text) = match must {
                 Must::Constraint(at, text)
@@ -119,7 +135,7 @@ impl Collector {
             }
         }
         let files = page.items.len();
-        let mut room = part(10);
+        let mut room = part(shares.read);
         for (order, (_, line)) in read.iter().enumerate() {
             room -= page.add(FILES, files + order, line, room).min(room);
         }

@@ -2,6 +2,7 @@
 
 use super::super::tests::{call, result, sample, text as said};
 use super::*;
+use crate::checkpoint::{Mode, Preservation};
 use crate::message::{Message, Role};
 use proptest::prelude::*;
 
@@ -210,6 +211,34 @@ fn a_page_beside_a_summary_does_not_repeat_it_or_what_is_quoted() {
     assert!(!page.contains("Never touch migrations"), "{page}");
     let layer = collector.layer(400, Shares::ALONE, Estimator::Chars4);
     assert_eq!(layer.quoted[0], 0);
+}
+
+#[test]
+fn f32_each_flag_of_a_mode_makes_room_for_what_it_preserves() {
+    let mut messages = vec![said(Role::User, &"Build an exporter that writes what it has. ".repeat(40))];
+    for nth in 0..40 {
+        let (read, run) = (format!("read{nth}"), format!("run{nth}"));
+        messages.push(calls(&read, "Read", &format!(r#"{{"file_path":"src/part{nth}.rs"}}"#)));
+        messages.push(result(&read, "fn part() {}", false));
+        messages.push(calls(&run, "bash", &format!(r#"{{"command":"make part{nth}"}}"#)));
+        messages.push(result(&run, &format!("error: part{nth} has no rule to be made by"), true));
+    }
+    let collector = collected(&messages);
+    let sizes = |what: Preservation| {
+        let shares = Shares::BESIDE.preserving(what);
+        let page = collector.layer_beside(600, shares, Beside::default(), Estimator::Chars4).text;
+        ["Goal", "Open errors", "Files"].map(|heading| section(&page, heading).concat().len())
+    };
+    let none = Mode::Assistant.preservation();
+    let flags = [
+        Preservation { preserve_goals: true, ..none },
+        Preservation { preserve_errors: true, ..none },
+        Preservation { preserve_code: true, ..none },
+    ];
+    for (place, what) in flags.into_iter().enumerate() {
+        let (before, now) = (sizes(none)[place], sizes(what)[place]);
+        assert!(before > 0 && now > before, "{what:?}: {before}, now {now}");
+    }
 }
 
 #[test]
