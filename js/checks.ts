@@ -8,6 +8,7 @@ const GROUPS: Record<string, readonly string[]> = {
   trigger: ["tokens", "fraction", "price"],
   prices: ["input", "output", "cacheRead", "cacheWrite", "ttlMs", "tiers"],
   keep: ["messages", "tokens", "fraction"],
+  limits: ["storeTimeoutMs"],
   provider: ["kind", "model", "url", "headers"],
   offload: [
     "offloadThreshold",

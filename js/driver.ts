@@ -4,6 +4,7 @@ import { ownEntries, ownHeaders, ownValues } from "./answers.js";
 import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
+import { StoreCalls } from "./store-calls.js";
 import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
@@ -11,6 +12,8 @@ import type { Operation } from "./wasm/core.js";
 export interface Host {
   /** Absent for what stores nothing. */
   store?: Store;
+  /** How long one call of the store may take, in ms. */
+  storeTimeoutMs?: number | undefined;
   summarize?: Summarize | undefined;
   summarizeResult?: Summarize | undefined;
   readFile?: ((path: string) => Promise<string>) | undefined;
@@ -161,6 +164,7 @@ export function driveSync<T>(operation: Operation, host: Host): T {
 export async function drive<T>(operation: Operation, host: Host, seal?: (value: T, thrown: Map<number, unknown>) => void): Promise<T> {
   const thrown = new Map<number, unknown>();
   const waiting = new Map<number, Promise<{ id: number; answer: Answer }>>();
+  const store = new StoreCalls(host.store, host.storeTimeoutMs);
   try {
     let step = stepOf(operation);
     for (;;) {
@@ -172,7 +176,7 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
           ready = { id: effect.id, answer };
           continue;
         }
-        const answered = answer ? Promise.resolve(answer) : perform(effect, host, thrown);
+        const answered = answer ? Promise.resolve(answer) : perform(effect, host, store, thrown);
         waiting.set(
           effect.id,
           answered.then((answer) => ({ id: effect.id, answer })),
@@ -256,13 +260,14 @@ function redacted(text: unknown): Answer {
   return typeof text === "string" ? { type: "text", value: text } : failed(new TypeError("a text must be returned"));
 }
 
-async function perform(effect: Effect, host: Host, thrown: Map<number, unknown>): Promise<Answer> {
+async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Map<number, unknown>): Promise<Answer> {
   let sent = false;
   try {
     // Aborting counts up to the commit: what is being written is written.
     checkAborted(host.signal);
     sent = effect.type === "commit";
-    return effect.parks && host.park ? await host.park(() => awaited(effect, host)) : await awaited(effect, host);
+    const work = () => awaited(effect, host, store);
+    return effect.parks && host.park ? await host.park(work) : await work();
   } catch (error) {
     if (host.signal?.aborted && !sent) {
       thrown.set(effect.id, host.signal.reason);
@@ -304,7 +309,7 @@ export async function withEither<T>(
   }
 }
 
-async function awaited(effect: Effect, host: Host): Promise<Answer> {
+async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
       const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
@@ -331,22 +336,17 @@ async function awaited(effect: Effect, host: Host): Promise<Answer> {
     case "readWatermark":
       return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };
     case "read":
-      return { type: "values", values: ownValues(await storeOf(host).read(effect.keys), effect.keys.length) };
+      return { type: "values", values: ownValues(await store.call("read", (of) => of.read(effect.keys)), effect.keys.length) };
     case "scan": {
       const { prefix, options } = effect;
-      return { type: "entries", entries: ownEntries(await storeOf(host).scan(prefix, options), options.limit) };
+      return { type: "entries", entries: ownEntries(await store.call("scan", (of) => of.scan(prefix, options)), options.limit) };
     }
     case "commit":
-      await storeOf(host).commit(effect.batch);
+      await store.call("commit", (of) => of.commit(effect.batch));
       return { type: "done" };
     default:
       throw new TypeError(`unknown effect ${effect.type}`);
   }
-}
-
-function storeOf(host: Host): Store {
-  if (!host.store) throw new CompactionError("store_unavailable", "there is no store for this operation");
-  return host.store;
 }
 
 /** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */

@@ -1,6 +1,6 @@
 /** The app's options as the engine and the driver want them: numbers and texts here, functions there. */
 
-import { checkFunction, checkObject, checkOptions, checkSignal, invalidOption, plainOptions } from "./checks.js";
+import { checkFunction, checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
 import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions } from "./types.js";
 
@@ -46,7 +46,7 @@ const OF_SESSIONS = ["background", "parent", "acceptDataLoss"] as const;
 
 /** What every call takes. A plan takes what the compaction would that it tells of. */
 const EVERY = [...VALUES, ...FUNCTIONS, "signal", "runtime"] as const;
-const SESSION = [...EVERY, "id", "store", "systemPrompt", "watermark", "background"] as const;
+const SESSION = [...EVERY, "id", "store", "systemPrompt", "watermark", "background", "limits"] as const;
 
 /** The options of each call: what it has no use for, it refuses. */
 const CALLS = {
@@ -63,6 +63,7 @@ const REMEDIES: Partial<Record<keyof SessionOptions, string>> = {
   systemPrompt: "count it in reserveTokens, or give it to openSession",
   watermark: "compact and planCompaction store nothing; give it to openSession",
   background: "only a session goes on meanwhile; give it to openSession",
+  limits: "compact and planCompaction call no store; give it to openSession",
   parent: "a session that is imported has the parent that it had; to begin one from a parent, use openSession",
   acceptDataLoss: "it is about a session that was stored; give it to openSession",
 };
@@ -81,6 +82,11 @@ export function engineOptions(options: SessionOptions, used: keyof typeof CALLS)
     throw invalidOption("fetch", "only the requests to `provider` go through it: give provider too, or call your model in summarize");
   }
   checkSignal(options.signal);
+  if (options.limits !== undefined) {
+    const { storeTimeoutMs } = Object(options.limits) as { storeTimeoutMs?: unknown };
+    if (typeof options.limits !== "object") throw invalidOption("limits", "must be an object");
+    if (storeTimeoutMs !== undefined) checkWhole("limits.storeTimeoutMs", storeTimeoutMs, 1);
+  }
   if (options.runtime !== undefined) {
     const { now, id } = Object(options.runtime) as { now?: unknown; id?: unknown };
     if (typeof now !== "function") throw invalidOption("runtime.now", "must be a function");

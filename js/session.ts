@@ -135,6 +135,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
+      storeTimeoutMs: options.limits?.storeTimeoutMs,
       notify: (notice) => this.#notify(notice),
       watermarks: this.#watermarks,
       // The options' signal ends compactions, and no append.

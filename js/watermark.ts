@@ -1,6 +1,7 @@
 /** How far sessions are, kept outside of their store: the engine says what, this keeps it. */
 
 import { within } from "./driver.js";
+import { isPromise } from "./store-calls.js";
 import type { Store, Watermark } from "./types.js";
 
 /** How long a watermark is waited for, in ms: a session opens without one. */
@@ -127,8 +128,4 @@ export class Watermarks {
     const why = error instanceof Error ? error.message : String(error);
     this.#warn(`the watermark of this session failed: what the platform removes may go unnoticed (${why})`);
   }
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
 }

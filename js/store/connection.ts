@@ -4,7 +4,7 @@ import { CompactionError } from "../errors.js";
 import { randomId } from "./keys.js";
 import { IDENTITY, openDatabase } from "./opening.js";
 import type { Identity, Opened } from "./opening.js";
-import { settle, storeError } from "./transaction.js";
+import { settle, storeError, TimedOut } from "./transaction.js";
 
 /** Versions 100 to 199 can be read and written by every release that knows one of them. */
 const SCHEMA = 100;
@@ -85,8 +85,8 @@ export class Connection {
       } catch (error) {
         db.close();
         const failure = storeError(error);
-        // The connection was lost at once: site data are being cleared.
-        if (retried || failure.code === "invalid_option") throw failure;
+        // The connection was lost at once: site data are being cleared. What takes too long would do so again.
+        if (retried || failure.code === "invalid_option" || error instanceof TimedOut) throw failure;
       }
     }
   }

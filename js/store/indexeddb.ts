@@ -8,7 +8,7 @@ import { encryptedStore } from "./encrypted.js";
 import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions } from "./keys.js";
 import { rotateLog } from "./rotation.js";
-import { settle, storeError } from "./transaction.js";
+import { settle, storeError, TimedOut } from "./transaction.js";
 import type { On } from "./transaction.js";
 
 /** What an object store holds under `key.slice(1)`. */
@@ -64,7 +64,7 @@ function plainStore(options: IndexedDbOptions): Store {
 
   /**
    * Runs `issue` in a transaction over the tables of `keys`. A lost connection is opened again once, unless writes may
-   * have been sent on it.
+   * have been written on it.
    */
   async function run<T>(
     keys: Key[],
@@ -86,7 +86,7 @@ function plainStore(options: IndexedDbOptions): Store {
         const failure = storeError(error);
         const lost = failure.code === "store_unavailable" || failure.code === "indeterminate";
         if (lost) connection.lose(db);
-        if (!lost || sent || retried) throw failure;
+        if (!lost || (sent && !(error instanceof TimedOut)) || retried) throw failure;
       }
     }
   }

@@ -1,5 +1,6 @@
 /** Opening one IndexedDB database, whatever the engine makes of it: an answer, or a typed error in time. */
 
+import { Deadline } from "../awake.js";
 import { CompactionError } from "../errors.js";
 import { TABLES } from "./keys.js";
 
@@ -10,9 +11,6 @@ import { TABLES } from "./keys.js";
 const OPEN_WAIT_MS = 10_000;
 /** Other tabs close their connections at once when asked, if they ever do. */
 const BLOCKED_WAIT_MS = 2_000;
-const TICK_MS = 500;
-/** What one tick may count: the time that a page was frozen, or waited for a processor, is no time that the engine had. */
-const MOST_OF_TICK_MS = 2_000;
 
 export const WITHOUT = 'use `store: "memory"` or another store';
 
@@ -43,24 +41,16 @@ export function openDatabase(name: string, version: number | undefined, identity
     let ended = false;
     const end = (settle: () => void) => {
       ended = true;
-      clearTimeout(timer);
+      deadline.stop();
       settle();
     };
-    let waited = 0;
-    let limit = OPEN_WAIT_MS;
     let why = `did not open in ${OPEN_WAIT_MS / 1_000} s: close other tabs of this site, or reload this one, then try again`;
-    let last = Date.now();
-    const tick = () => {
-      const now = Date.now();
-      waited += Math.min(Math.max(now - last, 0), MOST_OF_TICK_MS);
-      last = now;
-      if (waited < limit) timer = setTimeout(tick, TICK_MS);
-      else end(() => reject(new CompactionError("store_unavailable", `Database "${name}" ${why}`)));
-    };
-    let timer = setTimeout(tick, TICK_MS);
+    const deadline = new Deadline(OPEN_WAIT_MS, () =>
+      end(() => reject(new CompactionError("store_unavailable", `Database "${name}" ${why}`))),
+    );
 
     request.onblocked = () => {
-      limit = waited + BLOCKED_WAIT_MS;
+      deadline.set(BLOCKED_WAIT_MS);
       why = "is held by a tab with an older version: close that tab, then try again";
     };
     let made: Opened["made"];

@@ -1,17 +1,30 @@
 /** One IndexedDB transaction as a promise, and the typed errors for what engines throw. */
 
+import { Deadline } from "../awake.js";
 import { CompactionError } from "../errors.js";
 import { WITHOUT } from "./opening.js";
 
 /** A transaction that was created while its connection was being lost gets no event at all in some engines. */
 const LOST_WAIT_MS = 500;
 
+/** How long one may take: a tab that is stopped inside of its own would make every other tab wait for ever. */
+const WAIT_MS = 10_000;
+
 /** Attaches `handle` to a request's success; what it throws aborts the transaction. */
 export type On = <R>(request: IDBRequest, handle: (result: R) => void) => void;
 
+/** The transaction was ended for taking too long. Nothing was written. */
+export class TimedOut extends Error {
+  override readonly name = "TimeoutError";
+
+  constructor() {
+    super(`no answer in ${WAIT_MS / 1_000} s: another tab may be stopped while it writes`);
+  }
+}
+
 /**
- * Calls `issue` and settles with the transaction. Only `complete` proves a commit: requests report success before an
- * abort for lack of space.
+ * Calls `issue` and settles with the transaction, in time. Only `complete` proves a commit: requests report success
+ * before an abort for lack of space.
  */
 export function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On) => T): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -34,6 +47,7 @@ export function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On
       };
     };
     const fail = () => {
+      end();
       const causes = [reason, tx.error] as (Error | null | undefined)[];
       const cause = causes.find((error) => error && error.name !== "AbortError") ?? reason ?? tx.error;
       const unwritten =
@@ -41,20 +55,36 @@ export function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On
       const unknown = "IndexedDB failed at the commit: read again to see whether it was written";
       reject(unwritten ? cause : new CompactionError("indeterminate", unknown, { cause }));
     };
-    const lost = () => setTimeout(fail, LOST_WAIT_MS);
     const { db } = tx;
+    const lost = () => setTimeout(fail, LOST_WAIT_MS);
+    const deadline = new Deadline(WAIT_MS, () => {
+      try {
+        tx.abort();
+        reason ??= new TimedOut();
+      } catch {
+        // It is being committed: its event says how that ended.
+      }
+      // Without an event nobody knows what it has written.
+      timer = setTimeout(() => {
+        reason = tx.mode === "readonly" ? new TimedOut() : undefined;
+        fail();
+      }, LOST_WAIT_MS);
+    });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = () => {
+      deadline.stop();
+      clearTimeout(timer);
+      db.removeEventListener("close", lost);
+    };
     db.addEventListener("close", lost);
     let result: T;
     tx.oncomplete = () => {
-      db.removeEventListener("close", lost);
+      end();
       resolve(result);
     };
     // A request that failed was still under way, so nothing can have been committed.
     tx.onerror = (event) => (reason ??= (event.target as IDBRequest).error);
-    tx.onabort = () => {
-      db.removeEventListener("close", lost);
-      fail();
-    };
+    tx.onabort = fail;
     try {
       result = issue(tx, on);
     } catch (error) {

@@ -46,6 +46,14 @@ export interface SessionOptions extends CompactOptions {
   /** Where the session that was stored under `id` is not in the store any more: begin it anew. Without this, that is an
    *  error with the code `data_loss`, so that nothing begins empty without the app's word. Default false. */
   acceptDataLoss?: boolean;
+  /** What a call may take at most. */
+  limits?: {
+    /** How long one call of the store may take, in ms; a whole number from 1, default 30,000. A call that is not answered in
+     *  time fails: with `store_unavailable` where nothing was written, with `indeterminate` where that is not known. What
+     *  the store answers later is ignored, and the next call reads what is stored. `indexedDbStore` gives up after 10 s
+     *  by itself. */
+    storeTimeoutMs?: number;
+  };
 }
 
 /** What is told of a session of a store. */

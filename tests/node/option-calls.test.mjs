@@ -56,6 +56,7 @@ const SESSION = {
   systemPrompt: ["Be kind.", /reserveTokens/],
   watermark: [{ get: () => undefined, set: () => {} }, /openSession/],
   background: [true, /openSession/],
+  limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
 };
 const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/] };
 

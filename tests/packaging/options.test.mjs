@@ -20,7 +20,7 @@ const GROUPS = {
 };
 
 /** What the driver performs and the engine never sees; `tests/node/option-calls.test.mjs` has what uses each. */
-const PERFORMED = ["signal", "fetch", "onProgress", "logger", "runtime", "id", "store", "systemPrompt", "watermark"];
+const PERFORMED = ["signal", "fetch", "onProgress", "logger", "runtime", "id", "store", "systemPrompt", "watermark", "limits"];
 
 test("options", async (context) => {
   const temporary = await temporaryFolder(context);
