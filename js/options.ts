@@ -42,7 +42,7 @@ const VALUES = [
 const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
 
 /** Values that only a session has a use for. */
-const OF_SESSIONS = ["background", "parent", "acceptDataLoss"] as const;
+const OF_SESSIONS = ["background", "parent", "acceptDataLoss", "mustExist"] as const;
 
 /** What every call takes. A plan takes what the compaction would that it tells of. */
 const EVERY = [...VALUES, ...FUNCTIONS, "signal", "runtime"] as const;
@@ -52,7 +52,7 @@ const SESSION = [...EVERY, "id", "store", "systemPrompt", "watermark", "backgrou
 const CALLS = {
   compact: EVERY,
   planCompaction: EVERY,
-  openSession: [...SESSION, "parent", "acceptDataLoss"],
+  openSession: [...SESSION, "parent", "acceptDataLoss", "mustExist"],
   importSession: SESSION,
 } as const;
 
@@ -66,6 +66,7 @@ const REMEDIES: Partial<Record<keyof SessionOptions, string>> = {
   limits: "compact and planCompaction call no store; give it to openSession",
   parent: "a session that is imported has the parent that it had; to begin one from a parent, use openSession",
   acceptDataLoss: "it is about a session that was stored; give it to openSession",
+  mustExist: "it is about a session that was stored; give it to openSession",
 };
 
 /** The options for the engine. */

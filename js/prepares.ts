@@ -16,6 +16,7 @@ interface EnginePrepared extends Sent {
   usage: ContextUsage;
   edits: Edit[];
   stillExceedsThreshold: boolean;
+  stored: boolean;
   result?: EngineResult;
   putOff?: true;
   goal?: string;
@@ -80,7 +81,7 @@ export class Prepares<M extends Message> {
     const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
     const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
-    const { usage, edits, stillExceedsThreshold, result, putOff, goal, ...sent } = answer;
+    const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
     const messages = this.#held.prepared(sent);
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
     const late = this.#background.take(messages);
@@ -91,6 +92,7 @@ export class Prepares<M extends Message> {
       usage,
       edits,
       stillExceedsThreshold,
+      stored,
       ...(system === undefined ? {} : { system }),
       ...(made ? { result: made } : {}),
       ...(this.#background.isRunning ? { pending: true } : {}),

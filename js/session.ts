@@ -99,6 +99,7 @@ export async function startSession<M extends Message>(
   const checked = engineOptions(options, by);
   const { id, systemPrompt } = options;
   checkId(id);
+  if (options.mustExist && id === undefined) throw invalidOption("mustExist", "needs the `id` of the session");
   checkSystemPrompt(systemPrompt);
   const given = withFacts(checked, await factsFor(options));
   const place = await choosePlace(options);

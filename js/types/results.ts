@@ -68,6 +68,9 @@ export interface CompactionResult<M = Message> {
   /** The context fits the window, with room for the answer: `currentTokens` is at most `contextWindow` less
    *  `maxOutputTokens` and `reserveTokens`. */
   fits: boolean;
+  /** The store has it. False when the store is full: the result stands in memory, `prepare` sends it, and the next call that
+   *  finds room stores it. Absent for `compact()`, which stores nothing. */
+  stored?: boolean;
   /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
    *  largest message. */
   error?: CompactionError;
@@ -181,6 +184,10 @@ export interface Prepared<M = Message> {
   edits: Edit[];
   /** The context still is as large as the preset acts at (`S1.2`), whatever was done. */
   stillExceedsThreshold: boolean;
+  /** The store has the context that this is made of. False when the store is full: the context is compacted in memory, a
+   *  `warning` says so (`quota_exceeded`), `append` fails until there is room, and the next `prepare` that finds room stores
+   *  it. */
+  stored: boolean;
   /** Present when a summary was attempted. */
   result?: CompactionResult<M | NewMessageAmong<M>>;
   /** A summary is being made that this prompt does not wait for (option `background`). */

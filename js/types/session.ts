@@ -46,6 +46,10 @@ export interface SessionOptions extends CompactOptions {
   /** Where the session that was stored under `id` is not in the store any more: begin it anew. Without this, that is an
    *  error with the code `data_loss`, so that nothing begins empty without the app's word. Default false. */
   acceptDataLoss?: boolean;
+  /** The app knows that there is a session called `id`: where the store has none, `openSession` throws `data_loss` and begins
+   *  nothing. Without it, a session that went with all that the browser kept for the site looks like a new one. With
+   *  `acceptDataLoss` a session that is known to be lost is begun anew all the same. Default false. */
+  mustExist?: boolean;
   /** What a call may take at most. */
   limits?: {
     /** How long one call of the store may take, in ms; a whole number from 1, default 30,000. A call that is not answered in

@@ -358,12 +358,12 @@ test("lesson: offload traps: what a summary has replaced is still read back, and
   await full.append(user("Read."), ...called("a", text), ...chat(3));
   store.before = ({ puts }) => {
     if (puts.some(([[table]]) => table === "blobs"))
-      throw new CompactionError("quota_exceeded", "the disk is full");
+      throw new CompactionError("too_large", "the store takes no value of this size");
   };
   const told = [];
   full.on("warning", (warning) => told.push(warning.code));
   const { messages } = await full.prepare();
-  assert.ok(told.includes("quota_exceeded"), "it is said");
+  assert.ok(told.includes("too_large"), "it is said");
   assert.equal(messages[2].content, text);
 });
 
@@ -406,10 +406,17 @@ test("lesson: browser storage: a full disk is an error that says so; what was st
     throw new CompactionError("quota_exceeded", "the origin has no space left");
   };
   await assert.rejects(session.append(user("One more.")), fails("quota_exceeded"));
-  await assert.rejects(session.compact());
-  const { messages } = await session.prepare();
-  assert.deepEqual(messages, history);
+  const told = [];
+  session.on("warning", (warning) => told.push(warning.code));
+  const result = await session.compact();
+  assert.deepEqual([result.success, result.stored, told], [true, false, ["quota_exceeded"]]);
+  const { messages, stored } = await session.prepare();
+  assert.deepEqual([messages, stored], [result.messages, false]);
+  const other = await openSession({ store, id: "s" });
+  assert.deepEqual((await other.prepare()).messages, history, "the store has the context of before");
   store.before = undefined;
   await session.append(user("One more."));
-  assert.equal((await (await openSession({ store, id: "s" })).prepare()).messages.length, 21);
+  const now = await session.prepare();
+  assert.deepEqual([now.stored, now.messages.length], [true, result.messages.length + 1]);
+  assert.deepEqual((await (await openSession({ store, id: "s" })).prepare()).messages, now.messages);
 });

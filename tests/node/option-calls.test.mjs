@@ -58,7 +58,7 @@ const SESSION = {
   background: [true, /openSession/],
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
 };
-const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/] };
+const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/], mustExist: [true, /openSession/] };
 
 const archive = await (async () => {
   const session = await openSession({ store: "memory" });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { listSessions } from "context-compactor";
 import { memoryStore, openSession } from "../support/offload.mjs";
 import { fails, summariser } from "../support/api.mjs";
 
@@ -217,4 +218,20 @@ test("options: a watermark has both of its functions", async () => {
   await refuses(open(memoryStore(), { watermark: { get() {} } }), "invalid_option", "watermark.set");
   await refuses(open(memoryStore(), { watermark: "local" }), "invalid_option", "watermark.get");
   await refuses(open(memoryStore(), { acceptDataLoss: "yes" }), "invalid_option", "acceptDataLoss");
+});
+
+test("D19: a session that must exist is not begun in its place", async () => {
+  const store = memoryStore();
+  const refused = await openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true }).catch((error) => error);
+  assert.equal(refused.code, "data_loss");
+  assert.match(refused.message, /"chat".*mustExist.*import a copy/s);
+  assert.deepEqual(await listSessions(store), [], "nothing was begun");
+  const session = await openSession({ id: "chat", store, contextWindow: 8_000 });
+  await session.append({ role: "user", content: "Hello." });
+  await session.close();
+  const again = await openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true });
+  assert.equal(again.metadata().totalMessages, 1);
+  await again.delete();
+  await refuses(openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true }), "data_loss");
+  await refuses(openSession({ store, contextWindow: 8_000, mustExist: true }), "invalid_option", "mustExist");
 });

@@ -73,7 +73,7 @@ test("options", async (context) => {
       await isRead(name, (wrong) => ({ [name]: wrong }));
     }
     for (const name of own) await isRead(name, (wrong) => ({ [name]: wrong }), "openSession");
-    assert.deepEqual(own.sort(), ["acceptDataLoss", "background", "parent"]);
+    assert.deepEqual(own.sort(), ["acceptDataLoss", "background", "mustExist", "parent"]);
   });
 
   await context.test("F22: the default preset's own numbers are options", { todo: "F22" }, async () => {

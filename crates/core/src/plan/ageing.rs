@@ -209,7 +209,7 @@ pub(super) async fn shorten(
         model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
         ..Cause::of(&held.state(), rung.as_str(), held.tokens_without(freed))
     };
-    held.change(io, Change::new(splices, cause)).await?;
+    held.change(io, Change::compaction(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }

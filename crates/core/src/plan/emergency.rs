@@ -52,9 +52,18 @@ pub(super) async fn secure(io: &Io, held: &Held, climb: Climb<'_>) -> Result<()>
     let settings = held.settings();
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
     if must_fit && held.tokens() > settings.hard_limit && settings.rungs.contains(&Rung::Rollover) {
-        held.emergency_snapshot(io).await?;
+        snapshot(io, held).await?;
     }
     Ok(())
+}
+
+/// Takes a snapshot; nothing where the store is full: then what follows is in memory alone, and the store keeps the
+/// context that it has.
+async fn snapshot(io: &Io, held: &Held) -> Result<Option<String>> {
+    match held.emergency_snapshot(io).await {
+        Err(error) if error.code == Code::QuotaExceeded => Ok(None),
+        taken => taken.map(Some),
+    }
 }
 
 /// Makes the prompt fit, if that is possible at all; whether it fits is looked at after each step. `failed` is why the
@@ -80,10 +89,12 @@ pub(super) async fn run(
         if proposal.is_err() {
             continue;
         }
-        let snapshot = held.emergency_snapshot(io).await?;
+        let undo = match snapshot(io, held).await? {
+            Some(snapshot) => format!(", and restoring {snapshot} undoes it"),
+            None => String::new(),
+        };
         let message = format!(
-            "Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message, and restoring \
-             {snapshot} undoes it"
+            "Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message{undo}"
         );
         io.log(Level::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));

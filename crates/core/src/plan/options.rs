@@ -123,6 +123,7 @@ impl Settings {
             parent: options.text("parent")?.map(str::to_string),
             has_watermark: options.flag("hasWatermark")?,
             accept_data_loss: options.flag("acceptDataLoss")?,
+            must_exist: options.flag("mustExist")?,
         })
     }
 }

@@ -148,6 +148,7 @@ impl CompactionResult {
         let tokens = held.tokens();
         CompactionResult {
             success: true,
+            stored: held.state().is_stored(),
             fits: tokens <= held.settings().hard_limit,
             error: None,
             fell_back: None,
@@ -185,6 +186,7 @@ impl CompactionResult {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.fits = self.current_tokens <= held.settings().hard_limit;
+        self.stored = held.state().is_stored();
     }
 
     /// Tells of every edit of the compaction, those before its summary too.
@@ -242,6 +244,10 @@ pub struct CompactionResult {
     pub success: bool,
     /// The context fits the window, with room for the answer.
     pub fits: bool,
+    /// The store has the context. False when it is full: then the context is in memory, and is stored by the next call
+    /// that finds room. Nothing where nothing is ever stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<bool>,
     /// Why it is no success; [`crate::Code::ContextOverflow`] whenever the context does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,

@@ -166,6 +166,8 @@ pub struct Settings {
     pub has_watermark: bool,
     /// A session that is lost may be begun anew.
     pub accept_data_loss: bool,
+    /// The session is in the store: where it is not, it was lost.
+    pub must_exist: bool,
 }
 
 impl Settings {

@@ -230,7 +230,7 @@ impl Update {
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
         let job = written.job.clone();
-        let change = Change { job, summary, ..Change::new(splices, cause) };
+        let change = Change { job, summary, ..Change::compaction(splices, cause) };
         Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
     }
 

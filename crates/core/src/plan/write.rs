@@ -13,8 +13,9 @@ use super::result::Trigger;
 use super::settings::{Settings, Summariser};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
+use crate::recall::Archive;
 use crate::reduce::replace;
-use crate::session::{Closing, Held, Item, Job, Origin, offloads};
+use crate::session::{Closing, Held, Item, Job, Origin};
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::wire;
@@ -166,7 +167,7 @@ fn guard(held: &Held, proposal: &Proposal, text: &str) -> String {
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
 async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
-    let sid = held.state().sid.clone();
+    let archive = Archive::of(&held.state());
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
         if let Some(body) = without_quotes(held, item)? {
@@ -180,7 +181,7 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
             let reference = &offload.reference;
-            texts.push(match offloads::read(io, &sid, reference).await {
+            texts.push(match archive.text(io, reference).await {
                 Ok(text) => text,
                 Err(error) if error.code == Code::Aborted => return Err(error),
                 Err(error) => {

@@ -11,6 +11,7 @@ use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// What reading and searching know of a session, as it was when they began.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Archive {
     /// Tokens of the context window.
     pub(super) window: usize,
     secret: String,
+    /// Offloads that the store does not have yet.
+    unstored: Vec<(String, Rc<str>)>,
 }
 
 impl Archive {
@@ -43,6 +46,7 @@ impl Archive {
             max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             secret: state.row.secret.clone(),
+            unstored: state.unstored_texts(),
         }
     }
 
@@ -63,6 +67,9 @@ impl Archive {
     ///
     /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`].
     pub(crate) async fn text(&self, io: &Io, reference: &str) -> Result<String> {
+        if let Some((_, text)) = self.unstored.iter().find(|(known, _)| known == reference) {
+            return Ok(text.to_string());
+        }
         match ids::message_seq(&self.secret, reference) {
             Some(seq) => self.with_message(io, seq, whole).await,
             None => offloads::read(io, &self.sid, reference).await,

@@ -62,7 +62,7 @@ pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()>
     }
     let after = held.tokens_without(freed);
     let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
-    held.change(io, Change::new(splices, cause)).await?;
+    held.change(io, Change::compaction(splices, cause)).await?;
     held.state_mut().unseen_from = None;
     Ok(())
 }

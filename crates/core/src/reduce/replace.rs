@@ -307,7 +307,7 @@ pub(crate) async fn run(
                 progress(count, held.tokens());
             }
             // Whatever the store takes is moved: halves, and halves of those, down to the one that it does not.
-            Err(error) if concerns_one_item(&error) => match halves(batch) {
+            Err(error) if error.code == Code::TooLarge => match halves(batch) {
                 Ok((first, second)) => waiting.extend([second, first]),
                 Err(one) => warn(io, &one, error),
             },
@@ -381,10 +381,6 @@ fn halves(mut batch: Vec<Move>) -> Result<(Vec<Move>, Vec<Move>), Box<Move>> {
     }
 }
 
-fn concerns_one_item(error: &Error) -> bool {
-    matches!(error.code, Code::QuotaExceeded | Code::TooLarge)
-}
-
 fn warn(io: &Io, planned: &Move, error: Error) {
     let index = planned.item.origin.place().map_or(0, |place| place.index);
     let message = format!(
@@ -422,7 +418,7 @@ async fn store(
         ..Cause::of(&held.state(), rung.as_str(), tokens_before.saturating_sub(freed))
     };
     let first = splices.iter().map(|splice| splice.at).min();
-    held.change(io, Change { blobs, job, ..Change::new(splices, cause) }).await?;
+    held.change(io, Change { blobs, job, ..Change::compaction(splices, cause) }).await?;
     held.state_mut().cleared(first.unwrap_or_default());
     Ok(())
 }

@@ -64,6 +64,8 @@ struct StagingRow {
 ///
 /// Errors: [`Code::Conflict`] when there is a session called `id`.
 async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Place>)> {
+    // Its offloads are read from the store.
+    held.store_changes(io).await?;
     let secret = io.new_id().await?;
     let id = id.unwrap_or_else(|| ids::session(&secret));
     let now = io.now().await?;

@@ -168,8 +168,8 @@ impl Held {
 
     /// Lets other calls run: used while a model works.
     pub(crate) fn release(&mut self) {
-        let generation = self.state().row.generation;
-        self.released_at = generation;
+        let view = self.state().view();
+        self.released_at = view;
         self.slot.0.taken.set(false);
         self.holds = false;
     }
@@ -181,7 +181,7 @@ impl Held {
     pub(crate) fn acquire(&mut self) -> Result<()> {
         self.slot.lift()?;
         self.holds = true;
-        if self.state().row.generation == self.released_at {
+        if self.state().view() == self.released_at {
             Ok(())
         } else {
             Err(Error::new(

@@ -51,6 +51,15 @@ impl Loss {
     }
 }
 
+/// Why a session that the app knows of is not begun.
+pub(super) fn absent(id: &str) -> Error {
+    let what = format!(
+        "there is no session called {id:?} in the store, and `mustExist` says that there was one: import a copy of it under \
+         this id, or open it without `mustExist` to begin anew"
+    );
+    Error::new(Code::DataLoss, what)
+}
+
 /// Why a session is not begun anew under the name of one that is gone.
 pub(super) fn refused(reason: &str) -> Error {
     let what = format!(

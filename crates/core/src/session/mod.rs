@@ -35,6 +35,7 @@ mod staging;
 mod state;
 pub(crate) mod stored;
 pub mod transcript;
+mod unstored;
 mod usage;
 mod verify;
 mod watermark;

@@ -5,7 +5,7 @@ use super::context::Item;
 use super::deletion::free_name;
 use super::jobs;
 use super::ledger;
-use super::loss::{Loss, LossKind, refused};
+use super::loss::{Loss, LossKind, absent, refused};
 use super::migrations;
 use super::rebuild;
 use super::record::{SessionRow, Unread};
@@ -55,6 +55,9 @@ impl State {
             let missing = known.mark.as_ref().map(Loss::session);
             if let Some(loss) = missing.clone().or(platform.filter(|_| named)) {
                 self.accept(&loss)?;
+            }
+            if self.settings.must_exist && losses.is_empty() && missing.is_none() {
+                return Err(absent(&self.row.id));
             }
             losses.extend(missing);
             return Ok(Some(losses));
@@ -109,6 +112,7 @@ impl State {
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
+        self.unstored = None;
         self.context = self.items(io, unread).await?.into_iter().collect();
         self.context.set_left(left);
         ledger::conserve(&self.context, self.row.messages)

@@ -339,6 +339,8 @@ impl Session {
 async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb::whole(Trigger::Manual, instructions);
     let started = io.now().await?;
+    held.catch_up(io).await?;
+    held.store_or_warn(io).await?;
     let begun = CompactionResult::begin(held, Trigger::Manual);
     let done = plan::climb(io, held, climb).await?;
     let mut result = match done.result {

@@ -129,7 +129,12 @@ impl Session {
     /// Takes a snapshot: its id. Durable when it ends.
     pub fn snapshot(&self, purpose: SnapshotPurpose) -> Machine<String> {
         let slot = self.slot.clone();
-        Machine::new(move |io| async move { slot.take()?.snapshot(&io, purpose).await })
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            // It is of the context that the store has.
+            held.store_changes(&io).await?;
+            held.snapshot(&io, purpose).await
+        })
     }
 
     /// The snapshots that can be restored, oldest first: the newest ones that were taken, here or elsewhere.

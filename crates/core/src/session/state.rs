@@ -15,6 +15,7 @@ use super::session_log::SessionLog;
 use super::snapshots::{Mark, SnapshotNote};
 use super::sound::{HandedOut, Unsent};
 use super::staging::rows_of;
+use super::unstored::Unstored;
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(crate) row: SessionRow,
     /// The active context.
     pub(crate) context: Context,
+    /// Where a full store does not have the context: what it has.
+    pub(super) unstored: Option<Unstored>,
     /// Options.
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
@@ -169,6 +172,7 @@ impl State {
             sid,
             row,
             context: Context::default(),
+            unstored: None,
             settings,
             durable: true,
             recalls: true,
@@ -198,12 +202,12 @@ impl State {
 
     /// The app has the context as it is now: what it appends from now on was written with that before it.
     pub(crate) fn hand_out(&mut self) {
-        self.handed = self.row.generation;
+        self.handed = self.view();
     }
 
     /// A message was appended. Whoever wrote it saw the context that was handed out last.
     pub(super) fn note_unseen(&mut self, index: usize) {
-        if self.row.generation != self.handed {
+        if self.view() != self.handed {
             self.unseen_from.get_or_insert(index);
         }
     }

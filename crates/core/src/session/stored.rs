@@ -11,7 +11,7 @@ use super::seal;
 use super::state::{Measured, Settled, record_id};
 use crate::error::{Code, Error, Result};
 use crate::recall::Unpaged;
-use crate::step::{Io, Scan};
+use crate::step::{Effect, Io, Level, Notice, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -66,7 +66,7 @@ impl Held {
             let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
             copy.adopt(row);
             for item in copy.items(io, unread).await? {
-                copy.context.push(item);
+                copy.push(item);
             }
         }
         copy.row.steps = steps;
@@ -77,6 +77,37 @@ impl Held {
         }
         *self.state_mut() = copy;
         Ok(moved)
+    }
+
+    /// Takes over what other handles on the session wrote, for a call that makes something of all of it. Where the store
+    /// cannot be asked, what is known goes on, with a warning.
+    ///
+    /// Errors: [`Code::Closed`] when the session was deleted, [`Code::Aborted`].
+    pub(crate) async fn catch_up(&self, io: &Io) -> Result<()> {
+        if !self.state().durable {
+            return Ok(());
+        }
+        match self.try_catch_up(io).await {
+            Err(error) if matches!(error.code, Code::StoreUnavailable | Code::Indeterminate) => {
+                let message =
+                    format!("what others wrote to the session could not be read, and is left out: {error}");
+                io.log(Level::Warn, message.clone());
+                io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    async fn try_catch_up(&self, io: &Io) -> Result<()> {
+        let (sid, ver) = (self.state().sid.clone(), self.state().row.ver);
+        let is_known = match session_row(io, &sid).await {
+            Ok(row) => row.map_or(0, |row| row.ver) == ver && ver > 0,
+            // Whoever writes next mends it.
+            Err(error) if error.code == Code::StoreCorrupt => true,
+            Err(error) => return Err(error),
+        };
+        if is_known { Ok(()) } else { self.refresh(io).await.map(|_| ()) }
     }
 
     /// Tries once to append messages (T1): durable when they are written, and only then part of the context. `race` is
@@ -104,7 +135,7 @@ impl Held {
                     state.context = context;
                 }
                 for item in items {
-                    state.context.push(item);
+                    state.push(item);
                 }
                 Ok(Attempt::Written(places))
             }

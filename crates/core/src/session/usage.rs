@@ -159,7 +159,7 @@ impl State {
     /// How estimates are corrected, when they are.
     pub(crate) fn correction(&self) -> Option<Corrected> {
         let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
-        known.map(|known| known.explain(self.row.generation))
+        known.map(|known| known.explain(self.view()))
     }
 
     /// The model that prompts are counted for; empty where nobody named one.
@@ -169,7 +169,7 @@ impl State {
 
     /// A prompt goes out that is estimated at so many tokens, uncorrected.
     pub(crate) fn note_sent(&mut self, estimated: usize) {
-        self.sent = Some(Sent { estimated, generation: self.row.generation });
+        self.sent = Some(Sent { estimated, generation: self.view() });
     }
 
     /// Learns what the provider counted for the last prompt; false when that cannot be it.
@@ -183,7 +183,7 @@ impl State {
                 self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
             let answer: usize = answer.map(|item| item.size.tokens).sum();
             let estimated = self.estimated(&self.context).saturating_sub(answer);
-            Sent { estimated, generation: self.row.generation }
+            Sent { estimated, generation: self.view() }
         });
         let model = self.model().to_string();
         self.calibrations.report(&model, sent, tokens)

@@ -16,24 +16,22 @@ use std::rc::Rc;
 #[test]
 fn s1_11_a_commit_that_fails_throws_and_everything_is_intact() {
     for format in FORMATS {
-        for code in [Code::QuotaExceeded, Code::StoreUnavailable] {
-            let mut desk = Desk::new(
-                json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
-            );
-            desk.append(&turn(format, 0, 200));
-            desk.append(&talk(3, 20));
-            desk.prepare();
-            let (context, explained) = (desk.context(), desk.session.explain().unwrap());
-            desk.append(&talk(1, 20));
-            desk.host.fault(1, is_change, How::Fail(code));
-            let error = desk.host.run(desk.session.compact(None)).unwrap_err();
-            assert_eq!((error.code, error.cause.is_some()), (code, true));
-            assert_eq!(desk.context()[..context.len()], context);
-            assert_eq!(desk.session.explain().unwrap()[..explained.len()], explained);
-            let reference = explained.iter().find_map(|entry| entry.reference.clone()).unwrap();
-            assert_eq!(desk.read(&reference), long("result 0", 200));
-            assert!(desk.compact().success, "the session goes on");
-        }
+        let code = Code::StoreUnavailable;
+        let mut desk =
+            Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+        desk.append(&turn(format, 0, 200));
+        desk.append(&talk(3, 20));
+        desk.prepare();
+        let (context, explained) = (desk.context(), desk.session.explain().unwrap());
+        desk.append(&talk(1, 20));
+        desk.host.fault(1, is_change, How::Fail(code));
+        let error = desk.host.run(desk.session.compact(None)).unwrap_err();
+        assert_eq!((error.code, error.cause.is_some()), (code, true));
+        assert_eq!(desk.context()[..context.len()], context);
+        assert_eq!(desk.session.explain().unwrap()[..explained.len()], explained);
+        let reference = explained.iter().find_map(|entry| entry.reference.clone()).unwrap();
+        assert_eq!(desk.read(&reference), long("result 0", 200));
+        assert!(desk.compact().success, "the session goes on");
     }
 }
 

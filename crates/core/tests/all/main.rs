@@ -29,6 +29,7 @@ mod figures;
 mod floor_rules;
 mod foreign_rules;
 mod fork_rules;
+mod full_rules;
 mod gemini_properties;
 mod gemini_read;
 mod gemini_recorded;

@@ -184,33 +184,31 @@ fn s1_2_counts_results_and_equality_still_exceeds() {
 #[test]
 fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
     for format in FORMATS {
-        for (code, name) in [(Code::QuotaExceeded, "quota"), (Code::TooLarge, "size")] {
-            let mut desk = Desk::new(only_offload());
-            let ids = [("a", "x"), ("b", "y"), ("c", "z")];
-            let texts = [long("first", 100), long("second", 100), long("third", 100)];
-            desk.append(&[user("go")]);
-            desk.append(&calls(format, &ids));
-            desk.append(&results(format, &[("a", &texts[0]), ("b", &texts[1]), ("c", &texts[2])]));
-            desk.append(&talk(5, 10));
-            desk.host.refuse = Box::new(move |batch| {
-                batch.puts.iter().any(|(_, value)| value.starts_with(b"second")).then_some(code)
-            });
-            let sent = desk.sent();
-            let text = serde_json::to_string(&sent).unwrap();
-            let stays: Vec<bool> = texts.iter().map(|result| text.contains(result.as_str())).collect();
-            assert_eq!(stays, [false, true, false], "{format:?} {name}");
-            let warnings = desk
-                .host
-                .seen
-                .notices
-                .iter()
-                .filter(|notice| matches!(notice, Notice::Warning { code: c, .. } if *c == code));
-            assert_eq!(warnings.count(), 1, "{format:?} {name}");
-            assert!(desk.host.seen.logs.iter().any(|(level, _)| *level == Level::Warn));
-            assert!(desk.host.seen.notices.iter().any(|n| matches!(n, Notice::Offload { count: 2, .. })));
-            assert_valid(format, &sent);
-            desk.stored();
-        }
+        let mut desk = Desk::new(only_offload());
+        let ids = [("a", "x"), ("b", "y"), ("c", "z")];
+        let texts = [long("first", 100), long("second", 100), long("third", 100)];
+        desk.append(&[user("go")]);
+        desk.append(&calls(format, &ids));
+        desk.append(&results(format, &[("a", &texts[0]), ("b", &texts[1]), ("c", &texts[2])]));
+        desk.append(&talk(5, 10));
+        desk.host.refuse = Box::new(move |batch| {
+            batch.puts.iter().any(|(_, value)| value.starts_with(b"second")).then_some(Code::TooLarge)
+        });
+        let sent = desk.sent();
+        let text = serde_json::to_string(&sent).unwrap();
+        let stays: Vec<bool> = texts.iter().map(|result| text.contains(result.as_str())).collect();
+        assert_eq!(stays, [false, true, false], "{format:?}");
+        let warnings = desk
+            .host
+            .seen
+            .notices
+            .iter()
+            .filter(|notice| matches!(notice, Notice::Warning { code: Code::TooLarge, .. }));
+        assert_eq!(warnings.count(), 1, "{format:?}");
+        assert!(desk.host.seen.logs.iter().any(|(level, _)| *level == Level::Warn));
+        assert!(desk.host.seen.notices.iter().any(|n| matches!(n, Notice::Offload { count: 2, .. })));
+        assert_valid(format, &sent);
+        desk.stored();
     }
 }
 
@@ -239,11 +237,11 @@ fn s1_3_a_single_item_that_cannot_be_stored_is_a_warning_too() {
     desk.append(&turn(Format::Anthropic, 0, 200));
     desk.append(&talk(2, 10));
     let before = desk.context();
-    desk.host.refuse = Box::new(|batch| has(batch, "blobs/").then_some(Code::QuotaExceeded));
+    desk.host.refuse = Box::new(|batch| has(batch, "blobs/").then_some(Code::TooLarge));
     let prepared = desk.prepare();
     assert!(prepared.edits.is_empty(), "nothing was moved, so nothing was rewritten");
     assert_eq!(desk.host.seen.notices.len(), 1);
-    assert!(matches!(desk.host.seen.notices[0], Notice::Warning { code: Code::QuotaExceeded, .. }));
+    assert!(matches!(desk.host.seen.notices[0], Notice::Warning { code: Code::TooLarge, .. }));
     assert_eq!(desk.context(), before);
 }
 

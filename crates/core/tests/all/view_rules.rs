@@ -6,9 +6,9 @@ use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::Host;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
 use context_compactor_store_tests::host::{failed, thrown};
+use context_compactor_store_tests::{Host, How};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
@@ -331,4 +331,32 @@ fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_
     desk.append(&thinking_turn(3, 10));
     let sent = desk.sent();
     assert!((sent.len() - 4..sent.len()).any(|at| thinks(&sent[at])), "what was written since keeps it");
+}
+
+#[test]
+fn d11_a_prepare_has_what_another_handle_appended() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&[user("one")]);
+    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    other.append(&[assistant("two"), user("three")]);
+    assert_eq!(desk.sent(), other.sent());
+    assert_eq!(desk.sent().len(), 3);
+    // Also where nothing was written through it so far.
+    let mut third = Desk::over(Rc::default(), "a", json!({}));
+    Desk::over(Rc::clone(&third.memory), "b", json!({})).append(&[user("first")]);
+    assert_eq!(third.sent().len(), 1);
+    // And the context that another one made.
+    desk.append(&talk(8, 100));
+    assert!(desk.compact().success);
+    assert_eq!(other.sent(), desk.context());
+}
+
+#[test]
+fn d11_where_the_store_cannot_be_asked_a_prepare_has_what_is_known_and_warns() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&[user("one")]);
+    desk.host.fault(1, |effect| matches!(effect, Effect::Read(_)), How::Fail(Code::StoreUnavailable));
+    assert_eq!(desk.sent().len(), 1);
+    let is_warning = |notice: &Notice| matches!(notice, Notice::Warning { code: Code::StoreUnavailable, .. });
+    assert_eq!(desk.host.seen.notices.iter().filter(|notice| is_warning(notice)).count(), 1);
 }

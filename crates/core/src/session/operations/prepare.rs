@@ -28,6 +28,8 @@ pub struct Prepared {
     pub edits: Vec<Edit>,
     /// The session would act on the context as it is now (`S1.2`).
     pub still_exceeds_threshold: bool,
+    /// The store has the context that this is made of ([`CompactionResult::stored`]).
+    pub stored: bool,
     /// What the summary rung did, when it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<CompactionResult>,
@@ -62,6 +64,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
+            held.catch_up(&io).await?;
             let goal = fix(&io, &held, &fixed).await?;
             let part = if held.settings().background { Part::Now } else { Part::Whole };
             let climb = Climb { part, ..Climb::whole(trigger, None) };
@@ -75,6 +78,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let mut held = slot.take()?;
+            held.catch_up(&io).await?;
             let goal = fix(&io, &held, &fixed).await?;
             if !slot.is_in_background() || held.tokens() > held.settings().hard_limit {
                 return Ok(None);
@@ -113,6 +117,7 @@ async fn prepared(
     goal: Option<String>,
 ) -> Result<Prepared> {
     let is_step = begin_step(&mut held.state_mut());
+    held.store_or_warn(io).await?;
     let priced = price::ask(io, held).await?;
     let mut done = Climbed::default();
     if let Some(climb) = climb {
@@ -127,5 +132,6 @@ async fn prepared(
     let Climbed { mut edits, result, put_off, .. } = done;
     edits.extend(mended);
     let still_exceeds_threshold = held.state().is_due();
-    Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, result, put_off, goal })
+    let stored = held.state().is_stored() != Some(false);
+    Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, stored, result, put_off, goal })
 }

@@ -10,6 +10,7 @@ use crate::session::snapshots::SnapshotNote;
 use serde::Serialize;
 
 /// A change of the context on its way into the store.
+#[derive(Debug)]
 pub(crate) struct Change {
     /// What changes.
     pub(crate) splices: Vec<Splice>,
@@ -27,9 +28,12 @@ pub(crate) struct Change {
     pub(crate) left: Option<Vec<Left>>,
     /// The snapshot that it goes back to.
     pub(crate) restores: Option<SnapshotNote>,
+    /// It makes the prompt fit: where the store is full it can stand in memory alone.
+    pub(crate) can_wait: bool,
 }
 
 /// A summary of the history that a change of the context is.
+#[derive(Debug)]
 pub(crate) struct Summarised {
     /// Its text, which may say something about the goal.
     pub(crate) text: String,
@@ -41,7 +45,12 @@ impl Change {
     /// A change of the context and nothing else.
     pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
         let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
-        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None }
+        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None, can_wait: false }
+    }
+
+    /// A compaction.
+    pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
+        Change { can_wait: true, ..Change::new(splices, cause) }
     }
 
     /// Changes `context`.

@@ -2,12 +2,13 @@
 
 use super::{RACES, conflict, first_unless_conflict, pause, retryable};
 use crate::checkpoint::Goal;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::session::context::{Context, Origin};
 use crate::session::held::Held;
 use crate::session::ledger;
 use crate::session::record::SessionRow;
 use crate::session::state::Change;
+use crate::session::unstored;
 use crate::step::Io;
 use std::rc::Rc;
 
@@ -16,7 +17,11 @@ impl Held {
     /// here or elsewhere, stay behind it.
     ///
     /// Errors: [`Code::Conflict`] when someone else changed the context itself.
+    /// A compaction that finds the store full stands in memory alone ([`Held::store_changes`]).
     pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+        if !change.can_wait {
+            self.store_changes(io).await?;
+        }
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
             let after = self.changed(&change)?;
@@ -33,8 +38,20 @@ impl Held {
                 change.note(&mut state.row, now);
                 return Ok(());
             }
-            let Err((error, row)) = self.try_change(io, &change, after, &commit_id).await? else {
+            if self.state().unstored.is_some() {
+                self.change_in_memory(change, after);
                 return Ok(());
+            }
+            let (error, row) = match self.try_change(io, &change, after, &commit_id).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(lost)) => lost,
+                Err(error) if error.code == Code::QuotaExceeded && change.can_wait => {
+                    unstored::warn(io, &error);
+                    let after = self.changed(&change)?;
+                    self.change_in_memory(change, after);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
             };
             if race == RACES {
                 return Err(error);
