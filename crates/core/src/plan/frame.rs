@@ -289,7 +289,8 @@ fn heading(quotes: &[Place], quoted: &str, made: &Made) -> String {
     summary::quotes_heading(quotes.len(), indices_of_system(quoted).len(), &waiting)
 }
 
-/// The quoted messages of the user that nothing of what is summarised answers.
+/// The messages of the user that nothing of what is summarised answers: those that are quoted, and those that may be once
+/// they are pinned.
 fn waiting(proposal: &Proposal) -> Vec<usize> {
     let mut waiting: Vec<usize> = Vec::new();
     for item in &proposal.compress {
@@ -300,7 +301,6 @@ fn waiting(proposal: &Proposal) -> Vec<usize> {
             _ => {}
         }
     }
-    waiting.retain(|index| proposal.quotes.iter().any(|place| place.index == *index));
     waiting
 }
 

@@ -15,7 +15,8 @@ use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
-use crate::reduce::{admit, clear, last, offload, process, replace};
+use crate::reduce::replace::{self, Move};
+use crate::reduce::{admit, clear, last, offload, process};
 use crate::session::{Held, State};
 use crate::step::Io;
 
@@ -309,17 +310,12 @@ async fn shorten(
     (excess, may): (usize, &dyn Fn(usize) -> bool),
     done: &mut Climbed,
 ) -> Result<()> {
-    for again in 0..=AGAIN {
-        let moves = last::propose(&held.state(), excess, may)?;
-        let run = replace::run(io, held, Rung::Admit, moves, (climb.trigger, None), climb.rehearse);
-        match run.await {
-            Err(error) if error.code == Code::Conflict && again < AGAIN => {}
-            Err(error) => return Err(error),
-            Ok(edit) if edit.indices.is_empty() => return Ok(()),
-            Ok(edit) => return done.add(held, vec![edit], Cost::default()),
-        }
+    let propose = |state: &State| Ok(Some(last::propose(state, excess, may)?));
+    let edit = carry_out(io, held, Rung::Admit, climb, &propose).await?;
+    match edit.filter(|edit| !edit.indices.is_empty()) {
+        Some(edit) => done.add(held, vec![edit], Cost::default()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The same for all messages, when the prompt does not fit.
@@ -331,19 +327,30 @@ async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed)
     }
 }
 
-/// A rung that needs no model. When another tab changed the context first, what it made of it is looked at again: it
-/// may have freed enough.
+/// A rung that needs no model.
 async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
+    let propose = |state: &State| match rung {
+        Rung::Process => process::propose(state, climb.trigger),
+        Rung::Admit => admit::propose(state, climb.trigger),
+        Rung::Clear => clear::propose(state, climb.trigger),
+        Rung::Offload => offload::propose(state, climb.trigger),
+        Rung::Compress | Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => Ok(None),
+    };
+    carry_out(io, held, rung, climb, &propose).await
+}
+
+/// Makes the moves that are proposed. When another tab changed the context first, what it made of it is looked at again:
+/// it may have freed enough.
+async fn carry_out(
+    io: &Io,
+    held: &Held,
+    rung: Rung,
+    climb: Climb<'_>,
+    propose: &dyn Fn(&State) -> Result<Option<Vec<Move>>>,
+) -> Result<Option<Edit>> {
     let mut again = 0;
     loop {
-        let proposed = match rung {
-            Rung::Process => process::propose(&held.state(), climb.trigger)?,
-            Rung::Admit => admit::propose(&held.state(), climb.trigger)?,
-            Rung::Clear => clear::propose(&held.state(), climb.trigger)?,
-            Rung::Offload => offload::propose(&held.state(), climb.trigger)?,
-            Rung::Compress | Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => None,
-        };
-        let Some(moves) = proposed else { return Ok(None) };
+        let Some(moves) = propose(&held.state())? else { return Ok(None) };
         match replace::run(io, held, rung, moves, (climb.trigger, None), climb.rehearse).await {
             Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
             done => return done.map(Some),

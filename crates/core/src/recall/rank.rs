@@ -182,7 +182,24 @@ fn log2(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pages::Draft;
     use super::*;
+    use crate::wire::Format;
+
+    #[test]
+    fn f39_of_a_page_only_what_stood_in_the_log_and_is_new_is_counted() {
+        let mut draft = Draft::new(Format::OpenaiChat, 10);
+        for seq in 20..24 {
+            draft.add(seq, r#"{"role":"user","content":"the needle is here"}"#).unwrap();
+        }
+        let bytes = draft.encode();
+        let page = Page::read(&bytes, Format::OpenaiChat).unwrap();
+        for (from, rows, expected) in [(0, 24, 4), (0, 22, 2), (0, 20, 0), (11, 23, 2), (14, 24, 0)] {
+            let mut corpus = Corpus::new(&Query::new("needle").unwrap());
+            corpus.add(&page, from, rows);
+            assert_eq!((corpus.texts, corpus.candidates.len()), (expected, expected), "{from} {rows}");
+        }
+    }
 
     #[test]
     fn the_logarithm_rises_and_is_exact_at_powers_of_two() {

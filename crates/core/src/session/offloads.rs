@@ -209,17 +209,11 @@ pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
     let rest = text.get(start..).unwrap_or_default();
     let Some(limit) = limit else { return rest.to_string() };
-    let mut end = 0;
     let mut taken = 0;
-    for (at, cluster) in rest.grapheme_indices(true) {
+    let fits = |cluster: &&str| {
+        let is_first = taken == 0;
         taken += cluster.chars().count();
-        if taken > limit && at > 0 {
-            break;
-        }
-        end = at + cluster.len();
-        if taken >= limit {
-            break;
-        }
-    }
-    rest.get(..end).unwrap_or_default().to_string()
+        is_first || taken <= limit
+    };
+    rest.graphemes(true).take_while(fits).collect()
 }

@@ -59,7 +59,7 @@ fn whole_exchanges(state: &State, indices: &[usize]) -> Result<Vec<usize>> {
     let mut removed = vec![false; items.len()];
     for &index in indices {
         let Some(at) = position(state, index)? else { continue };
-        let first = (0..=at).rev().find(|at| exchanges.is_boundary(*at)).unwrap_or(0);
+        let first = (1..=at).rev().find(|at| exchanges.is_boundary(*at)).unwrap_or(0);
         let last = (at + 1..items.len()).find(|at| exchanges.is_boundary(*at)).unwrap_or(items.len());
         removed.iter_mut().take(last).skip(first).for_each(|removed| *removed = true);
     }

@@ -301,6 +301,11 @@ fn a_text_takes_the_place_of_an_output_and_its_tag_stays() {
         ),
         (json!({ "type": "error-text", "value": long }), json!({ "type": "error-text", "value": "T" })),
         (json!({ "type": "error-json", "value": [long] }), json!({ "type": "error-json", "value": ["T"] })),
+        // F39: a list of media in a list stays, whatever else of that goes.
+        (
+            json!({ "type": "json", "value": [long, ["short"], ["data:image/png;base64,AAAA"]] }),
+            json!({ "type": "json", "value": ["T", ["data:image/png;base64,AAAA"]] }),
+        ),
         (json!({ "type": "execution-denied" }), json!({ "type": "execution-denied", "reason": "T" })),
         (
             json!({ "type": "content", "value": [image, { "type": "text", "text": long, "providerOptions": { "o": {} } }, { "type": "text", "text": "b" }] }),

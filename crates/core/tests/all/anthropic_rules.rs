@@ -458,6 +458,22 @@ mod sessions {
     }
 
     #[test]
+    fn f39_an7_where_the_providers_own_compaction_may_not_begin_the_user_does() {
+        let mut desk = Desk::new(json!({ "keep": { "messages": 2 } }));
+        let compacted = says(&[text("Going on."), compaction()]);
+        let mut history = vec![super::user(&long("question", 400)), compacted.clone()];
+        for nth in 0..6 {
+            history.extend([super::user(&long(&format!("more {nth}"), 100)), says(&[text("Yes.")])]);
+        }
+        desk.append(&history.iter().map(body).collect::<Vec<_>>());
+        assert!(desk.compact().success);
+        let context = desk.context();
+        assert_eq!((&context[0]["role"], &context[1]), (&json!("user"), &compacted));
+        assert_valid(FORMAT, &context);
+        assert_eq!(desk.sent(), context, "what is counted is what is sent");
+    }
+
+    #[test]
     fn an8_the_option_has_two_values() {
         let text = json!({ "prefixMismatchBehavior": "ignore" }).to_string();
         let value = serde_json::from_str(&text).unwrap();

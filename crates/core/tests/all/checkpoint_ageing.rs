@@ -6,7 +6,7 @@ use context_compactor_core::checkpoint::Level;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::audit::look;
 use context_compactor_core::session::{Origin, Session};
-use context_compactor_core::step::{Effect, Purpose};
+use context_compactor_core::step::{Effect, Event, Purpose, Usage};
 use context_compactor_store_tests::conversation::assistant;
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
@@ -47,6 +47,30 @@ fn s5_8_checkpoints_age_and_merge_and_s5_17_twelve_and_more_stay_bounded() {
     assert!(sizes[13..].iter().all(|(count, _)| *count <= 12), "{sizes:?}");
     assert!(sizes[23].1 <= sizes[13].1 + 100, "{sizes:?}");
     assert_eq!(desk.session.explain().unwrap().len(), 24 * 12, "every message has its fate");
+}
+
+#[test]
+fn f39_s5_8_what_ageing_cost_is_part_of_what_the_compaction_cost() {
+    let mut desk = desk(json!({ "level": 3 }));
+    for nth in 1..=4 {
+        another(&mut desk, nth);
+    }
+    desk.append(&chat(6, 200));
+    desk.host.summarise = Box::new(|request, _| {
+        let (event, tokens) = match request.system.starts_with("You keep") {
+            true => (part("shorter", 50), 300),
+            false => (part("part", 80), 2_000),
+        };
+        let Event::Summary { text, .. } = event else { return event };
+        Event::Summary {
+            text,
+            usage: Some(Usage { input_tokens: tokens, output_tokens: 1, ..Usage::default() }),
+        }
+    });
+    let result = desk.compact();
+    assert!(result.applied_edits.iter().any(|edit| edit.rung == "age"), "{result:?}");
+    let usage = result.usage.unwrap();
+    assert_eq!((result.llm_calls, usage.input_tokens, usage.output_tokens), (2, 2_300, 2));
 }
 
 #[test]

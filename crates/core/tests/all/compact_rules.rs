@@ -5,7 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::plan::Trigger;
 use context_compactor_core::session::Fate;
 use context_compactor_core::session::batch::Key;
-use context_compactor_core::step::{Effect, Event, Notice, Usage};
+use context_compactor_core::step::{Effect, Event, Notice, Stage, Usage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{assistant, user};
@@ -451,6 +451,19 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
         });
         assert_eq!(retired, Some(2));
     }
+}
+
+#[test]
+fn f39_s1_10_as_long_as_nothing_was_freed_the_progress_says_so() {
+    let mut desk = Desk::new(json!({}));
+    desk.append(&talk(8, 100));
+    let before = desk.session.usage().unwrap().used_tokens;
+    assert!(desk.compact().success);
+    let told = &desk.host.seen.progress;
+    let read = told.iter().find(|told| told.stage == Stage::Read).unwrap();
+    assert_eq!((read.tokens_before, read.tokens_now), (before, before));
+    let last = told.last().unwrap();
+    assert!(last.tokens_now < before, "{last:?}");
 }
 
 #[test]

@@ -114,6 +114,29 @@ fn s4_7_a_summary_in_time_needs_no_emergency() {
 }
 
 #[test]
+fn f39_what_the_emergency_may_summarise_is_above_the_floor_but_for_a_compaction_by_hand() {
+    // The last three do not fit by themselves.
+    let messages = costing(&[1_000, 2_700, 2_700, 2_700]);
+    let mut desk = desk(100, json!({}));
+    desk.append(&messages);
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    assert!(plan.proof.is_none() && plan.floor < 8_000, "{plan:?}");
+    let used = desk.prepare().usage.used_tokens;
+    assert!((plan.floor..8_000).contains(&used), "{used} {}", plan.floor);
+
+    let mut by_hand = self::desk(100, json!({}));
+    by_hand.append(&messages);
+    let result = by_hand.compact();
+    let error = result.error.unwrap().message;
+    let floor: Vec<&str> = error.split("cannot go below ").collect();
+    let floor = floor[1].split(' ').next().unwrap().parse::<usize>().unwrap();
+    assert!(
+        !result.fits && (8_100..=result.current_tokens).contains(&floor),
+        "no emergency follows it: {error}"
+    );
+}
+
+#[test]
 fn s4_4_the_documents_before_and_after_with_its_figures() {
     let memory = Rc::default();
     let mut desk = over(Rc::clone(&memory), 200, json!({ "contextWindow": 2_000 }));

@@ -142,4 +142,9 @@ fn f23_a_preset_that_only_clears_says_what_it_reaches() {
     let plan = host.run(session.plan()).unwrap();
     let left = host.run(session.prepare(Trigger::Auto, Vec::new())).unwrap().usage.used_tokens;
     assert!(left < plan.tokens && plan.floor <= left && plan.floor * 2 > left, "{} {left}", plan.floor);
+    let again = host.run(session.plan()).unwrap();
+    assert!(
+        !again.will_compact && again.reason.ends_with(": no old tool result is left to clear"),
+        "{again:?}"
+    );
 }

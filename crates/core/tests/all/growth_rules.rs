@@ -123,3 +123,26 @@ fn what_was_added_and_what_the_host_has_are_the_context() {
     }
     assert!(kept > 1_000, "{kept} items were kept");
 }
+
+#[test]
+fn f39_messages_of_the_ai_sdk_are_looked_at_again_only_as_long_as_a_call_waits() {
+    let wire = Format::AiSdk.wire();
+    let tool = |kind: &str| {
+        json!({ "type": kind, "toolCallId": "a", "toolName": "read", "input": {},
+        "output": { "type": "text", "value": "x" } })
+    };
+    let call = json!({ "role": "assistant", "content": [tool("tool-call")] });
+    let result = json!({ "role": "tool", "content": [tool("tool-result")] });
+    let said = json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done." }] });
+    let user = json!({ "role": "user", "content": [{ "type": "text", "text": "go" }] });
+    let calls = json!({ "role": "assistant", "content": [{ "type": "tool-call", "toolCallId": "b", "toolName": "read",
+        "input": {}, "providerExecuted": true }] });
+    let texts = [user, call, result, said, calls].map(|value| value.to_string());
+    let values: Vec<Borrowed<'_>> = texts.iter().map(|text| parse(0, text).unwrap()).collect();
+    let mut past = Past::default();
+    assert!(wire.grows(&mut past, &values[..4]));
+    assert_eq!(past.messages(), 4, "the call has its result: none of it is looked at again");
+    let mut waits = Past::default();
+    assert!(wire.grows(&mut waits, &values));
+    assert_eq!(waits.messages(), 0, "from what the user said last on");
+}

@@ -173,3 +173,14 @@ fn f6_the_frame_says_that_it_is_a_record_and_what_came_of_each_quoted_request() 
     let text = context_text(&desk);
     assert!(text.contains("Each was answered, and what came of it is told above:\n"), "{text}");
 }
+
+#[test]
+fn f39_f6_a_request_that_is_pinned_after_its_compaction_is_not_called_answered_either() {
+    let mut desk = Desk::new(json!({ "keep": { "messages": 1 } }));
+    desk.append(&[talk(3, 100), vec![user("Push it."), assistant("Which branch?")]].concat());
+    assert!(desk.compact().success);
+    assert!(!context_text(&desk).contains("Push it."));
+    desk.host.run(desk.session.pin(6)).unwrap();
+    let text = context_text(&desk);
+    assert!(text.contains("What follows this message answers them:\n<message index=\"6\""), "{text}");
+}

@@ -141,6 +141,38 @@ fn s3_9_claude_codes_own_compaction_is_a_checkpoint_and_a_branch_that_was_left_i
 }
 
 #[test]
+fn f39_s3_9_a_line_of_a_branch_that_was_left_takes_nothing_from_the_one_that_goes_on() {
+    let says = |id: &str| block(id, json!({ "type": "text", "text": id }));
+    let from = |parent: &str, text: &str| {
+        let mut line = said(json!(text));
+        line["parentUuid"] = json!(parent);
+        line
+    };
+    // The user goes back to the first answer (line u1), and much later to behind the second one (u3), which was left then.
+    let lines = [
+        said(json!("one")),
+        says("first"),
+        said(json!("two")),
+        says("second"),
+        from("u1", "two, otherwise"),
+        says("third"),
+        said(json!("three")),
+        says("fourth"),
+        from("u3", "where were we?"),
+    ];
+    let (mut desk, report) = import(&claude(&lines), Restore::Context, json!({})).unwrap();
+    assert_eq!(report.skipped["abandoned"], 2, "what the user went back from, once");
+    let texts: Vec<String> = parsed(&mut desk)
+        .iter()
+        .map(|message| match &message["content"][0]["text"] {
+            Value::String(text) => text.clone(),
+            _ => message["content"].as_str().unwrap().to_string(),
+        })
+        .collect();
+    assert_eq!(texts, ["one", "first", "two, otherwise", "third", "three", "fourth", "where were we?"]);
+}
+
+#[test]
 fn s3_9_a_transcript_of_codex_is_its_items() {
     let item = |payload: Value| json!({ "timestamp": "2026-01-02T03:04:05.678Z", "type": "response_item", "payload": payload });
     let message = |role: &str, text: &str| {

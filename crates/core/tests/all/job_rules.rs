@@ -254,6 +254,26 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
 }
 
 #[test]
+fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
+    for (code, told) in [(Code::Conflict, false), (Code::Indeterminate, false), (Code::QuotaExceeded, true)] {
+        let desk = torn(json!({}));
+        let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+        other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
+        let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
+        host.now += 1_000_000_000;
+        let closes = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/"));
+        host.fault(1, closes, How::Fail(code));
+        let opened = host.run(Session::open(settings(json!({})), Some("s".into()), 10_000));
+        assert_eq!(opened.unwrap().1.messages, 16, "{code:?}: the session is open all the same");
+        assert_eq!(states(&desk.memory), ["prepared"]);
+        let warned = host.seen.logs.iter().any(|(level, line)| {
+            *level == Level::Warn && line.starts_with("Jobs that were stopped half-way could not be closed")
+        });
+        assert_eq!(warned, told, "{code:?}: {:?}", host.seen.logs);
+    }
+}
+
+#[test]
 fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
     let mut desk = Desk::new(json!({}));
     desk.append(&talk(8, 60));

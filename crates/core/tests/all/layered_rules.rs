@@ -82,6 +82,19 @@ fn s3_1_small_results_and_other_tools_are_left_alone() {
 }
 
 #[test]
+fn f39_s3_1_a_result_of_exactly_the_least_size_is_not_cleared() {
+    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clearMinTokens": 100 } }));
+    for (nth, chars) in [400, 404, 40, 40, 40].into_iter().enumerate() {
+        desk.append(&[user(&format!("question {nth}"))]);
+        desk.append(&exchange(FORMATS[0], &format!("call_{nth}"), &"x".repeat(chars)));
+        desk.append(&[assistant("ok")]);
+    }
+    let edits = desk.prepare().edits;
+    let indices: Vec<usize> = edits.iter().flat_map(|edit| edit.indices.clone()).collect();
+    assert_eq!(indices, [6], "100 tokens stay, 101 go");
+}
+
+#[test]
 fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
     for (options, clears) in [
         (

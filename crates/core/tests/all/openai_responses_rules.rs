@@ -316,6 +316,15 @@ fn or2_reasoning_and_its_call_are_dropped_together() {
     assert_eq!(repaired(&history), [&history[..3], &history[4..]].concat());
 }
 
+#[test]
+fn f39_or2_of_two_fixes_for_one_item_the_stronger_decides_about_its_reasoning() {
+    let lone = json!({ "$cc": "utf16", "v": "ANg=" });
+    let call = json!({ "type": "custom_tool_call", "call_id": "a", "name": "run", "input": lone });
+    let history = [user(), reasoning(), call, said(), user()];
+    assert_eq!(broken(&history), [("OR0", 2), ("OR1", 2)], "its text could be mended, its output is missing");
+    assert_eq!(repaired(&history), [user(), said(), user()], "the reasoning is not that of what follows");
+}
+
 /// lesson: opaque server compaction
 #[test]
 fn or3_a_compaction_item_is_sent_as_it_is_or_not_at_all() {

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::plan::{Plan, Settings};
-use context_compactor_store_tests::conversation::{assistant, user};
+use context_compactor_store_tests::conversation::{Body, assistant, user};
 use serde_json::{Value, json};
 
 /// A session in a large window that acts by the prices.
@@ -266,4 +266,37 @@ fn plans_tell_the_cost_where_prices_are_known() {
     let due = last.unwrap();
     assert!(due.now < due.later, "{due:?}");
     assert!(plan(&mut priced(json!({}))).cost.is_none(), "no prices, no cost");
+}
+
+#[test]
+fn f39_where_the_user_has_the_word_it_acts_sooner() {
+    let acts = |roles: [fn(&str) -> Body; 2]| {
+        let mut desk = priced(json!({}));
+        let acted = (0..400).find(|nth| {
+            desk.append(&[roles[nth % 2](&long("message", 300))]);
+            desk.host.now += 1_000;
+            nth % 2 == 1 && desk.prepare().result.is_some()
+        });
+        acted.unwrap()
+    };
+    let (of_user, of_model) = (acts([assistant, user]), acts([user, assistant]));
+    assert!(of_user < of_model, "{of_user} {of_model}");
+}
+
+#[test]
+fn f39_a_plan_counts_with_a_summary_of_at_most_half_of_what_it_replaces() {
+    let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75 });
+    let now = |target: usize| {
+        let offload = json!({ "targetTokens": target, "minChars": 1_000_000 });
+        let mut desk = priced(json!({ "prices": prices, "trigger": {}, "offload": offload }));
+        desk.append(&talk(10, 200));
+        let plan = plan(&mut desk);
+        assert!(!plan.will_compact && (3_000..6_000).contains(&plan.tokens), "{plan:?}");
+        plan.cost.unwrap().now
+    };
+    let longest = now(100_000);
+    for (target, is_longest) in [(50_000, true), (4_000, true), (1_000, false), (100, false)] {
+        assert_eq!(now(target) == longest, is_longest, "{target}");
+        assert!(now(target) <= longest, "{target}");
+    }
 }

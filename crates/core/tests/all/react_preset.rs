@@ -334,6 +334,18 @@ fn a_plan_tells_the_calls_and_makes_none() {
 }
 
 #[test]
+fn f39_a_plan_frees_what_is_freed_where_answers_are_as_long_as_asked_for() {
+    let mut desk = react(json!({}));
+    tool(&mut desk, FORMATS[0], "a", &"x".repeat(150_000));
+    let plan = desk.host.run(desk.session.plan()).unwrap();
+    let edits = desk.prepare().edits;
+    let freed = |all: Vec<usize>| all.into_iter().sum::<usize>();
+    let planned = freed(plan.rungs.iter().map(|rung| rung.tokens_freed).collect());
+    assert_eq!(planned, freed(edits.iter().map(|edit| edit.tokens_freed).collect()));
+    assert!(planned > 30_000, "{planned}");
+}
+
+#[test]
 fn a_manual_compaction_compresses_at_once_and_reports() {
     let mut desk = react(json!({}));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(6_000));

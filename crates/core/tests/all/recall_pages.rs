@@ -264,3 +264,35 @@ fn i9_a_page_that_is_not_of_its_messages_is_told() {
     let error = audit("s", &desk.memory.rows()).unwrap_err();
     assert!(error.message.starts_with("I9: "), "{error}");
 }
+
+#[test]
+fn f39_a_page_inside_another_is_passed_over() {
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    for _ in 0..50 {
+        desk.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
+    }
+    // Larger messages make pages of fewer: the second of those is of messages 4 to 7.
+    let mut other = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    for nth in 0..8 {
+        other.append(&[user(&format!("large{nth} {}", "lorem ipsum ".repeat(1_500)))]);
+    }
+    let written = pages(&desk.memory);
+    let (small, inner) = pages(&other.memory).remove(1);
+    let (Some(KeyPart::Number(first)), Some(KeyPart::Number(next)), Some(KeyPart::Number(last))) = (
+        small.0.last().cloned(),
+        written[1].0.0.last().cloned(),
+        written[written.len() - 1].0.0.last().cloned(),
+    ) else {
+        panic!()
+    };
+    assert!(first > 0 && 8 < next, "{first} {next}");
+    let found = desk.find("word2000").unwrap();
+    let mut key = written[0].0.clone();
+    *key.0.last_mut().unwrap() = KeyPart::Number(first);
+    desk.memory.damage(&key, Some(inner));
+    let mut tab = Desk::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
+    let scans = log_scans(&mut tab, "word2000");
+    assert!(scans.len() == 1 && scans[0] > last, "only what is behind the pages is read: {scans:?} {last}");
+    assert_eq!(tab.find("word2000").unwrap(), found, "and nothing is counted twice");
+}

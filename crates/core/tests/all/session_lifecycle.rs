@@ -5,10 +5,11 @@ use context_compactor_core::Code;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::Effect;
-use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::host::{summary, thrown};
+use context_compactor_store_tests::{Host, How};
 use serde_json::json;
+use std::cell::Cell;
 use std::rc::Rc;
 
 fn chat(from: usize, to: usize) -> Vec<Body> {
@@ -145,4 +146,42 @@ fn messages_of_no_common_format_are_refused_with_their_index() {
     let openai: Body = Rc::from(r#"{"role":"tool","tool_call_id":"a","content":"x"}"#);
     let error = desk.host.run(desk.session.append(vec![openai])).unwrap_err();
     assert_eq!(error.code, Code::InvalidMessage);
+}
+
+/// The store says so often that someone else was faster; the thirteenth try is the last.
+fn races(host: &mut Host, lost: u32) {
+    let left = Cell::new(lost);
+    host.refuse = Box::new(move |_| {
+        let again = left.get() > 0;
+        left.set(left.get().saturating_sub(1));
+        again.then_some(Code::Conflict)
+    });
+}
+
+#[test]
+fn f39_deleting_and_mending_get_through_where_twelve_races_are_lost_and_give_up_after_one_more() {
+    for (lost, through) in [(12, true), (13, false)] {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&chat(0, 2));
+        races(&mut desk.host, lost);
+        let deleted = desk.host.run(desk.session.delete());
+        assert_eq!(deleted.map_err(|error| error.code), if through { Ok(()) } else { Err(Code::Conflict) });
+        assert_eq!(desk.memory.rows().is_empty(), through);
+
+        let mut desk = Desk::new(json!({}));
+        desk.append(&chat(0, 2));
+        let rows = desk.memory.rows();
+        let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
+        desk.memory.damage(key, None);
+        let mut host = Host::new(Rc::clone(&desk.memory) as _, "b");
+        races(&mut host, lost);
+        let opened = host.run(Session::open(settings(json!({})), Some("s".into()), 10_000));
+        assert_eq!(
+            opened.map(|(_, opened)| opened.messages).map_err(|error| error.code),
+            match through {
+                true => Ok(2),
+                false => Err(Code::Conflict),
+            }
+        );
+    }
 }

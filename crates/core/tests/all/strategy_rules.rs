@@ -201,3 +201,16 @@ fn s2_11_less_is_asked_for_when_answers_are_longer_than_asked_for() {
     assert_eq!(pass(0.5, json!({})), [1_000; 6], "short answers are no reason to ask for more");
     assert_eq!(pass(4.0, json!({ "strategies": false })), [1_000; 6]);
 }
+
+#[test]
+fn f39_s2_11_where_little_room_is_left_for_a_shape_a_model_says_more() {
+    let rows: Vec<Value> = (0..300).map(|nth| json!({ "id": nth, "state": "open" })).collect();
+    let text = json!(rows).to_string();
+    for (ratio, asked) in [(0.02, 1), (0.1, 0)] {
+        let mut desk = react(json!({ "globalRatio": ratio, "globalCompressionThreshold": 0.01 }));
+        tool(&mut desk, FORMATS[0], "rows.json", &text);
+        let shown = shown(&mut desk, FORMATS[0]);
+        assert_eq!(desk.host.seen.purposes.len(), asked, "{ratio}: {shown:?}");
+        assert!(shown[0].len() * 5 < text.len(), "{ratio}");
+    }
+}

@@ -185,3 +185,20 @@ fn another_tabs_newer_reports_are_taken_over() {
     );
     assert!(usage(&desk).correction.is_some());
 }
+
+#[test]
+fn f39_the_system_prompt_is_no_part_of_the_tools_nor_they_of_it() {
+    let tokens = |fixed: [&str; 2]| {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&[user("hello")]);
+        let fixed = fixed.map(str::to_string).to_vec();
+        let usage = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap().usage;
+        ["system", "tools"].map(|name| usage.categories.iter().find(|part| part.name == name).unwrap().tokens)
+    };
+    let (prompt, tools) =
+        ("You are a tool of the yard.", r#"[{"name":"read","description":"Reads a file."}]"#);
+    assert_eq!(tokens([prompt, ""]), [7, 0]);
+    let [none, of_tools] = tokens(["", tools]);
+    assert!(none == 0 && of_tools > 5, "{none} {of_tools}");
+    assert_eq!(tokens([prompt, tools]), [7, of_tools]);
+}

@@ -349,7 +349,7 @@ fn write_text(text: &str, limits: Limits, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Limits, OUTLINES, Sampled, Value, each, read};
+    use super::{Limits, OUTLINES, Sampled, Value, each, read, write_text};
 
     fn shown(count: usize, limit: usize) -> Vec<String> {
         let list = format!("{:?}", (0..count).collect::<Vec<_>>());
@@ -377,6 +377,19 @@ mod tests {
             ["0", "1", "2", "3"],
             "one item is no longer than what says that it is left out"
         );
+    }
+
+    #[test]
+    fn f39_a_text_of_exactly_the_limit_stays_to_the_letter_and_a_longer_one_is_shaped_as_what_it_is() {
+        let line = r"2026-11-22T02:43:00Z INFO served src\/a\u0062.rs\n";
+        let text = format!("\"{}\"", line.repeat(40));
+        let shown = |limit: usize| {
+            let mut out = String::new();
+            write_text(&text, Limits { text: limit, ..Limits::NONE }, &mut out);
+            out
+        };
+        assert_eq!(shown(text.len()), text);
+        assert!(shown(1_000).len() < 1_200 && shown(1_000).contains("[log: 40 lines"), "{}", shown(1_000));
     }
 
     #[test]

@@ -198,6 +198,51 @@ fn what_a_tool_printed_is_not_the_users_word_in_an_earlier_summary() {
 }
 
 #[test]
+fn f39_what_the_user_laid_down_in_a_long_message_has_a_section_of_its_own() {
+    let filler = "The parser reads one line after the other and tells where it stopped. ".repeat(40);
+    let messages = [
+        said(Role::User, "Look at the parser."),
+        said(Role::User, &format!("{filler}Never touch migrations/. {filler}")),
+    ];
+    let page = text(&messages, 400, Estimator::Chars4);
+    assert_eq!(section(&page, "Constraints"), ["- Never touch migrations/."], "{page}");
+    // What was rejected, or is quoted beside the page, is not said there.
+    let collector = collected(&messages);
+    for beside in
+        [Beside { quoted: &[1], ..Beside::default() }, Beside { rejected: &[1], ..Beside::default() }]
+    {
+        let page = collector.layer_beside(400, Shares::ALONE, beside, Estimator::Chars4).text;
+        assert!(section(&page, "Constraints").is_empty(), "{page}");
+    }
+}
+
+#[test]
+fn f39_what_an_earlier_summary_says_still_holds_goes_on_holding() {
+    let rules = super::super::quote::rules(&["Never touch migrations/.".into(), "Use UTF-8.".into()]);
+    let earlier =
+        said(Role::User, &format!("[Compressed History]\n\nIt went on.{rules}\n\nAnd then:\n- Nothing."));
+    let musts = collected(&[earlier]).musts();
+    for rule in ["Never touch migrations/.", "Use UTF-8."] {
+        assert!(musts.contains(&Must::Constraint(0, rule.into())), "{musts:?}");
+    }
+}
+
+#[test]
+fn f39_the_lines_of_a_cover_have_room_together() {
+    let mut lines = super::cover::Lines::default();
+    for nth in 0..40 {
+        lines.add(nth, &format!("Step {nth} changed src/part_{nth}.rs and it works now."), 1.0);
+    }
+    for room in [0, 10, 50, 200, 10_000] {
+        let best = lines.best(("", &[]), room, 40, Estimator::Chars4);
+        let taken: usize = best.iter().map(|line| Estimator::Chars4.text(&line.text) + 2).sum();
+        // No line takes more than 16.
+        let is_used = best.len() == 40 || taken + 16 > room;
+        assert!(taken <= room && is_used, "{} lines of {taken} tokens in {room}", best.len());
+    }
+}
+
+#[test]
 fn a_page_beside_a_summary_does_not_repeat_it_or_what_is_quoted() {
     let collector = collected(&sample());
     let beside = Beside {
