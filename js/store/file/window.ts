@@ -23,10 +23,11 @@ export class Window {
     return this.#bytes.subarray(at - this.#start, Math.max(at, end) - this.#start);
   }
 
-  /** Where `text` (ASCII) is next, from `at` on; -1 when it is not there. */
-  async find(text: string, at: number): Promise<number> {
-    for (let from = at; from < this.#size; from += PIECE) {
-      const found = (await this.bytes(from, PIECE + text.length - 1)).indexOf(text, 0, "latin1");
+  /** Where `text` (ASCII) is next, from `at` on and before `end`; -1 when it is not there. */
+  async find(text: string, at: number, end: number): Promise<number> {
+    for (let from = at; from < Math.min(end, this.#size); from += PIECE) {
+      const length = Math.min(PIECE, end - from) + text.length - 1;
+      const found = (await this.bytes(from, length)).indexOf(text, 0, "latin1");
       if (found >= 0) return from + found;
     }
     return -1;
