@@ -53,6 +53,7 @@ export async function work(store, told, from = 0, to = BATCHES) {
 
 async function countOf(store) {
   const [head] = await store.read([HEAD]);
+  assert.equal(head?.damaged, undefined);
   return head ? Number.parseInt(new TextDecoder().decode(head)) + 1 : 0;
 }
 

@@ -371,6 +371,40 @@ export const damageChecks = {
     assert.deepEqual(damagedOf(found), ['["log","s",2]']);
   },
 
+  "D15: a bit of the first line or of the note is flipped": async (library, folder) => {
+    const directory = join(folder, "store");
+    await using(library, directory, (store) => store.commit(put(["meta", "a"], "1")));
+    const files = [[await journalOf(directory), 90], [note(directory), 72]];
+    const kept = await Promise.all(files.map(([path]) => readFile(path)));
+    assert.deepEqual([kept[0].indexOf("\n") + 1, kept[1].length], [90, 72]);
+    for (const [nth, [path, length]] of files.entries()) {
+      for (let bit = 0; bit < length * 8; bit++) {
+        const bytes = Buffer.from(kept[nth]);
+        bytes[bit >> 3] ^= 1 << (bit & 7);
+        await writeFile(path, bytes);
+        const what = `${path}: bit ${bit & 7} of ${bit >> 3}`;
+        await using(library, directory, async (store) => {
+          assert.deepEqual(await contents(store).catch((error) => assert.fail(`${what}: ${error.message}`)), { '["meta","a"]': "1" });
+          assert.equal(await store.dataLoss(), undefined, what);
+        });
+      }
+      await writeFile(path, kept[nth]);
+    }
+  },
+
+  "D15: what was written anew is vouched for without a note": async (library, folder) => {
+    const directory = join(folder, "store");
+    const options = { rewriteBytes: 1 };
+    await using(library, directory, async (store) => {
+      for (let i = 0; i < 9; i++) await store.commit(batch({ puts: [[["log", "s", 0], "a"], [["log", "s", 1], `b${"b".repeat(200)}`]] }));
+    }, options);
+    await rm(note(directory));
+    await edit(await journalOf(directory), (bytes) => void bytes.write("?", bytes.lastIndexOf("bbb")));
+    const found = await using(library, directory, contents, options);
+    assert.equal(found['["log","s",0]'], "a");
+    assert.deepEqual(damagedOf(found), ['["log","s",1]']);
+  },
+
   "D15: the first line is gone": async (library, folder) => {
     const directory = join(folder, "store");
     await fiveSessions(library, directory);

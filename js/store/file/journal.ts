@@ -88,9 +88,10 @@ export class Journal {
     const start = await new Window(handle, size).bytes(0, TITLE_BYTES);
     const found = readTitle(start);
     const titled = found?.sound ? found : mendTitle(start);
-    if (!titled && found && found.schema >= SCHEMA_END) {
+    const { schema } = titled ?? found ?? {};
+    if (schema !== undefined && schema >= SCHEMA_END) {
       const range = `this release reads ${SCHEMA} to ${SCHEMA_END - 1}`;
-      throw new CompactionError("schema_too_new", `The store has schema ${found.schema}, ${range}: update the app`);
+      throw new CompactionError("schema_too_new", `The store has schema ${schema}, ${range}: update the app`);
     }
     // Whose the records are is known elsewhere, too.
     const id = titled?.id ?? note?.id;
