@@ -5,5 +5,5 @@ import { damageChecks } from "../support/file-damage.mjs";
 import { folder, loadStore, QUICK } from "../support/file-store.mjs";
 
 for (const [name, check] of Object.entries(damageChecks)) {
-  test(name, async (context) => check(await loadStore([QUICK]), await folder(context)));
+  test(`damage: ${name}`, async (context) => check(await loadStore([QUICK]), await folder(context)));
 }

@@ -20,7 +20,7 @@ const BYTES = 72;
 const DIGITS = 17;
 
 export class Acknowledged {
-  readonly #handle: FileHandle | undefined;
+  #handle: FileHandle | undefined;
   readonly #readOnly: boolean;
 
   private constructor(opened: Opened | undefined) {
@@ -28,9 +28,14 @@ export class Acknowledged {
     this.#readOnly = opened?.readOnly !== undefined;
   }
 
-  /** Opens the note of `directory`; where none can be made it stays empty. */
-  static async open(directory: Directory, make: boolean): Promise<Acknowledged> {
-    return new Acknowledged(await directory.acknowledged(make));
+  /** Opens the note of `directory`; without one it is empty. */
+  static async open(directory: Directory): Promise<Acknowledged> {
+    return new Acknowledged(await directory.acknowledged(false));
+  }
+
+  /** Makes the file where there is none. */
+  async make(directory: Directory): Promise<void> {
+    this.#handle ??= (await directory.acknowledged(true))?.handle;
   }
 
   async read(): Promise<Note | undefined> {

@@ -276,7 +276,7 @@ class FileStore {
     try {
       const rows = new Rows();
       const writable = opened.readOnly === undefined;
-      this.#acknowledged ??= await Acknowledged.open(directory, writable);
+      this.#acknowledged ??= await Acknowledged.open(directory);
       const note = await this.#acknowledged.read();
       const journal = await Journal.open(number, opened, rows, note);
       // Looked at again: in the meantime, it may have been sealed, and its name taken by somebody who came too late.
@@ -284,6 +284,7 @@ class FileStore {
       if (!journal) throw corrupt(`journal ${number} is empty`);
       if (writable) {
         // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
+        await this.#acknowledged.make(directory);
         await directory.sync();
         await opened.handle.datasync();
         const { id, end, seq } = journal;
