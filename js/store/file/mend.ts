@@ -1,8 +1,12 @@
 /** One flipped bit in the text that says what a record or a journal is: found, put back and proven by its sum. */
 
 import { crc32 } from "node:zlib";
+import type { MaybePromise } from "../../types.js";
 import { PRELUDE, readPrelude, readRecord, readTitle } from "./record.js";
 import type { Record } from "./record.js";
+
+/** The first bytes of what may be a record. */
+type Read = (length: number) => MaybePromise<Buffer>;
 
 /** What stands before the values of a record. */
 export interface Head {
@@ -15,16 +19,17 @@ export interface Head {
 /** What a CRC-32 becomes for each byte that it takes in. */
 const TABLE = Array.from({ length: 256 }, (_, byte) => (crc32(Buffer.of(byte)) ^ crc32(Buffer.of(0))) >>> 0);
 
-/** Reads the head of a record of journal `id`, which `read(length)` has the first bytes of; undefined when it is none. */
-export async function readHead(id: string, read: (length: number) => Promise<Buffer>): Promise<Head | undefined> {
-  return headOf(id, await read(PRELUDE), read);
+/** Reads the head of a record of journal `id`; undefined when it is none. */
+export async function readHead(id: string, read: Read, prelude?: Buffer): Promise<Head | undefined> {
+  const found = readPrelude(id, prelude ?? (await read(PRELUDE)));
+  return found && headWith(id, found.sum, (await read(PRELUDE + found.length)).subarray(PRELUDE));
 }
 
 /** The same for one that cannot be read: with one bit flipped back, if that is all. */
-export async function mendHead(id: string, read: (length: number) => Promise<Buffer>): Promise<Head | undefined> {
+export async function mendHead(id: string, read: Read): Promise<Head | undefined> {
   const prelude = await read(PRELUDE);
   for (const other of flipped(prelude)) {
-    const head = await headOf(id, other, read);
+    const head = await readHead(id, read, other);
     if (head) return head;
   }
   const found = readPrelude(id, prelude);
@@ -40,11 +45,6 @@ export function mendTitle(start: Buffer): ReturnType<typeof readTitle> {
     if (found?.sound) return found;
   }
   return undefined;
-}
-
-async function headOf(id: string, prelude: Buffer, read: (length: number) => Promise<Buffer>) {
-  const found = readPrelude(id, prelude);
-  return found && headWith(id, found.sum, (await read(PRELUDE + found.length)).subarray(PRELUDE));
 }
 
 function headWith(id: string, sum: string, json: Buffer): Head | undefined {
