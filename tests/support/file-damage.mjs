@@ -8,6 +8,7 @@ import { generator } from "./random.mjs";
 
 /** So many bits are flipped, each alone; with `CC_FLIPS=all`, every bit that there is. */
 const FLIPS = process.env.CC_FLIPS ?? "1000";
+const ROUNDS_OF_DAMAGE = Number(process.env.CC_DAMAGES ?? 60);
 const SESSIONS = 5;
 const ROUNDS = 7;
 
@@ -107,6 +108,21 @@ function places(bytes, rows) {
     assert.ok(from > 0, key);
     return { key, from, to: from + Buffer.byteLength(text) };
   });
+}
+
+/** Zeros, other bytes or other bits somewhere behind the first line, or no end. */
+function harmed(bytes, random, kinds) {
+  const start = bytes.indexOf("\n") + 1;
+  for (let times = random(3); times >= 0; times--) {
+    const at = start + random(Math.max(1, bytes.length - start));
+    const to = Math.min(bytes.length, at + 1 + random(3_000));
+    const kind = random(kinds);
+    if (kind === 0) bytes.fill(0, at, to);
+    else if (kind === 1) for (let i = at; i < to; i++) bytes[i] = random(256);
+    else if (kind === 2) bytes[at] ^= 1 << random(8);
+    else bytes = bytes.subarray(0, random(4) ? bytes.length : at);
+  }
+  return bytes;
 }
 
 const damagedOf = (rows) => Object.keys(rows).filter((key) => isDamaged(rows[key])).sort();
@@ -341,6 +357,47 @@ export const damageChecks = {
         assert.equal(await store.dataLoss(), undefined, `${what}: told twice`);
       });
       delete rows['["meta","more"]'];
+    }
+  },
+
+  "D15: whatever is damaged, again and again, the store opens and goes on": async (library, folder) => {
+    const [base, directory] = [join(folder, "base"), join(folder, "store")];
+    await fiveSessions(library, base);
+    const rows = await using(library, base, contents);
+    for (let seed = 1; seed <= ROUNDS_OF_DAMAGE; seed++) {
+      const random = generator(seed);
+      await rm(directory, { recursive: true, force: true });
+      await cp(base, directory, { recursive: true });
+      for (let round = 0; round < 3; round++) {
+        const what = `seed ${seed}, round ${round}`;
+        const options = { rewriteBytes: random(2) ? 1 : Infinity };
+        const noted = await readFile(note(directory));
+        // Another process has it open, and goes on; what is cut under it, it reports.
+        const other = random(2) ? library.fileStore(directory) : undefined;
+        await other?.read([["meta", "a"]]);
+        await edit(await journalOf(directory), (bytes) => harmed(bytes, random, other ? 3 : 4));
+        // The note may be older.
+        if (random(3) === 0) await writeFile(note(directory), noted.subarray(0, random(2) * noted.length));
+        const key = `["meta","round ${round}"]`;
+        await using(library, directory, async (store) => {
+          const found = await contents(store).catch((error) => assert.fail(`${what}: ${error.stack}`));
+          for (const [key, text] of Object.entries(found)) {
+            if (key.startsWith('["sessions"') && !isDamaged(text)) assert.match(text, /^row \d of \d: (its fields ){9}$/, what);
+          }
+          if (random(2)) await store.dataLoss();
+          await store.commit(put(["sessions", "s0"], rows['["sessions","s0"]']));
+          for (let i = 0; i < 4; i++) await store.commit(put(JSON.parse(key), `${i} ${what} ${"x".repeat(random(900))}`));
+          await other?.commit(put(["meta", "other"], what));
+          for (const one of other ? [other, store] : []) assert.equal((await contents(one))['["meta","other"]'], what);
+          await other?.close();
+        }, options);
+        await using(library, directory, async (store) => {
+          const found = await contents(store).catch((error) => assert.fail(`${what}, and more: ${error.stack}`));
+          if (other) assert.equal(found['["meta","other"]'], what, `${what}, and more`);
+          assert.match(String(found[key]), new RegExp(`^3 ${what}`), `${what}, and more`);
+          assert.equal(found['["sessions","s0"]'], rows['["sessions","s0"]'], `${what}, and more`);
+        });
+      }
     }
   },
 

@@ -100,7 +100,7 @@ export const mutants = {
     caughtBy: KILLED,
     changes: [
       { file: "reader.ts", from: "if (end > this.#size) return undefined;", to: "" },
-      { file: "reader.ts", from: "if (!isVouched || (await this.#recordPast(body - 1, end))) return undefined;", to: "" },
+      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "" },
     ],
   },
   "stops at a torn record": {
@@ -132,7 +132,7 @@ export const mutants = {
   "takes a record with a damaged end for a torn one": {
     caughtBy: FLIPPED,
     changes: [
-      { file: "reader.ts", from: "if (!isVouched || (await this.#recordPast(body - 1, end))) return undefined;", to: "return undefined;" },
+      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "return undefined;" },
     ],
   },
   "does not check the first line": {

@@ -56,7 +56,7 @@ export class Reader {
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
       // It was torn, and another one stands where it would end; or its own end is damaged.
-      if (!isVouched || (await this.#recordPast(body - 1, end))) return undefined;
+      if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;
     }
     const sound = isVouched || this.#live || (await this.#isSound(record, body));
     return { record, sum, at, body, end, sound };
@@ -84,7 +84,7 @@ export class Reader {
   /** Where a record may begin next, from `at` on: its id is there, or what it says of its place. -1 for nowhere. */
   async #start(at: number, end: number): Promise<number> {
     const id = await this.#window.find(this.#id, at, end);
-    const until = id < 0 ? end : id + PRELUDE;
+    const until = (id < 0 ? end : id) + PRELUDE;
     for (let from = at + PRELUDE; ;) {
       const place = await this.#window.find('{"at":', from, until);
       if (place < 0) return id;
