@@ -291,7 +291,7 @@ export class Journal {
   #gap(rows: Rows, missing: number, to: number): void {
     const records = Math.max(1, missing);
     const where = `bytes ${this.#end} to ${to} of journal ${this.number}`;
-    this.#lost.push(`${records} records cannot be read (${where}): what they wrote is gone, what they deleted may be back`);
+    this.#lost.push(`${records} of the stored records cannot be read (${where}): what they wrote is gone, what they deleted may be back`);
     this.incomplete = true;
     rows.doubt(records);
   }
