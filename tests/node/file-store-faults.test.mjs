@@ -5,5 +5,5 @@ import { checks } from "../support/file-checks.mjs";
 import { folder, loadStore, QUICK } from "../support/file-store.mjs";
 
 for (const [name, check] of Object.entries(checks)) {
-  test(name, async (context) => check(await loadStore([QUICK]), await folder(context)));
+  test(`${name}`, async (context) => check(await loadStore([QUICK]), await folder(context)));
 }

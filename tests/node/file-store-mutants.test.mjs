@@ -2,12 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checks } from "../support/file-checks.mjs";
+import { checks as faultChecks } from "../support/file-checks.mjs";
+import { damageChecks } from "../support/file-damage.mjs";
+import { gapChecks } from "../support/file-gaps.mjs";
 import { folder, loadStore, QUICK, release } from "../support/file-store.mjs";
 import { mutants } from "../support/file-store-mutants.mjs";
 
-/** A sound store takes less. */
-const HANGS_MS = 30_000;
+const checks = { ...faultChecks, ...damageChecks, ...gapChecks };
+/** Where it has not failed by then, it hangs. */
+const HANGS_MS = 60_000;
 
 for (const [name, { caughtBy, changes }] of Object.entries(mutants)) {
   test(`${name} is caught by: ${caughtBy}`, async (context) => {

@@ -166,13 +166,14 @@ test("where this process may not write, commits say so and what is there can be 
   assert.deepEqual(JSON.parse((await run("refused", join(none, "store"), 65534)).at(-1)), ["store_unavailable", "store_unavailable"]);
 });
 
-test("on a disk that is mounted for reading alone, too", async (context) => {
+test("D8: on a disk that is mounted for reading alone, too, and what is there is not said to be durable", async (context) => {
   const inner = await readOnly(context, (inner) => exec("mount", ["--bind", "-o", "ro", inner, inner])).catch((error) => error);
   if (inner instanceof Error) return context.skip(`nothing can be mounted here: ${inner.message.split("\n")[0]}`);
   try {
     const store = fileStore(inner);
     assert.deepEqual(await contents(store), { '["meta","a"]': "1" });
     await assert.rejects(store.commit(put(["meta", "b"], "2")), { code: "store_unavailable", message: /EROFS/ });
+    assert.equal(store.caps.durable, "none");
     await store.close();
   } finally {
     await exec("umount", [inner]);

@@ -6,13 +6,18 @@ const STOPPED_WRITING = "stopped before it writes, it conflicts with what came f
 const STOPPED_PUBLISHING = "stopped before it publishes, others publish and go on";
 const STOPPED_OPENING = "stopped while it opens a journal whose name somebody takes who is late";
 const SEALED = "sealed between reading and writing";
-const FLIPPED = "a byte is flipped, anywhere";
+const FLIPPED = "D2, D15: a bit is flipped, anywhere in the files of five sessions";
+const FLIPPED_LINE = "D15: a bit of the first line or of the note is flipped";
+const UNNOTED = "D1a: a page of zeros in a record that nobody was told of, then others";
+const MISSING = "D15: records that were acknowledged cannot be read";
+const DAMAGED = "D5: a damaged value does not stop the journal from being written anew";
+const OTHERS = "D15: what another process counts is not void";
 const SHORT = "a write ends early";
 
 export const mutants = {
   "acknowledges before the journal is synced": {
     caughtBy: POWER,
-    changes: [{ file: "store.ts", from: "await attempt.durable;", to: "void attempt.durable;" }],
+    changes: [{ file: "store.ts", from: "await attempt.durable;", to: "attempt.durable.catch(() => {});" }],
   },
   "never syncs the journal": {
     caughtBy: POWER,
@@ -39,7 +44,7 @@ export const mutants = {
       {
         file: "store.ts",
         from: "    await journal.sync();\n",
-        to: "    await this.#acknowledged?.write({ id, end });\n    await journal.sync();\n",
+        to: "    await this.#acknowledged?.write({ id, end, seq });\n    await journal.sync();\n",
       },
     ],
   },
@@ -55,10 +60,7 @@ export const mutants = {
   },
   "writes what it checked before others wrote": {
     caughtBy: STOPPED_WRITING,
-    changes: [
-      { file: "journal.ts", from: "if (record.at !== at) return false;", to: "" },
-      { file: "journal.ts", from: "if (record.seq === this.#seq + 1 && record.prev === this.#sum) return true;", to: "return true;" },
-    ],
+    changes: [{ file: "journal.ts", from: "if (known || record.at !== at) {", to: "if (known) {" }],
   },
   "acknowledges a record that is void": {
     caughtBy: STOPPED_WRITING,
@@ -74,7 +76,7 @@ export const mutants = {
   },
   "goes on behind a seal": {
     caughtBy: SEALED,
-    changes: [{ file: "journal.ts", from: "this.#end < size && !this.#sealed", to: "this.#end < size" },
+    changes: [{ file: "journal.ts", from: "this.#next < size && !this.#sealed", to: "this.#next < size" },
       { file: "store.ts", from: "while (this.#journal!.sealed && (await this.#follow(HELP_MS)));", to: "" }],
   },
   "seals what it has not read": {
@@ -96,34 +98,178 @@ export const mutants = {
   },
   "takes a torn record for a whole one": {
     caughtBy: KILLED,
-    changes: [{ file: "journal.ts", from: "if (!(await window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) return undefined;", to: "" }],
+    changes: [
+      { file: "reader.ts", from: "if (end > this.#size) return undefined;", to: "" },
+      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "" },
+    ],
   },
   "stops at a torn record": {
     caughtBy: KILLED,
-    changes: [{ file: "journal.ts", from: "(await this.#recordPast(window, this.#end, trusted));", to: "undefined;" }],
+    changes: [{ file: "reader.ts", from: "?? this.#recordPast(at, this.#size);", to: "?? undefined;" }],
   },
   "trusts what was not synced before a power cut": {
     caughtBy: POWER,
-    changes: [{ file: "journal.ts", from: "if (end > trusted && ", to: "if (end > Infinity && " }],
-  },
-  "skips damaged records": {
-    caughtBy: FLIPPED,
-    changes: [
-      { file: "journal.ts", from: "if (record.at !== at) return false;", to: "if (record.at !== at || record.prev !== this.#sum) return false;" },
-      { file: "store.ts", from: "if (journal.end < trusted) throw corrupt(`journal ${number} ends before what was acknowledged`);", to: "" },
-    ],
-  },
-  "takes what is missing at the end for torn": {
-    caughtBy: FLIPPED,
-    changes: [{ file: "store.ts", from: "if (journal.end < trusted) throw", to: "if (journal.end < 0) throw" }],
+    changes: [{ file: "reader.ts", from: "isVouched || this.#live || (await", to: "true || (await" }],
   },
   "does not check values": {
     caughtBy: FLIPPED,
-    changes: [{ file: "journal.ts", from: "if (crc32(value) !== row.crc) {", to: "if (crc32(value) === -1) {" }],
+    changes: [
+      { file: "journal.ts", from: "crc32(value) === row.crc ? value", to: "crc32(value) >= 0 ? value" },
+    ],
+  },
+  "fails every read that a damaged value is part of": {
+    caughtBy: FLIPPED,
+    changes: [
+      { file: "journal.ts", from: ": damaged(row, `is not what was written", to: ": (() => { throw corrupt(`a value`); })() ?? damaged(row, `is not what was written" },
+    ],
+  },
+  "mends no record": {
+    caughtBy: FLIPPED,
+    changes: [
+      { file: "reader.ts", from: "at < this.#vouched ? await mendHead", to: "at < 0 ? await mendHead" },
+    ],
+  },
+  "takes a record with a damaged end for a torn one": {
+    caughtBy: FLIPPED,
+    changes: [
+      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "return undefined;" },
+    ],
   },
   "does not check the first line": {
-    caughtBy: FLIPPED,
-    changes: [{ file: "journal.ts", from: "if (!sound || schema < SCHEMA) throw", to: "if (schema < SCHEMA) throw" }],
+    caughtBy: FLIPPED_LINE,
+    changes: [
+      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start)", to: "found ?? mendTitle(start)" },
+    ],
+  },
+  "does not mend the first line": {
+    caughtBy: FLIPPED_LINE,
+    changes: [
+      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start)", to: "found?.sound ? found : undefined" },
+    ],
+  },
+  "believes a note that is damaged": {
+    caughtBy: FLIPPED_LINE,
+    changes: [
+      { file: "acknowledged.ts", from: "if (!match || textOf(match[1]!, Number(match[2]), Number(match[3])) !== text) return", to: "if (!match) return" },
+    ],
+  },
+  "counts what follows a void record": {
+    caughtBy: "D1b: two appends in one write, of which the first has a page of zeros",
+    changes: [
+      { file: "journal.ts", from: "after > this.#end && !isVouched", to: "after > Infinity && !isVouched" },
+    ],
+  },
+  "does not say what a record follows": {
+    caughtBy: UNNOTED,
+    changes: [
+      { file: "journal.ts", from: "encode(this.id, { at, after, seq", to: "encode(this.id, { at, seq" },
+    ],
+  },
+  "forgets what was void": {
+    caughtBy: UNNOTED,
+    changes: [{ file: "journal.ts", from: "if (after < this.#end) {", to: "if (after < 0) {" }],
+  },
+  "notes what is void as acknowledged": {
+    caughtBy: UNNOTED,
+    changes: [
+      { file: "journal.ts", from: "get end(): number {\n    return this.#end;", to: "get end(): number {\n    return this.#next;" },
+    ],
+  },
+  "takes what follows a gap for void": {
+    caughtBy: MISSING,
+    changes: [{ file: "journal.ts", from: "after > this.#end && !isVouched", to: "after > this.#end" }],
+  },
+  "tells of no gap": {
+    caughtBy: MISSING,
+    changes: [{ file: "journal.ts", from: "this.#lost.push(", to: "[].concat(" }],
+  },
+  "takes what is missing at the end for torn": {
+    caughtBy: MISSING,
+    changes: [
+      { file: "journal.ts", from: "if (ours && journal.#end < ours.end)", to: "if (ours && journal.#end < 0)" },
+    ],
+  },
+  "takes a session's row in front of a gap for the newest": {
+    caughtBy: MISSING,
+    changes: [{ file: "journal.ts", from: "    rows.doubt(records);\n", to: "" }],
+  },
+  "gives a version twice": {
+    caughtBy: MISSING,
+    changes: [{ file: "rows.ts", from: "version: row.version + records", to: "version: row.version" }],
+  },
+  "tells of a gap again and again": {
+    caughtBy: MISSING,
+    changes: [{ file: "store.ts", from: "nonce: randomId(16), lost: [] };", to: "nonce: randomId(16) };" }],
+  },
+  "forgets what nobody was told of when the journal is written anew": {
+    caughtBy: MISSING,
+    changes: [
+      { file: "rewrite.ts", from: "from?.lost.length ? [...from.lost] : undefined", to: "undefined as string[] | undefined" },
+    ],
+  },
+  "does not keep a journal that has a gap": {
+    caughtBy: MISSING,
+    changes: [{ file: "rewrite.ts", from: "return whole && !from?.incomplete;", to: "return whole;" }],
+  },
+  "finds void what others count": {
+    caughtBy: OTHERS,
+    changes: [{ file: "journal.ts", from: "if (live) {", to: "if (live && false) {" }],
+  },
+  "does not vouch for what was relaxed": {
+    caughtBy: "D15: a relaxed commit of a store that was closed is vouched for",
+    changes: [
+      { file: "store.ts", from: "journal.end > this.#synced) await", to: "journal.end > Infinity) await" },
+    ],
+  },
+  "does not vouch for what was written anew": {
+    caughtBy: "D15: what was written anew is vouched for without a note",
+    changes: [{ file: "reader.ts", from: "record.base === true || end <=", to: "end <=" }],
+  },
+  "knows the journal by its first line alone": {
+    caughtBy: "D15: the first line is gone",
+    changes: [{ file: "journal.ts", from: "titled?.id ?? note?.id", to: "titled?.id" }],
+  },
+  "does not keep a damaged journal": {
+    caughtBy: DAMAGED,
+    changes: [{ file: "store.ts", from: "if (from && !isWhole) await", to: "if (false) await" }],
+  },
+  "keeps a journal for damage that was there before": {
+    caughtBy: DAMAGED,
+    changes: [{ file: "rewrite.ts", from: "whole &&= kept !== undefined;", to: "whole = false;" }],
+  },
+  "makes a damaged row sound when the journal is written anew": {
+    caughtBy: DAMAGED,
+    changes: [
+      { file: "rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: "puts.push([key, version, 0, 0]);" },
+    ],
+  },
+  "drops a damaged row when the journal is written anew": {
+    caughtBy: DAMAGED,
+    changes: [{ file: "rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: "" }],
+  },
+  "is durable where nothing can be written": {
+    caughtBy: "D8: what cannot be written is not said to be durable",
+    changes: [{ file: "store.ts", from: "this.#readOnly ? \"none\" : written", to: "written" }],
+  },
+  "drops the newest row when it writes over 50 anew": {
+    caughtBy: "D22: a journal that is written anew has every row",
+    changes: [
+      { file: "rewrite.ts", from: "for (const row of rows) {", to: "for (const row of rows.length > 50 ? rows.slice(0, -1) : rows) {" },
+    ],
+  },
+  "lets a relaxed commit take the sync from a strict one": {
+    caughtBy: "D22: a strict commit is synced whatever is written with it",
+    changes: [
+      { file: "store.ts", from: "[...written].some(({ batch }) => batch.durability === \"strict\")", to: "[...written].every(({ batch }) => batch.durability === \"strict\")" },
+    ],
+  },
+  "does not sync what a killed process left": {
+    caughtBy: "D22: what is read after a kill stays, without power too",
+    changes: [{ file: "store.ts", from: "await opened.handle.datasync();", to: "" }],
+  },
+  "acknowledges what is appended to a file that was removed": {
+    caughtBy: "D22: what is appended to a file that was removed is not acknowledged",
+    changes: [{ file: "journal.ts", from: "size === expected && nlink > 0) {", to: "size === expected) {" }],
   },
   "takes a part of a write for all of it": {
     caughtBy: SHORT,

@@ -1,6 +1,6 @@
 /** `fileStore` out of its sources, on a disk that a test can fail, stop, kill and cut the power of. */
 
-import { link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { constants, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -162,14 +162,21 @@ export function stopAt(disk, wanted) {
   return { reached, go };
 }
 
+/** What a power cut may leave of what was not synced: a share, all of it with zeros, or all but for a third. */
+export const LEFT = [0, 0.5, 1, "zeros", "hole 0", "hole 1", "hole 2"];
+/** The note of what was acknowledged is not synced: a power cut leaves it as it is, as it was before, or without a text. */
+export const NOTES = ["kept", "before", "empty"];
+
 /**
  * Knows what of `directory` a power cut leaves: names as of the last sync of the directory, files as of their own last
- * sync.
+ * sync. What it returns makes a directory `into` of that, with what `left` and `note` say of what was not synced; names
+ * that were removed or replaced since the last sync are so, and new ones are missing.
  */
 export async function watchPower(disk, directory) {
   const before = disk.call;
   const names = `${directory}.names`;
   const synced = new Map();
+  const notes = { empty: Buffer.alloc(0), before: Buffer.alloc(0) };
   const keepNames = async () => {
     await rm(names, { recursive: true, force: true });
     await mkdir(names);
@@ -179,44 +186,39 @@ export async function watchPower(disk, directory) {
   disk.call = async (name, args, perform, file) => {
     const syncs = name === "sync" || name === "datasync";
     const { ino, size } = syncs ? await file.handle.stat() : {};
+    if (name === "write" && file.path.endsWith("/acknowledged")) notes.before = await readFile(file.path);
     const result = await before(name, args, perform, file);
     if (name === "open" && args[1] & constants.O_EXCL) synced.delete((await stat(args[0])).ino);
     if (syncs && file.path === directory) await keepNames();
     else if (syncs) synced.set(ino, size);
     return result;
   };
-  /**
-   * Cuts the power. Of what was not synced remains the share `left`, or all of it as `zeros` or with a `hole`. Names
-   * that were removed or replaced since the last sync are so, and new ones are missing.
-   */
-  return async function cut(left) {
+  return async function cut(left, into, note = "kept") {
+    await mkdir(into);
     for (const name of await readdir(names)) {
-      const found = await stat(join(directory, name)).catch(() => undefined);
-      if (found?.ino === (await stat(join(names, name))).ino) continue;
-      await rm(join(names, name));
-      if (found) await link(join(directory, name), join(names, name));
+      const path = (await stat(join(directory, name)).catch(() => undefined)) ? join(directory, name) : join(names, name);
+      const [bytes, { ino }] = [await readFile(path), await stat(path)];
+      const sure = Math.min(synced.get(ino) ?? 0, bytes.length);
+      const kept = name === "acknowledged" ? (notes[note] ?? bytes) : remaining(bytes, sure, left);
+      await writeFile(join(into, name), kept, { mode: 0o600 });
     }
-    for (const name of await readdir(names)) {
-      // Notes may have reached the disk without a sync.
-      if (name === "acknowledged") continue;
-      const path = join(names, name);
-      const { ino, size } = await stat(path);
-      const sure = Math.min(synced.get(ino) ?? 0, size);
-      const part = (share) => sure + Math.floor((size - sure) * share);
-      if (typeof left === "number") await truncate(path, part(left));
-      else await edit(path, (bytes) => void bytes.fill(0, left === "hole" ? part(1 / 3) : sure, left === "hole" ? part(2 / 3) : size));
-    }
-    await rm(directory, { recursive: true });
-    await rename(names, directory);
   };
 }
 
-/** Everything in a store, as texts by key. */
+/** What remains of `bytes`, of which so many are `sure`. */
+function remaining(bytes, sure, left) {
+  const part = (share) => sure + Math.floor((bytes.length - sure) * share);
+  if (typeof left === "number") return bytes.subarray(0, part(left));
+  const [, third] = /^hole (.)$/.exec(left) ?? [];
+  return bytes.fill(0, third ? part(third / 3) : sure, third ? part((Number(third) + 1) / 3) : bytes.length);
+}
+
+/** Everything in a store, by key: texts, or why they are damaged. */
 export async function contents(store) {
   const found = {};
   for (const table of ["meta", "sessions", "log", "blobs", "views", "jobs"]) {
     for (const [key, value] of await store.scan([table], { limit: Infinity, maxBytes: Infinity })) {
-      found[JSON.stringify(key)] = new TextDecoder().decode(value);
+      found[JSON.stringify(key)] = value.damaged ? { damaged: value.damaged } : new TextDecoder().decode(value);
     }
   }
   return found;

@@ -4,6 +4,8 @@
  *     journal-000000000007           the journal; lower numbers are sealed, and empty soon
  *     journal-000000000008.<id>.new  the next one while it is being written
  *     acknowledged                   how far the journal is known to be on the disk
+ *     damaged-000000000006           a journal that was damaged when it was written anew, for whoever can use it; it can
+ *                                    be deleted
  *
  * No symbolic link is followed; files are for this user alone.
  */
@@ -95,6 +97,14 @@ export class Directory {
     return { handle, publish, discard };
   }
 
+  /** Keeps what journal `number` has, which is damaged and about to be replaced. */
+  async keep(number: number): Promise<void> {
+    await link(this.#path(nameOf(number)), this.#path(keptName(number))).catch((error: NodeJS.ErrnoException) => {
+      // Somebody else kept it, or put the next one in its place already.
+      if (!["EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
+    });
+  }
+
   /** Resolves when the names in the directory are on the disk. */
   sync(): Promise<void> {
     return syncDirectory(this.#base);
@@ -162,6 +172,10 @@ export class Directory {
 
 function nameOf(number: number): string {
   return `journal-${String(number).padStart(12, "0")}`;
+}
+
+export function keptName(number: number): string {
+  return `damaged-${String(number).padStart(12, "0")}`;
 }
 
 /** Those of the journals among `names`, in order. */

@@ -1,40 +1,38 @@
 /**
  * One journal file: appended to by any number of processes, never changed in place, never cut.
  *
- * Nobody holds a lock. A record says where in the file it is to stand and which record it follows; the operating system
- * puts it behind whatever else was appended first, and there it is void. So the file itself decides who came first,
- * alike for everyone who reads it, and a process that was stopped for an hour can harm nothing when it goes on.
+ * Nobody holds a lock. A record says where in the file it is to stand and where the one that it follows ended; the
+ * operating system puts it behind whatever else was appended first, and there it is void. So the file itself decides who
+ * came first, alike for everyone who reads it, and a process that was stopped for an hour can harm nothing when it goes on.
+ *
+ * Damage costs what is damaged. A wrong value is a damaged row. What was never known to be on the disk is void when a
+ * value of it is wrong, and so is all that follows it; what was void stays so, for whoever appends next says where the last
+ * record ended that counts. Records that cannot be read, of those that were on the disk, are a gap: it is told, and what
+ * stands behind it counts.
  */
 
 import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { CompactionError } from "../../errors.js";
+import type { Damaged } from "../../types.js";
+import type { Note } from "./acknowledged.js";
+import { keptName } from "./directory.js";
 import { corrupt, fileError, indeterminate } from "./faults.js";
-import {
-  bodyLength,
-  encode,
-  PRELUDE,
-  readPrelude,
-  readRecord,
-  readTitle,
-  SCHEMA,
-  SCHEMA_END,
-  TITLE_BYTES,
-  trailer,
-  TRAILER,
-} from "./record.js";
+import { mendTitle } from "./mend.js";
+import { Reader } from "./reader.js";
+import type { Found } from "./reader.js";
+import { encode, readTitle, SCHEMA, SCHEMA_END, title, TITLE_BYTES } from "./record.js";
 import type { Encoded, Record } from "./record.js";
 import type { Row, Rows } from "./rows.js";
 import { Window } from "./window.js";
 
-/** A whole record and where it is. */
-interface Found {
-  record: Record;
-  sum: string;
-  at: number;
-  /** Where its first value is. */
-  body: number;
-  end: number;
+/** What a record says but for its place. */
+export type Change = Omit<Record, "at" | "after" | "seq">;
+
+/** Bytes of the file that count no more. */
+interface Void {
+  from: number;
+  to: number;
 }
 
 /** Values that are this near to each other are read at once. */
@@ -47,14 +45,22 @@ export class Journal {
   readonly #handle: FileHandle;
   /** Why nothing can be appended; undefined when it can. */
   readonly readOnly: unknown;
-  /** Of the last record that counts. */
+  /** Where the first record begins. */
+  readonly #start: number;
+  /** Of the last record that counts: its number, and where it ends. */
   #seq = 0;
-  #sum = "";
-  #sealed = false;
-  /** Where the last whole record ends. */
   #end: number;
-  /** The size up to which everything was looked at; past `#end` it is what a writer left behind that was killed. */
-  #seen: number;
+  #sealed = false;
+  /** Where to look for the next record. What stands there and is none, a writer left behind that was killed. */
+  #next: number;
+  /** The size up to which everything was looked at. */
+  #seen = 0;
+  /** What ends before was on the disk once, or counts for somebody who had it open then. */
+  #vouched = 0;
+  #voids: Void[] = [];
+  #lost: string[] = [];
+  /** Records that counted cannot be read. */
+  incomplete = false;
   /** A sync failed: the system may have forgotten what it could not write. */
   suspect = false;
   readonly #users = new Set<Promise<unknown>>();
@@ -64,22 +70,41 @@ export class Journal {
     this.#handle = handle;
     this.readOnly = readOnly;
     this.id = id;
-    this.#end = this.#seen = start;
+    this.#start = this.#end = this.#next = start;
   }
 
-  /** Reads the first line. Throws `schema_too_new` and `store_corrupt`; undefined for an empty file. */
-  static async open(number: number, handle: FileHandle, readOnly?: unknown): Promise<Journal | undefined> {
+  /**
+   * Reads the whole journal into `rows`; `note` says how far it is known to be on the disk. Undefined for an empty file.
+   * Throws `schema_too_new`, and `store_corrupt` where nothing can be read.
+   */
+  static async open(
+    number: number,
+    { handle, readOnly }: { handle: FileHandle; readOnly?: unknown },
+    rows: Rows,
+    note: Note | undefined,
+  ): Promise<Journal | undefined> {
     const { size } = await handle.stat();
     if (size === 0) return undefined;
-    const found = readTitle(await new Window(handle, size).bytes(0, TITLE_BYTES));
-    if (!found) throw corrupt(`journal ${number} was not written by this library`);
-    const { schema, sound, id, bytes } = found;
-    if (schema >= SCHEMA_END) {
+    const start = await new Window(handle, size).bytes(0, TITLE_BYTES);
+    const found = readTitle(start);
+    const titled = found?.sound ? found : mendTitle(start);
+    const { schema } = titled ?? found ?? {};
+    if (schema !== undefined && schema >= SCHEMA_END) {
       const range = `this release reads ${SCHEMA} to ${SCHEMA_END - 1}`;
       throw new CompactionError("schema_too_new", `The store has schema ${schema}, ${range}: update the app`);
     }
-    if (!sound || schema < SCHEMA) throw corrupt(`the first line of journal ${number} is not what was written`);
-    return new Journal(number, handle, readOnly, id, bytes);
+    // Whose the records are is known elsewhere, too.
+    const id = titled?.id ?? note?.id;
+    const nothing = corrupt(`journal ${number} was not written by this library, or its first line is not what was written`);
+    if (id === undefined || (titled && titled.schema < SCHEMA)) throw nothing;
+    const journal = new Journal(number, handle, readOnly, id, titled?.bytes ?? title(id).length);
+    const ours = note?.id === id ? note : undefined;
+    journal.#vouched = ours?.end ?? 0;
+    await journal.#read(rows, false);
+    if (!titled && journal.#seq === 0) throw nothing;
+    if (ours && journal.#end < ours.end) journal.#gap(rows, ours.seq - journal.#seq, ours.end);
+    journal.#seq = Math.max(journal.#seq, ours?.seq ?? 0);
+    return journal;
   }
 
   get seq(): number {
@@ -94,38 +119,51 @@ export class Journal {
     return this.#sealed;
   }
 
-  /**
-   * Reads what was appended since, by whomever, into `rows`; returns the sums of the records that count. Values past
-   * `trusted`, which nobody knows to be on the disk, are checked too. Throws `store_corrupt` for damage.
-   */
-  async advance(rows: Rows, trusted = Infinity): Promise<Set<string>> {
+  /** In words, what is missing and nobody was told of yet. */
+  get lost(): readonly string[] {
+    return this.#lost;
+  }
+
+  /** Somebody was told of what is missing. */
+  told(): void {
+    this.#lost = [];
+  }
+
+  /** Reads what was appended since, by whomever, into `rows`; returns the sums of the records that count. */
+  advance(rows: Rows): Promise<Set<string>> {
+    return this.#read(rows, true);
+  }
+
+  async #read(rows: Rows, live: boolean): Promise<Set<string>> {
     const sums = new Set<string>();
     const { size, nlink } = await this.#handle.stat();
     if (size < this.#seen) throw corrupt(`journal ${this.number} is shorter than it was`);
-    const window = new Window(this.#handle, size);
-    while (size > this.#seen && this.#end < size && !this.#sealed) {
-      const found =
-        (await this.#recordAt(window, this.#end, trusted)) ?? (await this.#recordPast(window, this.#end, trusted));
+    const reader = () => new Reader(this.id, this.#handle, size, this.#vouched, live);
+    let reading = reader();
+    while (size > this.#seen && this.#next < size && !this.#sealed) {
+      const found = await reading.next(this.#next);
       if (!found) break;
-      if (this.#counts(found)) {
-        this.#accept(found, rows);
-        sums.add(found.sum);
+      const taken = this.#take(found, rows, live);
+      if (taken) sums.add(found.sum);
+      else if (taken === undefined) {
+        this.#restart(rows);
+        sums.clear();
+        reading = reader();
       }
-      this.#end = found.end;
     }
     this.#seen = size;
-    if (nlink === 0 && !this.#sealed) {
+    if (live && nlink === 0 && !this.#sealed) {
       throw corrupt(`journal ${this.number} was removed while the store was open`);
     }
     return sums;
   }
 
   /** Records of what `changes` say, to be appended in one piece behind what was read last. */
-  encode(changes: { change: Pick<Record, "puts" | "deletes" | "sealed" | "nonce">; values: Uint8Array[] }[]): Encoded[] {
-    let [at, seq, prev] = [this.#seen, this.#seq, this.#sum];
+  encode(changes: { change: Change; values: Uint8Array[] }[]): Encoded[] {
+    let [at, after, seq] = [this.#seen, this.#end, this.#seq];
     return changes.map(({ change, values }) => {
-      const encoded = encode(this.id, { at, seq: ++seq, prev, ...change }, values);
-      [at, prev] = [at + encoded.bytes.length, encoded.sum];
+      const encoded = encode(this.id, { at, after, seq: ++seq, ...change }, values);
+      at = after = at + encoded.bytes.length;
       return encoded;
     });
   }
@@ -141,10 +179,10 @@ export class Journal {
     try {
       const { size, nlink } = await this.#handle.stat();
       if (failure === undefined && size === expected && nlink > 0) {
-        for (const { record, sum, body, bytes } of records) {
-          this.#accept({ record, sum, at: record.at, body: record.at + body, end: record.at + bytes.length }, rows);
+        for (const { record, body, bytes } of records) {
+          this.#accept(record, record.at + body, record.at + bytes.length, rows);
         }
-        this.#end = this.#seen = size;
+        this.#seen = size;
         return new Set(records.map(({ sum }) => sum));
       }
       const sums = await this.advance(rows);
@@ -165,10 +203,10 @@ export class Journal {
     }
   }
 
-  /** The values of `rows`, each in a buffer of its own. Throws `store_corrupt` for one that is not what was written. */
-  async values(rows: (Row | undefined)[]): Promise<(Uint8Array | undefined)[]> {
-    const values = rows.map((row) => row && new Uint8Array(row.bytes));
-    const order = rows.flatMap((row, i) => (row ? [{ row, value: values[i]! }] : []));
+  /** The values of `rows`, each in a buffer of its own, or why it is not what was written. */
+  async values(rows: (Row | undefined)[]): Promise<(Uint8Array | Damaged | undefined)[]> {
+    const values: (Uint8Array | Damaged | undefined)[] = rows.map((row) => row && this.#known(row));
+    const order = rows.flatMap((row, i) => (row && !values[i] ? [{ row, i }] : []));
     order.sort((a, b) => a.row.at - b.row.at);
     for (let i = 0; i < order.length;) {
       const start = order[i]!.row.at;
@@ -181,14 +219,22 @@ export class Journal {
         end = Math.max(end, next);
       }
       const bytes = await new Window(this.#handle, end).bytes(start, end - start);
-      for (const { row, value } of span) {
+      for (const { row, i } of span) {
+        const value = new Uint8Array(row.bytes);
         value.set(bytes.subarray(row.at - start, row.at - start + row.bytes));
-        if (crc32(value) !== row.crc) {
-          throw corrupt(`the value of ${JSON.stringify(row.key)} is not what was written`);
-        }
+        values[i] = crc32(value) === row.crc ? value : damaged(row, `is not what was written (journal ${this.number})`);
       }
     }
     return values;
+  }
+
+  /** What is known to be wrong with a row whatever its value is. */
+  #known(row: Row): Damaged | undefined {
+    if (row.kept !== undefined) {
+      return damaged(row, `was damaged when journal ${row.kept} was written anew; ${keptName(row.kept)} has what is left of it`);
+    }
+    if (!row.doubt) return undefined;
+    return damaged(row, `may be older than it was: records behind its last one cannot be read (journal ${this.number})`);
   }
 
   /** Keeps the file open for `work`, which begins at once. */
@@ -204,56 +250,66 @@ export class Journal {
     await this.#handle.close();
   }
 
-  /** Whether a record is where it was to stand. There it follows the last one that counts, or something is missing. */
-  #counts({ record, at }: Found): boolean {
-    if (record.at !== at) return false;
-    if (record.seq === this.#seq + 1 && record.prev === this.#sum) return true;
-    throw corrupt(`what journal ${this.number} has before byte ${at} is not what was written`);
-  }
-
-  #accept({ record, sum, body }: Found, rows: Rows): void {
-    let at = body;
-    for (const [key, version, bytes, crc] of record.puts) {
-      rows.set({ key, version, at, bytes, crc });
-      at += bytes;
+  /** Whether `found` counts, which `rows` have then; undefined when what was read before does not, or more of it. */
+  #take(found: Found, rows: Rows, live: boolean): boolean | undefined {
+    const { record, at, end } = found;
+    const { after = this.#end } = record;
+    const known = this.#voids.find(({ from, to }) => at < to && end > from);
+    // Not where it was to stand: somebody else was faster.
+    if (known || record.at !== at) {
+      this.#next = known?.to ?? end;
+      return false;
     }
-    for (const key of record.deletes) rows.delete(key);
-    this.#seq = record.seq;
-    this.#sum = sum;
-    this.#sealed = record.sealed === true;
-  }
-
-  /** The whole record that begins at `at`. */
-  async #recordAt(window: Window, at: number, trusted: number): Promise<Found | undefined> {
-    const prelude = readPrelude(this.id, await window.bytes(at, PRELUDE));
-    if (!prelude) return undefined;
-    const { sum, length } = prelude;
-    const json = await window.bytes(at + PRELUDE, length + 1);
-    const record = readRecord(this.id, sum, json.subarray(0, length).toString());
-    if (!record || json[length] !== 0x0a) return undefined;
-    const body = at + PRELUDE + length + 1;
-    const end = body + bodyLength(record) + TRAILER;
-    if (!(await window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) return undefined;
-    if (end > trusted && !(await this.#sound(window, record, body))) return undefined;
-    return { record, sum, at, body, end };
-  }
-
-  async #sound(window: Window, { puts }: Record, body: number): Promise<boolean> {
-    let at = body;
-    for (const [, , bytes, crc] of puts) {
-      if (crc32(await window.bytes(at, bytes)) !== crc) return false;
-      at += bytes;
+    const isVouched = record.base === true || after <= this.#vouched;
+    if (!found.sound || (after > this.#end && !isVouched)) {
+      if (live) {
+        // Who wrote it counts what was void when this one opened the journal.
+        [this.#vouched, this.#voids] = [after, []];
+        return undefined;
+      }
+      this.#voids.push({ from: at, to: end });
+      this.#next = end;
+      return false;
     }
+    if (after < this.#end) {
+      this.#voids.push({ from: after, to: at });
+      return undefined;
+    }
+    const missing = record.seq - this.#seq - 1;
+    if (after > this.#end || missing > 0) this.#gap(rows, missing, after > this.#end ? after : at);
+    this.#accept(record, found.body, end, rows);
     return true;
   }
 
-  /** The next record behind `at`, where no whole one begins, that was meant to stand where it stands. */
-  async #recordPast(window: Window, at: number, trusted: number): Promise<Found | undefined> {
-    for (let next = at; ;) {
-      next = await window.find(this.id, next + 1);
-      if (next < 0) return undefined;
-      const found = await this.#recordAt(window, next, trusted);
-      if (found && found.record.at === next) return found;
-    }
+  #restart(rows: Rows): void {
+    rows.clear();
+    [this.#seq, this.#sealed, this.#lost, this.incomplete] = [0, false, [], false];
+    this.#end = this.#next = this.#start;
   }
+
+  /** Records that counted cannot be read, from the last one on that can, up to `to`. */
+  #gap(rows: Rows, missing: number, to: number): void {
+    const records = Math.max(1, missing);
+    const where = `bytes ${this.#end} to ${to} of journal ${this.number}`;
+    this.#lost.push(`${records} of the stored records cannot be read (${where}): what they wrote is gone, what they deleted may be back`);
+    this.incomplete = true;
+    rows.doubt(records);
+  }
+
+  #accept(record: Record, body: number, end: number, rows: Rows): void {
+    let at = body;
+    for (const [key, version, bytes, crc, kept] of record.puts) {
+      rows.set({ key, version, at, bytes, crc, ...(kept !== undefined && { kept }) });
+      at += bytes;
+    }
+    for (const key of record.deletes) rows.delete(key);
+    if (record.lost) this.#lost = record.lost;
+    this.#seq = record.seq;
+    this.#end = this.#next = end;
+    this.#sealed = record.sealed === true;
+  }
+}
+
+function damaged({ key }: Row, how: string): Damaged {
+  return { damaged: `the value of ${JSON.stringify(key)} ${how}` };
 }

@@ -1,12 +1,13 @@
 /**
  * The text of a journal. It begins with a line that says what it is and its id; then follows one record for each batch:
  *
- *     <journal id> <sum> <length> {"at":…,"seq":…,"prev":…,"puts":[…],"deletes":[…]}
+ *     <journal id> <sum> <crc> <length> {"at":…,"after":…,"seq":…,"puts":[…],"deletes":[…]}
  *     <the values, one after the other, as they are>
  *     <sum>
  *
- * `sum` is over the id and the JSON, which has a checksum of each value. The id is random and `prev` is the sum of the
- * record before, so no value can pass for a record; and what a record is can be told without reading its values.
+ * `sum` is over the id and the JSON, which has a checksum of each value. The id is random and a record says where it
+ * stands, so no value can pass for a record; and what a record is can be told without reading its values. `crc` is of the
+ * JSON and finds a flipped bit.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -24,27 +25,33 @@ export const TITLE_BYTES = 128;
 const ID = 26;
 const SUM = 32;
 const LENGTH = 8;
+const CRC = 8;
 /** Bytes before the JSON of a record. */
-export const PRELUDE = ID + 1 + SUM + 1 + LENGTH + 1;
+export const PRELUDE = ID + 1 + SUM + 1 + CRC + 1 + LENGTH + 1;
 /** Bytes after the values of a record. */
 export const TRAILER = 1 + SUM + 1;
 
-/** A key, its version, the bytes of its value and their CRC-32. */
-export type Put = [key: Key, version: number, bytes: number, crc: number];
+/** A key, its version, the bytes of its value and their CRC-32. `kept`: the value was damaged when the journal of that
+ *  number was written anew, and is in the file that was kept of it. */
+export type Put = [key: Key, version: number, bytes: number, crc: number, kept?: number];
 
 export interface Record {
   /** Where in the file it was to stand. It counts only there: what another process wrote first makes it void. */
   at: number;
+  /** Where the record ended that counted before. What lies between counts no more, whatever it is. Missing: that one. */
+  after?: number;
   /** Counts those that count, from 1. */
   seq: number;
-  /** Sum of the record that counted before. */
-  prev: string;
   /** Tells apart two that say the same. */
   nonce: string;
   puts: Put[];
   deletes: Key[];
   /** Nothing after this one counts: the next journal goes on. */
   sealed?: true;
+  /** It was on the disk before the journal had its name. */
+  base?: true;
+  /** In words, what is missing of the store and nobody was told of yet; empty when somebody was. */
+  lost?: string[];
 }
 
 /** A record as text. */
@@ -59,6 +66,7 @@ export interface Encoded {
 /** What stands before the JSON of a record. */
 export interface Prelude {
   sum: string;
+  crc: number;
   length: number;
 }
 
@@ -86,8 +94,9 @@ export function readTitle(start: Buffer): { schema: number; sound: boolean; id: 
 export function encode(id: string, record: Record, values: Uint8Array[]): Encoded {
   const json = JSON.stringify(record);
   const sum = sumOf(id, json);
-  const length = Buffer.byteLength(json);
-  const head = Buffer.from(`${id} ${sum} ${String(length).padStart(LENGTH)} ${json}\n`);
+  const text = Buffer.from(json);
+  const crc = crc32(text).toString(16).padStart(CRC, "0");
+  const head = Buffer.from(`${id} ${sum} ${crc} ${String(text.length).padStart(LENGTH)} ${json}\n`);
   return { record, sum, bytes: Buffer.concat([head, ...values, trailer(sum)]), body: head.length };
 }
 
@@ -98,13 +107,14 @@ export function trailer(sum: string): Buffer {
 /** Reads `PRELUDE` bytes; undefined when no record of journal `id` begins with them. */
 export function readPrelude(id: string, bytes: Buffer): Prelude | undefined {
   const text = bytes.toString("latin1");
-  const match = /^([a-z2-7]{26}) ([0-9a-f]{32}) ( *\d+) $/.exec(text);
-  return match && match[1] === id ? { sum: match[2]!, length: Number(match[3]) } : undefined;
+  const match = /^([a-z2-7]{26}) ([0-9a-f]{32}) ([0-9a-f]{8}) ( *\d+) $/.exec(text);
+  if (match?.[1] !== id) return undefined;
+  return { sum: match[2]!, crc: Number.parseInt(match[3]!, 16), length: Number(match[4]) };
 }
 
 /** Reads the JSON of a record; undefined when it is not what was written. */
-export function readRecord(id: string, sum: string, json: string): Record | undefined {
-  return sumOf(id, json) === sum ? (JSON.parse(json) as Record) : undefined;
+export function readRecord(id: string, sum: string, json: Buffer): Record | undefined {
+  return sumOf(id, json) === sum ? (JSON.parse(json.toString()) as Record) : undefined;
 }
 
 /** Bytes of a record's values. */
@@ -117,6 +127,6 @@ export function putOf(key: Key, version: number, value: Uint8Array): Put {
   return [key, version, value.byteLength, crc32(value)];
 }
 
-function sumOf(id: string, json: string): string {
+function sumOf(id: string, json: string | Buffer): string {
   return createHash("sha256").update(id).update(json).digest("hex").slice(0, SUM);
 }

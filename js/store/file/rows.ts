@@ -12,6 +12,10 @@ export interface Row {
   readonly at: number;
   readonly bytes: number;
   readonly crc: number;
+  /** Its value was damaged when the journal of this number was written anew. */
+  readonly kept?: number;
+  /** Its last change may be among records that cannot be read. */
+  readonly doubt?: true;
 }
 
 /** The rows whose keys have their first two parts in common, as those of one session in one table. */
@@ -59,6 +63,24 @@ export class Rows {
     group.rows.splice(position(group.rows, key), 1);
     if (group.rows.length === 0) this.#groups.splice(this.#position(key), 1);
     this.bytes -= weight(row);
+  }
+
+  /**
+   * So many records are missing here. The row of a session changes with everything that is written to it, so it may be an
+   * older one now, under a version that none of them gave it. Other rows are written once, and missed by who wants them.
+   */
+  doubt(records: number): void {
+    for (const { rows } of this.#groups) {
+      rows.forEach((row, i) => {
+        const isSession = row.key[0] === "sessions" && row.key.length === 2;
+        if (isSession) rows[i] = { ...row, version: row.version + records, doubt: true };
+      });
+    }
+  }
+
+  clear(): void {
+    this.#groups.length = 0;
+    this.bytes = 0;
   }
 
   /** Every row, in order, as of now. */

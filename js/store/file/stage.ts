@@ -2,8 +2,8 @@
 
 import type { Batch, Key } from "../../types.js";
 import { conflict } from "../keys.js";
+import type { Change } from "./journal.js";
 import { putOf, randomId } from "./record.js";
-import type { Record } from "./record.js";
 import type { Rows } from "./rows.js";
 
 /** A commit that waits for its answer. */
@@ -16,7 +16,7 @@ export interface Entry {
 /** An entry and its record. */
 export interface Staged {
   entry: Entry;
-  change: Pick<Record, "puts" | "deletes" | "nonce">;
+  change: Change;
   values: Uint8Array[];
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { checkOptions, invalidOption } from "../../checks.js";
 import { CompactionError } from "../../errors.js";
 import { Mutex } from "../../mutex.js";
-import type { Batch, Key, Store } from "../../types.js";
+import type { Batch, Damaged, Key, Store } from "../../types.js";
 import { checkKey, checkScan, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "../keys.js";
 import type { ScanOptions } from "../keys.js";
 import { Acknowledged } from "./acknowledged.js";
@@ -56,16 +56,18 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   if (typeof rewriteBytes !== "number" || !(rewriteBytes >= 1)) throw invalidOption("rewriteBytes", "must be 1 or more");
   const store = new FileStore(directory, durability === "strict", rewriteBytes);
   return {
-    caps: store.caps,
+    get caps() {
+      return store.caps;
+    },
     read: (keys) => store.read(keys),
     scan: (prefix, options) => store.scan(prefix, options),
     commit: (batch) => store.commit(batch),
+    dataLoss: () => store.dataLoss(),
     close: () => store.close(),
   };
 }
 
 class FileStore {
-  readonly caps: Store["caps"];
   readonly #path: string;
   readonly #strict: boolean;
   readonly #rewriteBytes: number;
@@ -78,6 +80,9 @@ class FileStore {
   #queue: Entry[] = [];
   #working: Promise<void> | undefined;
   #closed = false;
+  #readOnly = false;
+  /** How much of the journal is known to be on the disk. */
+  #synced = 0;
   /** After a failure the journal is not written anew before it has so many bytes. */
   #patience = 0;
 
@@ -85,23 +90,29 @@ class FileStore {
     this.#path = path;
     this.#strict = strict;
     this.#rewriteBytes = rewriteBytes;
-    this.caps = {
+  }
+
+  get caps(): Store["caps"] {
+    const written = this.#strict ? "synced" : "process";
+    return {
       atomic: "batch",
       cas: true,
-      durable: strict ? "synced" : "process",
+      // Whether something can be written is known when the store was opened.
+      durable: this.#readOnly ? "none" : written,
       maxValueBytes: MAX_VALUE_BYTES,
       maxBatchOps: MAX_BATCH_OPS,
+      reportsDamage: true,
     };
   }
 
-  async read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
+  async read(keys: Key[]): Promise<(Uint8Array | Damaged | undefined)[]> {
     this.#checkOpen();
     keys.forEach(checkKey);
     const { values } = await this.#select((rows) => keys.map((key) => rows.find(key)));
     return values;
   }
 
-  async scan(prefix: Key, options: ScanOptions): Promise<[Key, Uint8Array][]> {
+  async scan(prefix: Key, options: ScanOptions): Promise<[Key, Uint8Array | Damaged][]> {
     this.#checkOpen();
     checkScan(prefix, options);
     const wanted = (rows: Rows) => rows.scan(prefix, options);
@@ -122,11 +133,28 @@ class FileStore {
     });
   }
 
+  async dataLoss(): Promise<string | undefined> {
+    this.#checkOpen();
+    return this.#exclusive(async () => {
+      let journal = await this.#current();
+      const lost = journal.lost.join("; ");
+      // That it was told is written down: once, by whoever is first.
+      for (let tries = 0; tries < TRIES && journal.lost.length > 0; tries++, journal = await this.#current()) {
+        const change = { puts: [], deletes: [], nonce: randomId(16), lost: [] };
+        // Where that fails it is told again when the store is opened next.
+        await journal.append(journal.encode([{ change, values: [] }]), this.#rows).catch(() => journal.told());
+      }
+      return lost || undefined;
+    });
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
     await this.#exclusive(async () => {
       const [journal, acknowledged] = [this.#journal, this.#acknowledged];
+      // What was relaxed is vouched for from now on, so that damage of it is known as such.
+      if (journal && !journal.suspect && !this.#readOnly && journal.end > this.#synced) await this.#sync(journal).catch(() => {});
       this.#journal = this.#acknowledged = undefined;
       await journal?.retire();
       await acknowledged?.close();
@@ -212,9 +240,11 @@ class FileStore {
   }
 
   async #sync(journal: Journal): Promise<void> {
-    const { id, end } = journal;
+    const { id, end, seq } = journal;
     await journal.sync();
-    if (journal === this.#journal) await this.#acknowledged?.write({ id, end });
+    if (journal !== this.#journal) return;
+    this.#synced = end;
+    await this.#acknowledged?.write({ id, end, seq });
   }
 
   /** The journal, with all that was appended to it in the rows. */
@@ -244,25 +274,26 @@ class FileStore {
     const opened = await directory.journal(number);
     if (!opened) return false;
     try {
-      const journal = await Journal.open(number, opened.handle, opened.readOnly);
+      const rows = new Rows();
+      const writable = opened.readOnly === undefined;
+      this.#acknowledged ??= await Acknowledged.open(directory);
+      const note = await this.#acknowledged.read();
+      const journal = await Journal.open(number, opened, rows, note);
       // Looked at again: in the meantime, it may have been sealed, and its name taken by somebody who came too late.
       if ((await directory.look()).journals.at(-1) !== number) return false;
       if (!journal) throw corrupt(`journal ${number} is empty`);
-      const rows = new Rows();
-      const writable = opened.readOnly === undefined;
-      this.#acknowledged ??= await Acknowledged.open(directory, writable);
-      const note = await this.#acknowledged.read();
-      const trusted = note?.id === journal.id ? note.end : 0;
-      await journal.advance(rows, trusted);
-      if (journal.end < trusted) throw corrupt(`journal ${number} ends before what was acknowledged`);
       if (writable) {
         // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
+        await this.#acknowledged.make(directory);
         await directory.sync();
         await opened.handle.datasync();
-        await this.#acknowledged.write({ id: journal.id, end: journal.end });
+        const { id, end, seq } = journal;
+        // What was acknowledged and is missing is known by the note, until the journal itself says so.
+        if (note?.id !== id || end > note.end) await this.#acknowledged.write({ id, end, seq });
+        this.#synced = end;
         await directory.clean(number).catch(() => {});
       }
-      [this.#journal, this.#rows] = [journal, rows];
+      [this.#journal, this.#rows, this.#readOnly] = [journal, rows, !writable];
       return true;
     } finally {
       if (this.#journal?.number !== number) await opened.handle.close();
@@ -292,7 +323,8 @@ class FileStore {
   async #write(number: number, rows: Row[], from: Journal | undefined): Promise<Fresh> {
     const fresh = await this.#directory!.fresh(number);
     try {
-      await writeJournal(fresh.handle, rows, from);
+      const isWhole = await writeJournal(fresh.handle, rows, from);
+      if (from && !isWhole) await this.#directory!.keep(from.number);
       return fresh;
     } catch (error) {
       await fresh.discard();

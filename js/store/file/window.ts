@@ -1,6 +1,7 @@
 /** A file read in large pieces, of which small ones are taken. */
 
 import type { FileHandle } from "node:fs/promises";
+import type { MaybePromise } from "../../types.js";
 
 const PIECE = 256 * 1024;
 
@@ -16,17 +17,18 @@ export class Window {
     this.#size = size;
   }
 
-  /** The bytes from `at` on, fewer where the file ends. They are not to be changed. */
-  async bytes(at: number, length: number): Promise<Buffer> {
+  /** The bytes from `at` on, fewer where the file ends. They are not to be changed. At once where they are at hand. */
+  bytes(at: number, length: number): MaybePromise<Buffer> {
     const end = Math.min(at + length, this.#size);
-    if (at < this.#start || end > this.#start + this.#bytes.length) await this.#load(at, end);
-    return this.#bytes.subarray(at - this.#start, Math.max(at, end) - this.#start);
+    const taken = () => this.#bytes.subarray(at - this.#start, Math.max(at, end) - this.#start);
+    return at < this.#start || end > this.#start + this.#bytes.length ? this.#load(at, end).then(taken) : taken();
   }
 
-  /** Where `text` (ASCII) is next, from `at` on; -1 when it is not there. */
-  async find(text: string, at: number): Promise<number> {
-    for (let from = at; from < this.#size; from += PIECE) {
-      const found = (await this.bytes(from, PIECE + text.length - 1)).indexOf(text, 0, "latin1");
+  /** Where `text` (ASCII) is next, from `at` on and before `end`; -1 when it is not there. */
+  async find(text: string, at: number, end: number): Promise<number> {
+    for (let from = at; from < Math.min(end, this.#size); from += PIECE) {
+      const length = Math.min(PIECE, end - from) + text.length - 1;
+      const found = (await this.bytes(from, length)).indexOf(text, 0, "latin1");
       if (found >= 0) return from + found;
     }
     return -1;

@@ -1,0 +1,80 @@
+/** One flipped bit in the text that says what a record or a journal is: found, put back and proven by its sum. */
+
+import { crc32 } from "node:zlib";
+import type { MaybePromise } from "../../types.js";
+import { PRELUDE, readPrelude, readRecord, readTitle } from "./record.js";
+import type { Record } from "./record.js";
+
+/** The first bytes of what may be a record. */
+type Read = (length: number) => MaybePromise<Buffer>;
+
+/** What stands before the values of a record. */
+export interface Head {
+  record: Record;
+  sum: string;
+  /** Bytes of it. */
+  length: number;
+}
+
+/** What a CRC-32 becomes for each byte that it takes in. */
+const TABLE = Array.from({ length: 256 }, (_, byte) => (crc32(Buffer.of(byte)) ^ crc32(Buffer.of(0))) >>> 0);
+
+/** Reads the head of a record of journal `id`; undefined when it is none. */
+export async function readHead(id: string, read: Read, prelude?: Buffer): Promise<Head | undefined> {
+  const found = readPrelude(id, prelude ?? (await read(PRELUDE)));
+  return found && headWith(id, found.sum, (await read(PRELUDE + found.length)).subarray(PRELUDE));
+}
+
+/** The same for one that cannot be read: with one bit flipped back, if that is all. */
+export async function mendHead(id: string, read: Read): Promise<Head | undefined> {
+  const prelude = await read(PRELUDE);
+  for (const other of flipped(prelude)) {
+    const head = await readHead(id, read, other);
+    if (head) return head;
+  }
+  const found = readPrelude(id, prelude);
+  if (!found) return undefined;
+  const json = Buffer.from((await read(PRELUDE + found.length)).subarray(PRELUDE));
+  return flipBack(json, found.crc) ? headWith(id, found.sum, json) : undefined;
+}
+
+/** The first line of a journal with one bit flipped back, if that is all; undefined when it is not. */
+export function mendTitle(start: Buffer): ReturnType<typeof readTitle> {
+  for (const other of flipped(start)) {
+    const found = readTitle(other);
+    if (found?.sound) return found;
+  }
+  return undefined;
+}
+
+function headWith(id: string, sum: string, json: Buffer): Head | undefined {
+  const record = readRecord(id, sum, json);
+  return record && { record, sum, length: PRELUDE + json.length + 1 };
+}
+
+/** `bytes` with each bit flipped in turn. */
+function* flipped(bytes: Buffer): Generator<Buffer> {
+  const copy = Buffer.from(bytes);
+  for (let bit = 0; bit < copy.length * 8; bit++) {
+    copy[bit >> 3]! ^= 1 << (bit & 7);
+    yield copy;
+    copy[bit >> 3]! ^= 1 << (bit & 7);
+  }
+}
+
+/** Flips the one bit of `bytes` that gives them this CRC-32; false when there is none. */
+function flipBack(bytes: Buffer, crc: number): boolean {
+  const wanted = (crc32(bytes) ^ crc) >>> 0;
+  for (let bit = 0; bit < 8; bit++) {
+    // What flipping this bit of the last byte changes in the CRC, then of the one before it, and so on.
+    let change = TABLE[1 << bit]!;
+    for (let at = bytes.length - 1; at >= 0; at--) {
+      if (change === wanted) {
+        bytes[at]! ^= 1 << bit;
+        return true;
+      }
+      change = (TABLE[change & 255]! ^ (change >>> 8)) >>> 0;
+    }
+  }
+  return false;
+}
