@@ -20,6 +20,11 @@ export interface Batch {
   durability: "strict" | "relaxed";
 }
 
+/** A stored value that is not what was written, and why. Its row is there, with its version. */
+export interface Damaged {
+  readonly damaged: string;
+}
+
 /** Where sessions are kept. Methods may be synchronous or asynchronous. `storeConformance` checks all that is said
  *  here. Errors have the codes of `CompactionError`: `conflict`, `quota_exceeded`, `too_large`, `unsupported_value`,
  *  `invalid_option` (a key), `store_unavailable`, `store_corrupt`, `schema_too_new`, `closed`: nothing was written.
@@ -34,17 +39,21 @@ export interface Store {
     maxValueBytes: number;
     /** A batch of more expectations, puts and deletes together is refused with `too_large`. */
     maxBatchOps: number;
+    /** It notices what it has and did not write, and answers `{ damaged }` for that row alone: the row can be expected,
+     *  replaced and deleted as before. A store that cannot tell hands out the bytes as they are, and the session, which
+     *  checks every row, notices; one that throws for one row closes the session for all. */
+    readonly reportsDamage?: boolean;
   };
   /** Values in the order of `keys`, as they were at one moment; `undefined` where there is none. A value is the
    *  caller's own, in a buffer of its exact length. */
-  read(keys: Key[]): MaybePromise<(Uint8Array | undefined)[]>;
+  read(keys: Key[]): MaybePromise<(Uint8Array | Damaged | undefined)[]>;
   /** Entries whose key begins with `prefix` (a table at least), in key order, or from the last back with `reverse`.
    *  Begins past `after`, a key under the prefix that need not exist. Stops at `limit` entries or before its values
    *  pass `maxBytes` (but returns one entry at least). With `keysOnly`, values are empty. */
   scan(
     prefix: Key,
     options: { after?: Key; limit: number; maxBytes: number; reverse?: boolean; keysOnly?: boolean },
-  ): MaybePromise<[Key, Uint8Array][]>;
+  ): MaybePromise<[Key, Uint8Array | Damaged][]>;
   /** All or nothing; resolves when it is as durable as asked. */
   commit(batch: Batch): MaybePromise<void>;
   /** Why rows that this store held are gone, where the platform removed them and the store can tell: the browser
