@@ -4,28 +4,28 @@
  */
 
 import { CompactionError } from "./errors.js";
-import type { Key } from "./types.js";
+import type { Damaged, Key } from "./types.js";
 
 /** The values that a store read for `count` keys. */
-export function ownValues(answer: unknown, count: number): (Uint8Array | undefined)[] {
+export function ownValues(answer: unknown, count: number): (Uint8Array | Damaged | undefined)[] {
   return readable("read", () => {
     const values = ownArray(answer);
     if (values.length !== count) throw new TypeError(`${values.length} values for ${count} keys`);
     return Array.from({ length: count }, (_, at) => {
       const value = values[at];
-      return value === undefined || value === null ? undefined : ownBytes(value);
+      return value === undefined || value === null ? undefined : ownValue(value);
     });
   });
 }
 
 /** The entries that a store scanned, of which there are at most `limit`. */
-export function ownEntries(answer: unknown, limit: number): [Key, Uint8Array][] {
+export function ownEntries(answer: unknown, limit: number): [Key, Uint8Array | Damaged][] {
   return readable("scan", () => {
     const entries = ownArray(answer);
     if (entries.length > limit) throw new TypeError(`${entries.length} entries where ${limit} is the limit`);
     return Array.from({ length: entries.length }, (_, at) => {
       const [key, value] = ownArray(entries[at]);
-      return [ownKey(key), ownBytes(value)];
+      return [ownKey(key), ownValue(value)];
     });
   });
 }
@@ -62,6 +62,13 @@ function ownKey(value: unknown): Key {
 }
 
 const MAX_KEY_PARTS = 16;
+
+function ownValue(value: unknown): Uint8Array | Damaged {
+  if (ArrayBuffer.isView(value)) return ownBytes(value);
+  const { damaged } = Object(value) as { damaged?: unknown };
+  if (typeof damaged !== "string") throw new TypeError("a value that is no Uint8Array");
+  return { damaged };
+}
 
 /** The bytes of an array of any realm or subclass, read past whatever it overrides. */
 function ownBytes(value: unknown): Uint8Array {

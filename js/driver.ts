@@ -5,7 +5,7 @@ import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
 import { StoreCalls } from "./store-calls.js";
-import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
+import type { Batch, Damaged, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
 /** What an operation's effects are performed with. */
@@ -83,8 +83,8 @@ type Answer =
   | { type: "watermark"; mark: string | undefined; lost: string | undefined }
   | { type: "summary"; text: string; usage?: Usage | undefined }
   | { type: "response"; status: number; headers: [string, string][]; body: string }
-  | { type: "values"; values: (Uint8Array | undefined)[] }
-  | { type: "entries"; entries: [Key, Uint8Array][] }
+  | { type: "values"; values: (Uint8Array | Damaged | undefined)[] }
+  | { type: "entries"; entries: [Key, Uint8Array | Damaged][] }
   | { type: "failed"; code?: string | undefined; message: string; status?: number | undefined; overflow?: boolean };
 
 interface Step {

@@ -23,7 +23,7 @@ export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { openSession } from "./session.js";
 export { listSessions, restoreBackup } from "./sessions.js";
-export { storeConformance, type ConformanceCase } from "./store/conformance.js";
+export { storeConformance, type ConformanceCase, type ConformanceOptions } from "./store/conformance.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
 export { indexedDbStore, type IndexedDbOptions } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";

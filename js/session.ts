@@ -3,7 +3,7 @@
 import { Appends } from "./appends.js";
 import { asSent, checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
-import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
+import { checkFunction, checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
@@ -25,6 +25,7 @@ import type {
   ContextUsage,
   CheckpointRecord,
   Format,
+  Gap,
   Goal,
   LedgerEntry,
   ReactStats,
@@ -120,6 +121,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
+  readonly #gaps = new Set<unknown>();
   #handle!: Handle;
   #id = "";
   #format!: Format;
@@ -398,11 +400,17 @@ class LiveSession<M extends Message> implements Session<M> {
     return asRecord("history", run(() => this.#handle.metadata()) as SessionMetadata);
   }
 
-  history(): AsyncIterable<M> {
+  history(options: { onGap?: (gap: Gap) => void } = {}): AsyncIterable<M> {
     this.#turns.checkOpen();
+    checkOptions(options, ["onGap"]);
+    const { onGap } = options;
+    checkFunction("onGap", onGap);
+    const tell = ({ seq, index, count, reason }: Gap) =>
+      this.#notify({ event: "dataloss", kind: "records", lostRecords: count, seq, index, reason });
     const messages = historyOf<M>(
-      (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
+      (cursor) => this.#paged<{ messages: Logged[]; gaps: Gap[] }>((handle) => handle.history(cursor)),
       (message) => this.#held.logged(message),
+      onGap ?? tell,
     );
     return asRecord("history", messages);
   }
@@ -532,6 +540,11 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #notify({ event, ...data }: Notice): void {
+    // A gap of the log is told once, whoever comes upon it.
+    if (event === "dataloss" && data["seq"] !== undefined) {
+      if (this.#gaps.has(data["seq"])) return;
+      this.#gaps.add(data["seq"]);
+    }
     if (event === "warning") this.#warnings.tell(data as unknown as Warning, true);
     else this.#listeners.emit(event, data as never);
   }

@@ -1,7 +1,7 @@
 /** A session's transcript, handed out page by page: the engine says what is on a page. */
 
 import { decode } from "./codec.js";
-import type { Message } from "./types.js";
+import type { Gap, Message } from "./types.js";
 
 /** Asks for a page; its `next` is what the one behind it is asked for with. */
 type Turn<T> = (cursor: unknown) => Promise<T & { next?: unknown }>;
@@ -22,13 +22,18 @@ export interface Logged {
   body: string;
 }
 
-/** All messages in order: the app's own objects where `held` has them. */
+/** All messages in order: the app's own objects where `held` has them. `onGap` is told what is missing before the next. */
 export async function* historyOf<M extends Message>(
-  turn: Turn<{ messages: Logged[] }>,
+  turn: Turn<{ messages: Logged[]; gaps: Gap[] }>,
   held: (message: Logged) => M | undefined,
+  onGap: (gap: Gap) => void,
 ): AsyncGenerator<M> {
-  for await (const { messages } of pages(turn)) {
-    for (const message of messages) yield held(message) ?? (decode(message.body) as M);
+  for await (const { messages, gaps } of pages(turn)) {
+    for (const message of messages) {
+      while (gaps[0] && gaps[0].seq < message.seq) onGap(gaps.shift()!);
+      yield held(message) ?? (decode(message.body) as M);
+    }
+    gaps.forEach(onGap);
   }
 }
 

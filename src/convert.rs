@@ -4,7 +4,7 @@ use crate::error::{Thrown, thrown, unreadable};
 use context_compactor_core::plan::Settings;
 use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::standalone::Texts;
-use context_compactor_core::step::{Effect, Event, Failure, Usage, Whose};
+use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage, Whose};
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
@@ -261,7 +261,15 @@ fn response(object: &JsValue) -> Option<Event> {
     Some(Event::Response { status, headers, body: text(object, "body")? })
 }
 
-fn values_of(values: &JsValue) -> Option<Vec<Option<Vec<u8>>>> {
+/// A value of a store: its bytes, or `{ damaged }`.
+fn stored(value: JsValue) -> Option<Stored> {
+    match text(&value, "damaged") {
+        Some(reason) => Some(Stored::Damaged(reason)),
+        None => Some(Stored::Bytes(value.dyn_into::<Uint8Array>().ok()?.to_vec())),
+    }
+}
+
+fn values_of(values: &JsValue) -> Option<Vec<Option<Stored>>> {
     let values = values.dyn_ref::<Array>()?;
     values
         .iter()
@@ -269,12 +277,12 @@ fn values_of(values: &JsValue) -> Option<Vec<Option<Vec<u8>>>> {
             if value.is_undefined() || value.is_null() {
                 return Some(None);
             }
-            Some(Some(value.dyn_into::<Uint8Array>().ok()?.to_vec()))
+            Some(Some(stored(value)?))
         })
         .collect()
 }
 
-fn entries_of(entries: &JsValue) -> Option<Vec<(Key, Vec<u8>)>> {
+fn entries_of(entries: &JsValue) -> Option<Vec<(Key, Stored)>> {
     let entries = entries.dyn_ref::<Array>()?;
     entries
         .iter()
@@ -288,7 +296,7 @@ fn entries_of(entries: &JsValue) -> Option<Vec<(Key, Vec<u8>)>> {
                     None => part.as_string().map(KeyPart::Text),
                 })
                 .collect::<Option<Vec<_>>>()?;
-            Some((Key(key), entry.get(1).dyn_into::<Uint8Array>().ok()?.to_vec()))
+            Some((Key(key), stored(entry.get(1))?))
         })
         .collect()
 }

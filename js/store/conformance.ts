@@ -2,12 +2,15 @@
  * What a session relies on in a store, as checks that run anywhere: Node, pages, workers. Use it in any test runner:
  *
  *     for (const { name, run } of storeConformance(async () => myStore(freshName()))) test(name, run);
+ *
+ * With a hook that damages what is at rest it asks, too, whether the store notices.
  */
 
-import type { Key, Store } from "../types.js";
+import type { Key, MaybePromise, Store } from "../types.js";
+import { DAMAGE_CHECKS } from "./damage.js";
 import type { ScanOptions } from "./keys.js";
 import { bytesOf, check, codeIs, Probe, same, textOf } from "./probe.js";
-import type { Row } from "./probe.js";
+import type { Check, Row } from "./probe.js";
 
 /** One check. `run` rejects with what was expected and what was found. */
 export interface ConformanceCase {
@@ -15,14 +18,24 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
+export interface ConformanceOptions {
+  /** Changes what is at rest under `key`, behind the back of a store that was made by the factory, so that it is not what
+   *  was written: a bit of it, say. With it a store that has `caps.reportsDamage` is asked whether it notices. */
+  damage?: (store: Store, key: Key) => MaybePromise<void>;
+}
+
 /** The checks for a store with `atomic: "batch"` and `cas: true`. `factory` makes an empty store for each of them. */
-export function storeConformance(factory: () => Promise<Store>): ConformanceCase[] {
-  return Object.entries(CHECKS).map(([name, check]) => ({
+export function storeConformance(
+  factory: () => Promise<Store>,
+  { damage }: ConformanceOptions = {},
+): ConformanceCase[] {
+  const ofDamage = damage ? Object.entries(DAMAGE_CHECKS) : [];
+  return [...Object.entries(CHECKS), ...ofDamage].map(([name, check]) => ({
     name,
     async run() {
       const store = await factory();
       try {
-        await check(new Probe(store));
+        await check(new Probe(store), async (key) => damage?.(store, key));
       } finally {
         await store.close?.();
       }
@@ -31,8 +44,7 @@ export function storeConformance(factory: () => Promise<Store>): ConformanceCase
 }
 
 const MIB = 1024 * 1024;
-
-const CHECKS: Record<string, (probe: Probe) => Promise<void>> = {
+const CHECKS: Record<string, Check> = {
   "caps: says what it can, in whole numbers": async ({ caps }) => {
     same(caps.atomic, "batch", "caps.atomic");
     same(caps.cas, true, "caps.cas");

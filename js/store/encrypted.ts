@@ -2,11 +2,11 @@
 
 import { checkObject, checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
-import type { Batch, Key, Store } from "../types.js";
+import type { Batch, Damaged, Key, Store } from "../types.js";
 import { checkCryptoKey, idOf, KeyMissing, Keyring, OVERHEAD, RESERVED, seal, unseal } from "./keyring.js";
 import type { Sealer } from "./keyring.js";
-import { checkKey, checkScan, ownBatch, startsWith } from "./keys.js";
-import type { ScanOptions } from "./keys.js";
+import { checkKey, checkScan, isDamaged, ownBatch, startsWith } from "./keys.js";
+import type { ScanOptions, Value } from "./keys.js";
 
 export interface EncryptionOptions {
   /** AES-GCM, for `encrypt` and `decrypt`; better not extractable. Whoever has it can read everything. */
@@ -16,6 +16,7 @@ export interface EncryptionOptions {
 }
 
 type Row = [Key, Uint8Array];
+type Found = [Key, Value];
 
 /** A writer whose keys were deleted while it worked begins again; it meets that once for each deletion of others. */
 const TRIES = 4;
@@ -23,7 +24,8 @@ const TRIES = 4;
 /**
  * `store` with every value encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). What stays to be
  * seen is how many rows there are, how long they are, and when they are written. Each session has a key of its own,
- * which is deleted in the commit that deletes the session. A store is encrypted from its beginning or never: one that
+ * which is deleted in the commit that deletes the session. A row that was changed, or moved, is damaged, and the others are
+ * not; keys are kept twice. A store is encrypted from its beginning or never: one that
  * holds other rows, and a key that does not open it, are refused with `invalid_option`.
  */
 export function encryptedStore(store: Store, options: EncryptionOptions): Store {
@@ -38,8 +40,9 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
   const caps = {
     ...store.caps,
     maxValueBytes: store.caps.maxValueBytes - OVERHEAD,
-    // Each row may bring that of its key along.
-    maxBatchOps: Math.floor((store.caps.maxBatchOps - 1) / 2),
+    // Each row may bring those of its key along, and all of them those of the root key.
+    maxBatchOps: Math.floor((store.caps.maxBatchOps - 2) / 3),
+    reportsDamage: true,
   };
   const keyring = new Keyring(store, encryptionKey, previousEncryptionKey);
   const running = new Set<Promise<unknown>>();
@@ -58,39 +61,44 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
   }
 
   /** Reads again where a key is missing: it was deleted, or the whole store was, after it was last read. */
-  async function consistent<T>(read: () => Promise<T>): Promise<T> {
+  async function consistent<T>(read: (isLast: boolean) => Promise<T>): Promise<T> {
     try {
-      return await read();
+      return await read(false);
     } catch (error) {
       if (!(error instanceof KeyMissing)) throw error;
       keyring.forget();
-      return read();
+      return read(true);
     }
   }
 
   /** The values, opened. Those of a deleted session are no more than keys. */
-  async function unsealed(rows: Row[]): Promise<(Uint8Array | undefined)[]> {
-    const sealers = await keyring.found(rows.map(([key, sealed]) => ({ key, id: idOf(sealed, key) })));
+  async function unsealed(rows: Found[], isLast: boolean): Promise<(Value | undefined)[]> {
+    const ids = rows.map(([key, sealed]) => (isDamaged(sealed) ? sealed : idOrDamage(key, sealed)));
+    const sound = rows.flatMap(([key], i) => (typeof ids[i] === "string" ? [{ key, id: ids[i] }] : []));
+    const sealers = (await keyring.found(sound, isLast)).values();
     return Promise.all(
-      rows.map(([key, sealed], i) => {
-        const sealer = sealers[i];
-        return sealer && unseal(sealer.key, key, sealed);
+      rows.map(async ([key, sealed], i) => {
+        const id = ids[i]!;
+        if (typeof id !== "string") return id;
+        const sealer = sealers.next().value;
+        if (!sealer || "damaged" in sealer) return sealer;
+        return unseal(sealer.key, key, sealed as Uint8Array).catch(damage);
       }),
     );
   }
 
-  async function read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
+  async function read(keys: Key[], isLast: boolean): Promise<(Value | undefined)[]> {
     await keyring.root();
     const sealed = await store.read(keys);
-    const there = keys.flatMap((key, i): Row[] => (sealed[i] ? [[key, sealed[i]]] : []));
-    const values = (await unsealed(there)).values();
+    const there = keys.flatMap((key, i): Found[] => (sealed[i] ? [[key, sealed[i]]] : []));
+    const values = (await unsealed(there, isLast)).values();
     return sealed.map((value) => value && values.next().value);
   }
 
-  async function scan(prefix: Key, options: ScanOptions): Promise<Row[]> {
+  async function scan(prefix: Key, options: ScanOptions, isLast: boolean): Promise<Found[]> {
     await keyring.root();
     const { limit, maxBytes, keysOnly = false } = options;
-    const page: Row[] = [];
+    const page: Found[] = [];
     let bytes = 0;
     for (let { after } = options; page.length < limit; ) {
       const left = limit - page.length;
@@ -99,11 +107,11 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
       if (found.length === 0) break;
       after = found.at(-1)![0];
       const visible = found.filter(([key]) => !startsWith(key, RESERVED));
-      const values = keysOnly ? visible.map(([, value]) => value) : await unsealed(visible);
+      const values = keysOnly ? visible.map(() => new Uint8Array()) : await unsealed(visible, isLast);
       for (const [i, [key]] of visible.entries()) {
         const value = values[i];
         if (!value) continue;
-        bytes += value.byteLength;
+        bytes += isDamaged(value) ? 0 : value.byteLength;
         if (page.length > 0 && bytes > maxBytes) return page;
         page.push([key, value]);
       }
@@ -124,9 +132,9 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     const sealers = new Map<string | number, Sealer>();
     for (const session of written) sealers.set(session, await keyring.ofSession(session, shredded.has(session)));
     const used = [...sealers.values()];
-    const fresh = used.filter(({ wrapped }) => wrapped);
-    const isRootUsed = fresh.length > 0 || batch.puts.some(([key]) => key[0] === "meta");
-    const rows = [...(isRootUsed ? [root] : []), ...used.filter(({ wrapped }) => !wrapped)].map(({ row }) => row);
+    const unwritten = batch.puts.length > 0 ? [root, ...used].flatMap(({ unwritten }) => unwritten) : [];
+    const isRootUsed = unwritten.length > 0 || batch.puts.some(([key]) => key[0] === "meta");
+    const rows = [...(isRootUsed ? [root] : []), ...used.filter(({ isNew }) => !isNew)].map(({ row }) => row);
     const sealed = batch.puts.map(async ([key, value]): Promise<Row> => {
       const sealer = key[0] === "meta" ? root : sealers.get(key[1]!)!;
       return [key, await seal(sealer, key, value)];
@@ -134,13 +142,14 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     return {
       batch: {
         expect: [...batch.expect, ...rows.map((key) => ({ key, version: 1 }))],
-        puts: [...(await Promise.all(sealed)), ...fresh.map(({ row, wrapped }): Row => [row, wrapped!])],
+        puts: [...(await Promise.all(sealed)), ...unwritten],
         deletes: [...batch.deletes, ...[...shredded.values()].flat()],
         durability: batch.durability,
       },
       /** Rows of keys that must be there. */
       rows,
       done() {
+        for (const sealer of batch.puts.length > 0 ? [root, ...used] : []) sealer.unwritten.length = 0;
         for (const [session, rows] of shredded) keyring.release(session, rows);
         for (const [session, sealer] of sealers) keyring.hold(session, sealer);
       },
@@ -163,6 +172,21 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     }
   }
 
+  /** The id of the key that a row was sealed with, or why there is none. */
+  function idOrDamage(key: Key, sealed: Uint8Array): string | Damaged {
+    try {
+      return idOf(sealed, key);
+    } catch (error) {
+      return damage(error);
+    }
+  }
+
+  /** What is not what was sealed, as one row among others. */
+  function damage(error: unknown): Damaged {
+    if (CompactionError.isInstance(error) && error.code === "store_corrupt") return { damaged: error.message };
+    throw error;
+  }
+
   function checkFree(key: Key): void {
     if (startsWith(key, RESERVED)) {
       throw new CompactionError("invalid_option", `Key ${JSON.stringify(key)} is one of the encryption's own`);
@@ -178,7 +202,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
         keys.forEach(checkKey);
         keys.forEach(checkFree);
         const asked = keys.map((key) => [...key]);
-        return asked.length === 0 ? [] : consistent(() => read(asked));
+        return asked.length === 0 ? [] : consistent((isLast) => read(asked, isLast));
       }),
 
     scan: (prefix, options) =>
@@ -186,7 +210,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
         checkScan(prefix, options);
         checkFree(prefix);
         const [under, how] = [[...prefix], { ...options }];
-        return consistent(() => scan(under, how));
+        return consistent((isLast) => scan(under, how, isLast));
       }),
 
     commit: (batch) =>

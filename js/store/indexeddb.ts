@@ -1,12 +1,11 @@
 /** The store of browsers: one IndexedDB transaction per batch. */
 
 import { checkOptions, invalidOption } from "../checks.js";
-import { CompactionError } from "../errors.js";
-import type { Batch, Key, Store } from "../types.js";
+import type { Batch, Damaged, Key, Store } from "../types.js";
 import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
-import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
-import type { ScanOptions } from "./keys.js";
+import { checkKey, checkScan, conflict, isDamaged, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
+import type { ScanOptions, Value } from "./keys.js";
 import { rotateLog } from "./rotation.js";
 import { settle, storeError, TimedOut } from "./transaction.js";
 import type { On } from "./transaction.js";
@@ -60,6 +59,7 @@ function plainStore(options: IndexedDbOptions): Store {
     durable: options.durability === "relaxed" ? "process" : "synced",
     maxValueBytes: MAX_VALUE_BYTES,
     maxBatchOps: MAX_BATCH_OPS,
+    reportsDamage: true,
   } as const;
 
   /**
@@ -99,10 +99,8 @@ function plainStore(options: IndexedDbOptions): Store {
       keys.forEach(checkKey);
       if (keys.length === 0) return [];
       return run(keys, "readonly", "relaxed", (tx, on) => {
-        const values: (Uint8Array | undefined)[] = keys.map(() => undefined);
-        keys.forEach((key, i) =>
-          on(get(tx, key), (row: Row | undefined) => (values[i] = row && bytesOf(row, key))),
-        );
+        const values: (Value | undefined)[] = keys.map(() => undefined);
+        keys.forEach((key, i) => on(get(tx, key), (row: Row | undefined) => (values[i] = row && bytesOf(row))));
         return values;
       });
     },
@@ -162,23 +160,24 @@ function putUnversioned(tx: IDBTransaction, on: On, key: Key, bytes: Row["bytes"
   };
 }
 
-function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [Key, Uint8Array][] {
+function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [Key, Value][] {
   const { after, limit, maxBytes, reverse = false, keysOnly = false } = options;
   const table = tx.objectStore(tableOf(prefix));
   // An array sorts after every string and number: this is past all rows under the prefix.
   const end = [...rowOf(prefix), []];
   const start = rowOf(prefix);
-  const page: [Key, Uint8Array][] = [];
+  const page: [Key, Value][] = [];
   let bytes = 0;
   let largest = 0;
 
   /** False when the page is full. */
   function add(row: IDBValidKey, stored: unknown): boolean {
     const key = [tableOf(prefix), ...(row as (string | number)[])];
-    const value = keysOnly ? new Uint8Array() : bytesOf(stored, key);
-    bytes += value.byteLength;
+    const value = keysOnly ? new Uint8Array() : bytesOf(stored);
+    const size = isDamaged(value) ? 0 : value.byteLength;
+    bytes += size;
     if (page.length > 0 && bytes > maxBytes) return false;
-    largest = Math.max(largest, value.byteLength);
+    largest = Math.max(largest, size);
     page.push([key, value]);
     return page.length < limit;
   }
@@ -215,11 +214,12 @@ function get(tx: IDBTransaction, key: Key): IDBRequest {
   return tx.objectStore(tableOf(key)).get(rowOf(key));
 }
 
-function bytesOf(row: unknown, key: Key): Uint8Array {
+function bytesOf(row: unknown): Value {
   const bytes = (row as Partial<Row> | undefined)?.bytes;
-  if (bytes instanceof Uint8Array) return bytes;
-  throw new CompactionError("store_corrupt", `${JSON.stringify(key)} was not written by this library`);
+  return bytes instanceof Uint8Array ? bytes : DAMAGED;
 }
+
+const DAMAGED: Damaged = { damaged: "it was not written by this library" };
 
 function tableOf(key: Key): string {
   return key[0] as string;

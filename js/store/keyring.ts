@@ -5,18 +5,21 @@
  *                           └─seals─▶ rows of `meta`
  *
  * Keys stand in rows of their own, written once: `["meta", "keys", "root", nth]`, where `nth` counts the app's keys, and
- * `["meta", "keys", "of", session, id]`. A writer expects the rows of the keys that it used, so nothing is ever sealed
- * with a key that was deleted meanwhile.
+ * `["meta", "keys", "of", session, id]`. Each has a copy behind it (`[…, "copy"]`), sealed for that place, so that one
+ * damaged row costs no key; where a release that wrote none left a key without, it is written with the next value. A
+ * writer expects the rows of the keys that it used, so nothing is ever sealed with a key that was deleted meanwhile.
  */
 
 import { invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
-import type { Key, Store } from "../types.js";
-import { hex, randomId, startsWith, TABLES } from "./keys.js";
+import type { Damaged, Key, Store } from "../types.js";
+import { hex, isDamaged, randomId, startsWith, TABLES } from "./keys.js";
+import type { Value } from "./keys.js";
 
 /** Everything under this prefix is the keyring's. */
 export const RESERVED: Key = ["meta", "keys"];
 const ROOTS: Key = [...RESERVED, "root"];
+const COPY = "copy";
 
 /** Layout of a sealed value: this number, the id of its key, the IV, the ciphertext with its tag. */
 const FORMAT = 1;
@@ -29,6 +32,8 @@ export const OVERHEAD = HEAD_BYTES + IV_BYTES + TAG_BYTES;
 
 /** Session keys that are held; more are read again. */
 const MOST_HELD = 512;
+/** Rows of keys of one session that are looked at: as a rule it has one key, in two rows. */
+const KEY_ROWS = 32;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -37,8 +42,10 @@ export interface Sealer {
   readonly id: string;
   readonly key: CryptoKey;
   readonly row: Key;
-  /** What is to be written to that row with the first value: the key is new. */
-  readonly wrapped?: Uint8Array;
+  /** Rows of it that are to be written with the next value. */
+  readonly unwritten: [Key, Uint8Array][];
+  /** None of its rows was written before. */
+  readonly isNew: boolean;
 }
 
 export class Keyring {
@@ -70,48 +77,57 @@ export class Keyring {
   async ofSession(session: string | number, begin: boolean): Promise<Sealer> {
     const current = begin ? undefined : this.#current.get(JSON.stringify(session));
     if (current) return current;
-    const scan = { limit: 1, maxBytes: OVERHEAD + KEY_BYTES };
-    const [entry] = begin ? [] : await this.#store.scan(keysOf(session), scan);
-    if (entry) return this.hold(session, await this.#unwrap(entry[0], entry[1]));
+    const scan = { limit: KEY_ROWS, maxBytes: KEY_ROWS * (OVERHEAD + KEY_BYTES) };
+    const entries = begin ? [] : await this.#store.scan(keysOf(session), scan);
+    const root = await this.root();
+    for (const [row] of entries.filter(([row]) => row.length === PLAIN)) {
+      const sealer = await unwrap(root, row, entries);
+      // One that is damaged sealed what cannot be read any more: what comes next has another.
+      if (sealer) return this.hold(session, sealer);
+    }
     const id = randomId(ID_BYTES);
-    const row = [...keysOf(session), id];
     const raw = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-    const wrapped = await seal(await this.root(), row, raw);
-    return { id, row, wrapped, key: await imported(raw) };
+    const [row, unwritten] = [[...keysOf(session), id], await wrapped(root, [...keysOf(session), id], raw)];
+    return { id, row, unwritten, isNew: true, key: await imported(raw) };
   }
 
   /** `sealer` is in the store: it is used from now on. */
   hold(session: string | number, sealer: Sealer): Sealer {
     if (this.#held.size >= MOST_HELD) this.forget();
-    const { id, key, row } = sealer;
-    const held = { id, key, row };
-    this.#held.set(JSON.stringify(row), held);
+    const held = { ...sealer, isNew: false };
+    this.#held.set(nameOf(sealer.row), held);
     this.#current.set(JSON.stringify(session), held);
     return held;
   }
 
-  /** The keys that `sealed` rows were sealed with; none for a session whose key was deleted, which is gone. */
-  async found(sealed: { key: Key; id: string }[]): Promise<(Sealer | undefined)[]> {
+  /**
+   * The keys that `sealed` rows were sealed with; none for a session whose key was deleted, which is gone. `isLast` says
+   * that keys that are missing were read anew: what they sealed is damaged.
+   */
+  async found(sealed: { key: Key; id: string }[], isLast: boolean): Promise<(Sealer | Damaged | undefined)[]> {
     const root = await this.root();
-    if (sealed.some(({ key, id }) => key[0] === "meta" && id !== root.id)) throw new KeyMissing(root.row);
     const rows = sealed.map(({ key, id }) => (key[0] === "meta" ? root.row : [...keysOf(key[1]!), id]));
-    const missing = rows.filter((row) => row !== root.row && !this.#held.has(JSON.stringify(row)));
-    const asked = [...new Map(missing.map((row) => [JSON.stringify(row), row])).values()];
-    const sealers = new Map<string, Sealer | undefined>();
+    const missing = rows.filter((row) => row !== root.row && !this.#held.has(nameOf(row)));
+    const asked = [...new Map(missing.map((row) => [nameOf(row), row])).values()];
+    const sealers = new Map<string, Sealer | Damaged>();
     if (asked.length > 0) {
       // With the sessions' rows, as they were at one moment: a key is deleted together with the session.
+      const copies = asked.map((row): Key => [...row, COPY]);
       const sessions = asked.map((row): Key => ["sessions", row[3]!]);
-      const values = await this.#store.read([...asked, ...sessions]);
+      const read = [...asked, ...copies];
+      const values = await this.#store.read([...read, ...sessions]);
+      const entries = read.flatMap((row, i): Entry[] => (values[i] === undefined ? [] : [[row, values[i]]]));
       for (const [nth, row] of asked.entries()) {
-        const wrapped = values[nth];
-        if (wrapped) sealers.set(JSON.stringify(row), this.hold(row[3]!, await this.#unwrap(row, wrapped)));
-        else if (values[asked.length + nth]) throw new KeyMissing(row);
+        const there = entries.filter(([key]) => startsWith(key, row));
+        const sealer = await unwrap(root, row, there);
+        if (sealer) sealers.set(nameOf(row), this.hold(row[3]!, sealer));
+        else if (there.length > 0) sealers.set(nameOf(row), { damaged: "the key that it was sealed with is damaged" });
+        else if (values[read.length + nth] !== undefined) sealers.set(nameOf(row), keyMissing(row, isLast));
       }
     }
-    return rows.map((row) => {
-      if (row === root.row) return root;
-      const name = JSON.stringify(row);
-      return sealers.get(name) ?? this.#held.get(name);
+    return rows.map((row, i) => {
+      if (row === root.row) return sealed[i]!.id === root.id ? root : keyMissing(row, isLast);
+      return sealers.get(nameOf(row)) ?? this.#held.get(nameOf(row));
     });
   }
 
@@ -124,7 +140,7 @@ export class Keyring {
   /** The keys in `rows` are no longer used: they were deleted with `session`. */
   release(session: string | number, rows: Key[]): void {
     this.#current.delete(JSON.stringify(session));
-    for (const row of rows) this.#held.delete(JSON.stringify(row));
+    for (const row of rows) this.#held.delete(nameOf(row));
   }
 
   /** Reads all keys again when they are next needed. */
@@ -138,21 +154,21 @@ export class Keyring {
     if (!globalThis.crypto?.subtle) {
       throw new CompactionError("store_unavailable", "There is no WebCrypto here: encryption needs a secure context (https)");
     }
-    const scan = { limit: 1, maxBytes: OVERHEAD + KEY_BYTES, reverse: true };
-    const [entry] = await this.#store.scan(ROOTS, scan);
-    if (!entry) return this.#begin();
-    const [row, wrapped] = entry;
-    const id = idOf(wrapped, row);
-    const raw = await unseal(this.#key, row, wrapped).catch(() => undefined);
-    if (raw) return { id, row, key: await imported(raw) };
-    const older = this.#previous && (await unseal(this.#previous, row, wrapped).catch(() => undefined));
+    const scan = { limit: 2, maxBytes: 2 * (OVERHEAD + KEY_BYTES), reverse: true };
+    const entries = await this.#store.scan(ROOTS, scan);
+    const [nth] = entries.map(([row]) => row[3] as number);
+    if (nth === undefined) return this.#begin();
+    const [row, there] = [[...ROOTS, nth], entries.filter(([row]) => row[3] === nth)];
+    const sealer = await unwrap({ key: this.#key }, row, there);
+    if (sealer) return sealer;
+    const older = this.#previous && (await opened(this.#previous, there));
     if (!older) {
       const which = this.#previous ? "Neither `encryptionKey` nor `previousEncryptionKey`" : "`encryptionKey`";
       const what = `${which} opens this store: give the key that it was begun with, or a store of another name`;
       throw new CompactionError("invalid_option", what, { field: "encryptionKey" });
     }
-    const next = [...ROOTS, (row[3] as number) + 1];
-    return this.#write({ id, key: this.#key, row: next }, older, row);
+    const next = [...ROOTS, nth + 1];
+    return this.#write({ id: older.id, key: this.#key }, next, older.raw, there.map(([row]) => row));
   }
 
   /** A store that holds rows already cannot become an encrypted one: they would be there to read for ever. */
@@ -167,27 +183,74 @@ export class Keyring {
     }
     const id = randomId(ID_BYTES);
     const raw = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-    return this.#write({ id, key: this.#key, row: [...ROOTS, 1] }, raw);
+    return this.#write({ id, key: this.#key }, [...ROOTS, 1], raw, []);
   }
 
   /** Writes the root key `raw`, wrapped by the app's, in place of `before`. Who comes second takes what is there. */
-  async #write(wrapper: Sealer, raw: Bytes, before?: Key): Promise<Sealer> {
-    const wrapped = await seal(wrapper, wrapper.row, raw);
-    const expect = [{ key: wrapper.row, version: null }, ...(before ? [{ key: before, version: 1 }] : [])];
+  async #write(wrapper: Wrapper, row: Key, raw: Bytes, before: Key[]): Promise<Sealer> {
+    const puts = await wrapped(wrapper, row, raw);
+    // A copy may have been written by several who found none.
+    const [first] = before.filter((row) => row.length === PLAIN - 1);
+    const expect = [{ key: row, version: null }, ...(first ? [{ key: first, version: 1 }] : [])];
     try {
-      const puts: [Key, Uint8Array][] = [[wrapper.row, wrapped]];
-      await this.#store.commit({ expect, puts, deletes: before ? [before] : [], durability: "strict" });
+      await this.#store.commit({ expect, puts, deletes: before, durability: "strict" });
     } catch (error) {
       if (CompactionError.isInstance(error) && error.code === "conflict") return this.#openRoot();
       throw error;
     }
-    return { id: wrapper.id, row: wrapper.row, key: await imported(raw) };
+    return { id: wrapper.id, row, unwritten: [], isNew: false, key: await imported(raw) };
   }
+}
 
-  async #unwrap(row: Key, wrapped: Uint8Array): Promise<Sealer> {
-    const root = await this.root();
-    return { id: String(row.at(-1)), row, key: await imported(await unseal(root.key, row, wrapped)) };
+type Entry = [Key, Value];
+/** What wraps a key, and the id that is noted with it. */
+type Wrapper = Pick<Sealer, "id" | "key">;
+
+/** Parts of the row of a session's key, without its copy. */
+const PLAIN = keysOf("").length + 1;
+
+/** A key by its row, also that of its copy. */
+function nameOf(row: Key): string {
+  return JSON.stringify(row.slice(0, PLAIN));
+}
+
+/** The rows of a new key. */
+function wrapped(wrapper: Wrapper, row: Key, raw: Bytes): Promise<[Key, Bytes][]> {
+  const rows: Key[] = [row, [...row, COPY]];
+  return Promise.all(rows.map(async (row): Promise<[Key, Bytes]> => [row, await seal(wrapper, row, raw)]));
+}
+
+/** The first of `entries`, the rows of a key, that `key` opens. */
+async function opened(key: CryptoKey, entries: Entry[]): Promise<{ id: string; raw: Bytes } | undefined> {
+  for (const [row, value] of entries) {
+    if (isDamaged(value)) continue;
+    try {
+      return { id: idOf(value, row), raw: await unseal(key, row, value) };
+    } catch {
+      // Damaged, or of another key: the other row may tell.
+    }
   }
+  return undefined;
+}
+
+/** The key whose rows are among `entries`, where one of them can be opened. */
+async function unwrap(by: { key: CryptoKey }, row: Key, entries: Entry[]): Promise<Sealer | undefined> {
+  const own = entries.filter(([key]) => startsWith(key, row));
+  const found = await opened(by.key, own);
+  if (!found) return undefined;
+  const { id, raw } = found;
+  const copy = [...row, COPY];
+  // What is there and damaged keeps its version, which writers expect.
+  const isThere = own.some(([key]) => key.length === copy.length);
+  const unwritten: [Key, Bytes][] = isThere ? [] : [[copy, await seal({ id, key: by.key }, copy, raw)]];
+  const first = own.some(([key]) => key.length === row.length) ? row : copy;
+  const name = row.length === PLAIN ? String(row.at(-1)) : id;
+  return { id: name, row: first, unwritten, isNew: false, key: await imported(raw) };
+}
+
+function keyMissing(row: Key, isLast: boolean): Damaged {
+  if (!isLast) throw new KeyMissing(row);
+  return { damaged: "the key that it was sealed with is missing" };
 }
 
 /** Rows are there and their key is not, though nothing says that they were deleted. */
@@ -217,7 +280,7 @@ export function idOf(sealed: Uint8Array, place: Key): string {
 }
 
 /** Encrypts `value` for its place: it can be read nowhere else. */
-export async function seal({ key, id }: Sealer, place: Key, value: Uint8Array): Promise<Bytes> {
+export async function seal({ key, id }: Wrapper, place: Key, value: Uint8Array): Promise<Bytes> {
   const head = Uint8Array.of(FORMAT, ...bytesOfHex(id));
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
   const algorithm = { name: "AES-GCM", iv, additionalData: bound(head, place) };

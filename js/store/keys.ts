@@ -1,7 +1,7 @@
 /** What every store does with keys and batches before it touches its data: order, ranges and checks. */
 
 import { CompactionError } from "../errors.js";
-import type { Batch, Key, Store } from "../types.js";
+import type { Batch, Damaged, Key, Store } from "../types.js";
 
 /** The first part of every key. */
 export const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"] as const;
@@ -11,6 +11,13 @@ export const MAX_VALUE_BYTES = 64 * 1024 * 1024;
 export const MAX_BATCH_OPS = 10_000;
 
 export type ScanOptions = Parameters<Store["scan"]>[1];
+
+/** What a store answers: a value, or why it is not what was written. */
+export type Value = Uint8Array | Damaged;
+
+export function isDamaged(value: Value | undefined): value is Damaged {
+  return value !== undefined && "damaged" in value;
+}
 
 /** Negative, zero or positive, in the order that `Key` documents; IndexedDB orders arrays of these parts alike. */
 export function compareKeys(a: Key, b: Key): number {

@@ -3,10 +3,13 @@
 import { CompactionError } from "../errors.js";
 import type { ErrorCode } from "../errors.js";
 import type { Batch, Key, Store } from "../types.js";
-import { MAX_VALUE_BYTES } from "./keys.js";
-import type { ScanOptions } from "./keys.js";
+import { isDamaged, MAX_VALUE_BYTES } from "./keys.js";
+import type { ScanOptions, Value } from "./keys.js";
 
 export type Row = [Key, Uint8Array];
+
+/** A check; `damage` changes what is at rest under a key. */
+export type Check = (probe: Probe, damage: (key: Key) => Promise<void>) => Promise<void>;
 
 /** A store with every method asynchronous, and the short forms that the checks use. */
 export class Probe {
@@ -19,10 +22,22 @@ export class Probe {
   }
 
   async read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#store.read(keys);
+    const values = await this.answers(keys);
+    return values.map((value, i) => (value === undefined ? undefined : sound(keys[i]!, value)));
   }
 
   async scan(prefix: Key, options: Partial<ScanOptions> = {}): Promise<Row[]> {
+    const entries = await this.entries(prefix, options);
+    return entries.map(([key, value]) => [key, sound(key, value)]);
+  }
+
+  /** What `read` answers, damaged or not. */
+  async answers(keys: Key[]): Promise<(Value | undefined)[]> {
+    return this.#store.read(keys);
+  }
+
+  /** What `scan` answers, damaged or not. */
+  async entries(prefix: Key, options: Partial<ScanOptions> = {}): Promise<[Key, Value][]> {
     return this.#store.scan(prefix, { limit: 100_000, maxBytes: MAX_VALUE_BYTES, ...options });
   }
 
@@ -71,6 +86,11 @@ export class Probe {
     }
     throw new Error("a scan goes on for ever");
   }
+}
+
+function sound(key: Key, value: Value): Uint8Array {
+  if (isDamaged(value)) throw new Error(`${JSON.stringify(key)} is told as damaged: ${value.damaged}`);
+  return value;
 }
 
 export function bytesOf(text: string): Uint8Array {

@@ -97,7 +97,8 @@ export interface ImportReport {
   /** Lines with something in them. */
   lines: number;
   messages: number;
-  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are. */
+  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are; `gap`: what
+   *  the store had lost when the session was exported. */
   skipped: Record<string, number>;
 }
 
@@ -127,7 +128,24 @@ export interface DataLoss {
   kind: "platform" | "session" | "records" | "context" | "repaired";
   /** Rows of the log, where their number is known. */
   lostRecords?: number;
+  /** Position in the log of the first of them, and index of the first message that is missing: of a gap that history, an
+   *  export, a search or a fork went on over. Each is told once. */
+  seq?: number;
+  index?: number;
   /** For people; nothing that was said is in it. */
+  reason: string;
+}
+
+/** Rows of the log, one behind the other, that cannot be read. */
+export interface Gap {
+  /** Position in the log of the first. */
+  seq: number;
+  /** How many. */
+  count: number;
+  /** Index of the first message that is missing, as `explain()` counts. */
+  index: number;
+  /** How many messages. */
+  messages: number;
   reason: string;
 }
 
@@ -245,14 +263,16 @@ export interface Session<M = Message> extends AsyncDisposable {
   metadata(): SessionMetadata;
   /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
    *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
-   *  appended meanwhile is not part of it (`S5.3`). */
-  history(): AsyncIterable<M>;
+   *  appended meanwhile is not part of it (`S5.3`). What the store lost is left out: `onGap` is told where, or else whoever
+   *  listens to `dataloss`. */
+  history(options?: { onGap?: (gap: Gap) => void }): AsyncIterable<M>;
   /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
    *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast
-   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). */
+   *  as it is taken. It has all that the session has: keep it as you keep the conversation (`S3.9`). Where rows cannot be
+   *  read it has a line of the kind `gap`, which `importSession` takes: the copy then has the same gap. */
   exportJsonl(): ReadableStream<Uint8Array>;
   /** The conversation to read: texts as they are, tools in fences, media named. No text in it can pose as a heading of
-   *  the document (`S5.3`). */
+   *  the document (`S5.3`). Where the store lost a message, it says `[message 40 cannot be read]`. */
   exportMarkdown(): Promise<string>;
   /** Appends a turn of a trajectory, and compresses results when the whole has become too large (`S2.4`). */
   addTurn(turn: { thought: string; action: object; result: string }): Promise<void>;

@@ -20,8 +20,10 @@ export interface Batch {
   durability: "strict" | "relaxed";
 }
 
-/** A stored value that is not what was written, and why. */
-export interface Damaged { readonly damaged: string }
+/** A stored value that is not what was written, and why. Its row is there, with its version. */
+export interface Damaged {
+  readonly damaged: string;
+}
 
 /** Where sessions are kept. Methods may be synchronous or asynchronous. `storeConformance` checks all that is said
  *  here. Errors have the codes of `CompactionError`: `conflict`, `quota_exceeded`, `too_large`, `unsupported_value`,
@@ -37,6 +39,9 @@ export interface Store {
     maxValueBytes: number;
     /** A batch of more expectations, puts and deletes together is refused with `too_large`. */
     maxBatchOps: number;
+    /** It notices what it has and did not write, and answers `{ damaged }` for that row alone: the row can be expected,
+     *  replaced and deleted as before. A store that cannot tell hands out the bytes as they are, and the session, which
+     *  checks every row, notices; one that throws for one row closes the session for all. */
     readonly reportsDamage?: boolean;
   };
   /** Values in the order of `keys`, as they were at one moment; `undefined` where there is none. A value is the

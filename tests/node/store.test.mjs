@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { load } from "../support/bundle.mjs";
+import { frail } from "../support/frail.mjs";
 import { mutants } from "../support/store-mutants.mjs";
 
 const { CompactionError, compareKeys, indexedDbStore, memoryStore, storeConformance } = await load(`
@@ -43,6 +44,68 @@ describe("memory store", () => {
 
 describe("a store with asynchronous methods", () => {
   for (const { name, run } of storeConformance(async () => asynchronous(memoryStore()))) test(name, run);
+});
+
+describe("D13: a store that reports damage", () => {
+  const damage = (store, key) => store.report(key);
+  for (const { name, run } of storeConformance(async () => frail(memoryStore()), { damage })) test(name, run);
+});
+
+describe("D13: the checks of damage can fail", () => {
+  const told = "damage: a damaged row is told as damaged, and costs no other";
+  const used = "damage: a damaged row can be expected, replaced and deleted";
+  const none = { expect: [], puts: [], deletes: [], durability: "strict" };
+  const isDamaged = (value) => value?.damaged !== undefined;
+  const wrong = {
+    "it does not say that it tells": [told, (store) => ({ ...store, caps: { ...store.caps, reportsDamage: false } })],
+    "it hands out the bytes": [told, (store) => ({ ...store, report: (key) => store.flip(key) })],
+    "it takes the row for none": [
+      told,
+      (store) => ({ ...store, read: (keys) => store.read(keys).map((value) => (isDamaged(value) ? undefined : value)) }),
+    ],
+    "a scan passes over the row": [
+      told,
+      (store) => ({ ...store, scan: (...given) => store.scan(...given).filter(([, value]) => !isDamaged(value)) }),
+    ],
+    "it throws for the row": [
+      told,
+      (store) => ({
+        ...store,
+        read(keys) {
+          const values = store.read(keys);
+          if (values.some(isDamaged)) throw new CompactionError("store_corrupt", "a row is damaged");
+          return values;
+        },
+      }),
+    ],
+    "it forgets the version": [
+      used,
+      (store) => ({
+        ...store,
+        report(key) {
+          const [value] = store.read([key]);
+          store.commit({ ...none, deletes: [key] });
+          store.commit({ ...none, puts: [[key, value]] });
+          store.report(key);
+        },
+      }),
+    ],
+    "what is replaced stays damaged": [
+      used,
+      (store) => {
+        const damaged = [];
+        const report = (key) => (damaged.push(key), store.report(key));
+        const commit = (batch) => (store.commit(batch), damaged.forEach((key) => store.report(key)));
+        return { ...store, report, commit };
+      },
+    ],
+  };
+  for (const [what, [caughtBy, make]] of Object.entries(wrong)) {
+    test(`${what}: caught by: ${caughtBy}`, async () => {
+      const cases = storeConformance(async () => make(frail(memoryStore())), { damage: (store, key) => store.report(key) });
+      await assert.rejects(cases.find(({ name }) => name === caughtBy).run());
+    });
+  }
 });
 
 describe("the suite can fail", () => {

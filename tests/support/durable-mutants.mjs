@@ -46,9 +46,9 @@ export const mutants = {
   },
   "takes a missing object for a missing value": {
     file: "store.ts",
-    from: "const lost = found.find((stored, i) => stored && !values[i]);",
-    to: "const lost = undefined as Stored | undefined;",
-    caughtBy: "an object that is gone is reported, not taken for nothing",
+    from: "if (!stored || values[i]) return false;",
+    to: "if (stored !== null) return false;",
+    caughtBy: "D13: an object that is gone or changed damages its row, is not taken for nothing, and costs no other",
   },
   "gives up on a value that is replaced while it is read": {
     file: "store.ts",
@@ -58,9 +58,15 @@ export const mutants = {
   },
   "takes the bytes of an object as they are": {
     file: "objects.ts",
-    from: "if (!body || body.byteLength === size)",
-    to: "if (true)",
-    caughtBy: "an object that is gone is reported, not taken for nothing",
+    from: "if (hash === undefined || hash === (await hashOf(bytes))) return bytes;",
+    to: "if (hash !== null) return bytes;",
+    caughtBy: "D13: an object that is gone or changed damages its row, is not taken for nothing, and costs no other",
+  },
+  "takes an object of another size": {
+    file: "objects.ts",
+    from: "if (body.byteLength !== size)",
+    to: "if (size < 0)",
+    caughtBy: "D13: an object of an earlier release, without its hash, is known by its size",
   },
   "refers to an object that was given up": {
     file: "tables.ts",

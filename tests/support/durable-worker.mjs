@@ -2,6 +2,7 @@
 
 import { CompactionError } from "../../js/errors.ts";
 import { storeConformance } from "../../js/store/conformance.ts";
+import { encodeKey } from "../../js/store/durable/key.ts";
 import { checks as ofBucket } from "./durable-bucket.mjs";
 import { checks as ofTables } from "./durable-protocol.mjs";
 
@@ -14,12 +15,31 @@ async function empty({ ctx, env }) {
   if (objects.length > 0) await env.BIG.delete(objects.map(({ key }) => key));
 }
 
+/** Changes the object that holds a row: a bit of it, or all of it by turns. */
+function damaged({ ctx, env }) {
+  let turn = 0;
+  return async (_, key) => {
+    const encoded = encodeKey(key);
+    const [row] = ctx.storage.sql.exec("SELECT object FROM context_compactor_rows WHERE key = ?", encoded).toArray();
+    // What a check replaced with a small value is in SQLite, where a part of it is lost.
+    if (row.object === null) {
+      ctx.storage.sql.exec("UPDATE context_compactor_rows SET bytes = NULL WHERE key = ?", encoded);
+    } else if (turn++ % 2 === 0) {
+      const value = new Uint8Array(await (await env.BIG.get(row.object)).arrayBuffer());
+      value[value.length >> 1] ^= 1;
+      await env.BIG.put(row.object, value);
+    } else {
+      await env.BIG.delete(row.object);
+    }
+  };
+}
+
 /** The suite that every store passes, each check on emptied storage. */
 function conformance(bigObjects) {
   return (here) => {
     const { durableObjectStore } = here.variant;
     const options = bigObjects ? { bigObjects: here.env.BIG } : undefined;
-    const cases = storeConformance(async () => durableObjectStore(here.ctx, options));
+    const cases = storeConformance(async () => durableObjectStore(here.ctx, options), bigObjects && { damage: damaged(here) });
     return Object.fromEntries(
       cases.map(({ name, run }) => [
         name,

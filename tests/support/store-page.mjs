@@ -14,10 +14,34 @@ function open(name) {
 }
 
 const prefix = `suite-${Math.random()}-`;
-const cases = storeConformance(async () => indexedDbStore({ name: `${prefix}${suites++}` }));
-const encryptedCases = storeConformance(async () =>
-  indexedDbStore({ name: `${prefix}${suites++}`, encryptionKey: await makeKey() }),
+const cases = storeConformance(async () => indexedDbStore({ name: `${prefix}${suites++}` }), {
+  damage: (store, key) => changeRow(store.name, key, ({ version }) => ({ version, bytes: "no bytes" })),
+});
+const encryptedCases = storeConformance(
+  async () => indexedDbStore({ name: `${prefix}${suites++}`, encryptionKey: await makeKey() }),
+  {
+    damage: (store, key) =>
+      changeRow(store.name, key, ({ version, bytes }) => {
+        bytes[bytes.length >> 1] ^= 1;
+        return { version, bytes };
+      }),
+  },
 );
+
+/** Changes a row behind the back of the store that has it. */
+function changeRow(name, [table, ...row], change) {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(name);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const tx = request.result.transaction(table, "readwrite");
+      const rows = tx.objectStore(table);
+      rows.get(row).onsuccess = ({ target: { result } }) => rows.put(change(result), row);
+      tx.oncomplete = () => resolve(request.result.close());
+      tx.onabort = () => reject(tx.error);
+    };
+  });
+}
 
 function makeKey() {
   return crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);

@@ -7,12 +7,14 @@ import {
   importSession,
   isContextOverflow,
   loadTokenizer,
+  memoryStore,
   modelFacts,
   openSession,
   optionsFromEnv,
   planCompaction,
   repairHistory,
   splitMessages,
+  storeConformance,
   type ActiveContext,
   type CommandAnswer,
   type CheckpointRecord,
@@ -135,8 +137,10 @@ export async function sessions(): Promise<void> {
   same<typeof off, () => void>();
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
-  session.on("dataloss", ({ kind, lostRecords, reason }) => {
+  session.on("dataloss", ({ kind, lostRecords, seq, index, reason }) => {
     const lost: number | undefined = kind === "records" ? lostRecords : undefined;
+    same<typeof seq, number | undefined>();
+    same<typeof index, number | undefined>();
     // @ts-expect-error: not a kind of loss
     if (kind === "everything") return;
     void [lost, reason satisfies string];
@@ -175,6 +179,12 @@ export async function recall(): Promise<void> {
 export async function transcript(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory" });
   for await (const message of session.history()) same<typeof message, ChatMessage>();
+  for await (const message of session.history({ onGap: ({ index }) => same<typeof index, number>() })) void message;
+  const store: Store = {
+    ...memoryStore(),
+    read: (keys) => keys.map(() => ({ damaged: "its checksum differs" })),
+  };
+  storeConformance(async () => store, { damage: (damaged, key) => void [damaged.caps.reportsDamage, key] });
   const stream = session.exportJsonl();
   same<typeof stream, ReadableStream<Uint8Array>>();
   same<Awaited<ReturnType<typeof session.exportMarkdown>>, string>();

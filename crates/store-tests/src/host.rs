@@ -2,9 +2,9 @@
 //! notes what it saw, and fails or crashes where it is told to.
 
 use crate::store::Store;
-use context_compactor_core::session::batch::Batch;
+use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::step::{
-    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Whose,
+    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Stored, Whose,
 };
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;
@@ -229,6 +229,11 @@ impl Host {
         asked
     }
 
+    /// What the store answers for a row.
+    fn stored(&self, key: &Key, value: Vec<u8>) -> Stored {
+        self.store.damaged(key).map_or(Stored::Bytes(value), Stored::Damaged)
+    }
+
     fn due(&mut self, effect: &Effect) -> Option<How> {
         let mut due = None;
         self.faults.retain_mut(|fault| {
@@ -287,8 +292,18 @@ impl Host {
             Effect::ReadWatermark(key) => {
                 Event::Watermark { mark: self.marks.borrow().get(key).cloned(), lost: self.lost.clone() }
             }
-            Effect::Read(keys) => answer(self.store.read(keys).map(Event::Values)),
-            Effect::Scan(scan) => answer(self.store.scan(scan).map(Event::Entries)),
+            Effect::Read(keys) => answer(self.store.read(keys).map(|values| {
+                let stored =
+                    |(key, value): (&Key, Option<Vec<u8>>)| value.map(|value| self.stored(key, value));
+                Event::Values(keys.iter().zip(values).map(stored).collect())
+            })),
+            Effect::Scan(scan) => answer(self.store.scan(scan).map(|entries| {
+                let stored = |(key, value): (Key, Vec<u8>)| {
+                    let value = self.stored(&key, value);
+                    (key, value)
+                };
+                Event::Entries(entries.into_iter().map(stored).collect())
+            })),
             Effect::Commit(batch) => match (self.refuse)(batch) {
                 Some(code) => failed(code),
                 None => answer(self.store.commit(batch).map(|()| {

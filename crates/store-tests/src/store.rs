@@ -16,6 +16,10 @@ pub trait Store {
     ///
     /// Errors: [`Code::Conflict`] when an expectation does not hold, [`Code::InvalidOption`] when a key is written twice.
     fn commit(&self, batch: &Batch) -> Result<()>;
+    /// Why the value of a row is not what was written, where the store knows that.
+    fn damaged(&self, _key: &Key) -> Option<String> {
+        None
+    }
 }
 
 /// A store in memory.
@@ -29,6 +33,14 @@ struct Row {
     /// Commits that put it, from 1.
     version: u64,
     value: Vec<u8>,
+    /// The store knows that the value is not what was written.
+    is_damaged: bool,
+}
+
+impl Row {
+    fn new(version: u64, value: Vec<u8>) -> Self {
+        Row { version, value, is_damaged: false }
+    }
 }
 
 impl MemoryStore {
@@ -59,7 +71,14 @@ impl MemoryStore {
         match (value, rows.get_mut(key)) {
             (Some(value), Some(row)) => row.value = value,
             (None, _) => drop(rows.remove(key)),
-            (Some(value), None) => drop(rows.insert(key.clone(), Row { version: 1, value })),
+            (Some(value), None) => drop(rows.insert(key.clone(), Row::new(1, value))),
+        }
+    }
+
+    /// From now on the store answers that a row is damaged, until it is written again.
+    pub fn report_damage(&self, key: &Key) {
+        if let Some(row) = self.rows.borrow_mut().get_mut(key) {
+            row.is_damaged = true;
         }
     }
 }
@@ -112,11 +131,16 @@ impl Store for MemoryStore {
         }
         for (key, value) in &batch.puts {
             let version = rows.get(key).map_or(1, |row| row.version + 1);
-            rows.insert(key.clone(), Row { version, value: value.clone() });
+            rows.insert(key.clone(), Row::new(version, value.clone()));
         }
         for key in &batch.deletes {
             rows.remove(key);
         }
         Ok(())
+    }
+
+    fn damaged(&self, key: &Key) -> Option<String> {
+        let rows = self.rows.borrow();
+        rows.get(key).filter(|row| row.is_damaged).map(|_| "its checksum differs".into())
     }
 }

@@ -9,6 +9,8 @@ import { CompactionError } from "../../errors.js";
 import { objectError } from "./errors.js";
 import type { DurableObjectContext, ObjectBucket } from "./platform.js";
 import type { Stored, Tables } from "./tables.js";
+import { hex } from "../keys.js";
+import type { Value } from "../keys.js";
 
 /**
  * Values above this are objects. The engine stores long texts in rows of 1 MiB: those go. What a session reads to open,
@@ -36,11 +38,13 @@ export class Objects {
   }
 
   /**
-   * Uploads `values` under names of their own, which are staged first; `confirm` waits until that is on disk. After a
+   * Uploads `values` under names of their own, which end with the hash of what is in them, and are staged first; `confirm`
+   * waits until that is on disk. After a
    * failure they stay staged until they are old: a request without an answer may arrive yet.
    */
   async upload(values: Uint8Array[], confirm: () => Promise<void>): Promise<string[]> {
-    const names = values.map(() => `${this.#folder}/${crypto.randomUUID()}`);
+    const hashes = await Promise.all(values.map(hashOf));
+    const names = hashes.map((hash) => `${this.#folder}/${crypto.randomUUID()}.${hash}`);
     this.#tables.stage(names);
     await confirm();
     await each(names, (name, i) => this.#put(name, values[i] as Uint8Array<ArrayBuffer>));
@@ -57,10 +61,15 @@ export class Objects {
   }
 
   /** The bytes of an object, or undefined when it is not there. */
-  async get(name: string, size: number): Promise<Uint8Array | undefined> {
+  async get(name: string, size: number): Promise<Value | undefined> {
     const body = await persistently("read", async () => (await this.#bucket.get(name))?.arrayBuffer());
-    if (!body || body.byteLength === size) return body && new Uint8Array(body);
-    throw new CompactionError("store_corrupt", `The object ${name} has ${body.byteLength} bytes, not ${size}`);
+    if (!body) return undefined;
+    if (body.byteLength !== size) return { damaged: `the object ${name} has ${body.byteLength} bytes, not ${size}` };
+    // Earlier releases gave no object its hash.
+    const hash = HASHED.exec(name)?.[1];
+    const bytes = new Uint8Array(body);
+    if (hash === undefined || hash === (await hashOf(bytes))) return bytes;
+    return { damaged: `the object ${name} is not what was uploaded` };
   }
 
   /**
@@ -91,12 +100,21 @@ export class Objects {
   }
 }
 
+const HASHED = /\.([0-9a-f]{64})$/;
+
+async function hashOf(bytes: Uint8Array): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));
+}
+
 /** Fills in what is in objects. `objects` is undefined when the store was made without a bucket. */
 export async function bytesOf(
   found: readonly (Stored | undefined)[],
   objects: Objects | undefined,
-): Promise<(Uint8Array | undefined)[]> {
-  const values = found.map((stored): Uint8Array | undefined => (stored && "bytes" in stored ? stored.bytes : undefined));
+): Promise<(Value | undefined)[]> {
+  const values = found.map((stored): Value | undefined => {
+    if (!stored || "object" in stored) return undefined;
+    return "bytes" in stored ? stored.bytes : { damaged: stored.damaged };
+  });
   const away = found.flatMap((stored, i) => (stored && "object" in stored ? [{ ...stored, i }] : []));
   if (away.length > 0 && !objects) {
     throw new CompactionError(

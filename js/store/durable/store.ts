@@ -4,7 +4,7 @@ import { checkOptions } from "../../checks.js";
 import { CompactionError } from "../../errors.js";
 import type { Batch, Key, Store } from "../../types.js";
 import { checkKey, checkScan, MAX_BATCH_OPS, ownBatch } from "../keys.js";
-import type { ScanOptions } from "../keys.js";
+import type { ScanOptions, Value } from "../keys.js";
 import { storageError, unconfirmed } from "./errors.js";
 import { BIG_BYTES, bytesOf, Objects } from "./objects.js";
 import type { DurableObjectContext, ObjectBucket } from "./platform.js";
@@ -29,7 +29,8 @@ const TRIES = 10;
  *
  * With `bigObjects`, an R2 bucket, values over 256 KiB are objects of it (`context-compactor/{id of the object}/…`), and
  * count neither against the object's 10 GB nor its memory for a query. Once used it is needed to read them. What a crash
- * leaves in it is deleted an hour later; who deletes a whole Durable Object deletes that folder too.
+ * leaves in it is deleted an hour later; an object that is missing, or is not what was uploaded, damages its row alone. Who
+ * deletes a whole Durable Object deletes that folder too.
  *
  * Errors: `store_unavailable`, `quota_exceeded` (10 GB, or the plan's limits), `too_large` (a value over 16 MiB),
  * `store_corrupt`, `schema_too_new`, `conflict`, `closed`; `indeterminate` when a write was not confirmed.
@@ -47,6 +48,7 @@ export function durableObjectStore(
     durable: "synced",
     maxValueBytes: MAX_VALUE_BYTES,
     maxBatchOps: MAX_BATCH_OPS,
+    reportsDamage: true,
   } as const;
   const tables = new Tables(ctx);
   const objects = options.bigObjects && new Objects(options.bigObjects, tables, ctx);
@@ -78,16 +80,18 @@ export function durableObjectStore(
    * The values of what `find` finds. When an object is gone its row was replaced meanwhile: what is found then is of a
    * later moment, so everything is found anew.
    */
-  async function whole<T extends Stored | undefined>(find: () => T[]): Promise<[T, Uint8Array | undefined][]> {
+  async function whole<T extends Stored | undefined>(find: () => T[]): Promise<[T, Value | undefined][]> {
     for (let tries = 0; tries < TRIES; tries++) {
       const found = find();
       const values = await bytesOf(found, objects);
-      const lost = found.find((stored, i) => stored && !values[i]);
-      if (!lost) return found.map((stored, i) => [stored, values[i]]);
-      if (objectOf(lost) === objectOf(tables.find(lost.key))) {
-        const [name, object] = [JSON.stringify(lost.key), objectOf(lost)];
-        throw new CompactionError("store_corrupt", `The object of ${name} is not in the bucket: ${object}`, { field: name });
-      }
+      const isReplaced = found.some((stored, i) => {
+        if (!stored || values[i]) return false;
+        const object = objectOf(stored);
+        if (object !== objectOf(tables.find(stored.key))) return true;
+        values[i] = { damaged: `its object is not in the bucket: ${object}` };
+        return false;
+      });
+      if (!isReplaced) return found.map((stored, i) => [stored, values[i]]);
     }
     throw new CompactionError("store_unavailable", "A value was replaced each time that it was read: try again");
   }
@@ -132,7 +136,7 @@ export function durableObjectStore(
       return run(async () => {
         checkScan(prefix, options);
         const [from, how] = [[...prefix], { ...options }];
-        return (await whole(() => tables.scan(from, how))).map(([{ key }, value]): [Key, Uint8Array] => [key, value!]);
+        return (await whole(() => tables.scan(from, how))).map(([{ key }, value]): [Key, Value] => [key, value!]);
       });
     },
 

@@ -1,7 +1,7 @@
 /** The tables of the store in the object's SQLite. Everything here is synchronous: one call is one moment. */
 
 import { CompactionError } from "../../errors.js";
-import type { Batch, Key } from "../../types.js";
+import type { Batch, Damaged, Key } from "../../types.js";
 import { conflict } from "../keys.js";
 import type { ScanOptions } from "../keys.js";
 import { storageError } from "./errors.js";
@@ -40,8 +40,8 @@ interface Row {
   bytes: ArrayBuffer | null;
 }
 
-/** A row with its value, or with where that is: in the object that is named. */
-export type Stored = { key: Key; size: number } & ({ bytes: Uint8Array<ArrayBuffer> } | { object: string });
+/** A row with its value, or with where that is: in the object that is named; or why it has none. */
+export type Stored = { key: Key; size: number } & (Damaged | { bytes: Uint8Array<ArrayBuffer> } | { object: string });
 
 export class Tables {
   readonly #context: DurableObjectContext;
@@ -153,8 +153,7 @@ export class Tables {
       const query = "SELECT bytes FROM context_compactor_parts WHERE key = ? AND part = ?";
       const [row] = this.#sql<{ bytes: ArrayBuffer }>(query, new Uint8Array(encoded), part);
       if (row?.bytes.byteLength !== Math.min(PART_BYTES, size - part * PART_BYTES)) {
-        const name = JSON.stringify(key);
-        throw new CompactionError("store_corrupt", `Part ${part} of ${name} is missing or not whole`, { field: name });
+        return { key, size, damaged: `part ${part} of it is missing or not whole` };
       }
       whole.set(new Uint8Array(row.bytes), part * PART_BYTES);
     }

@@ -4,10 +4,11 @@
 use super::archive::Archive;
 use super::pages::{Draft, FULL, Page};
 use crate::error::Result;
+use crate::session::Walk;
 use crate::session::batch::{Batch, Durability, Key, keys};
 use crate::session::offloads::PART;
 use crate::session::record::Kind;
-use crate::session::stored::{PAGE, log_page, row_at};
+use crate::session::stored::PAGE;
 use crate::step::{Io, Scan};
 
 /// Is shown a page, and from which message on it is new.
@@ -53,9 +54,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Shows the messages before a page, or before the end, as the log has them.
+    /// Shows the messages before a page, or before the end, as the log has them. What cannot be read is left out, and told.
     async fn fill(&mut self, before: Option<&Page<'_>>, see: &mut See<'_>) -> Result<()> {
-        let (archive, (first, mut seq)) = (self.archive, self.next);
+        let (archive, (first, seq)) = (self.archive, self.next);
         let (messages, to) = match before {
             Some(page) => (page.first, page.seqs.0),
             None => (archive.messages, archive.rows),
@@ -64,10 +65,18 @@ impl Reader<'_> {
             return Ok(());
         }
         let mut draft = Draft::new(archive.format, first);
-        while seq < to {
-            for bytes in log_page(self.io, &archive.sid, seq, to).await? {
-                let row = row_at(&bytes, seq)?;
-                seq += 1;
+        let mut walk = Walk::at(seq, first);
+        while let Some(page) = walk.page(self.io, &archive.sid, to).await? {
+            for (seq, bytes) in page {
+                let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
+                if let Some(gap) = gap.filter(|gap| gap.messages > 0) {
+                    gap.tell(self.io);
+                    // A page has messages that stand one behind the other.
+                    let before = std::mem::replace(&mut draft, Draft::new(archive.format, row.n));
+                    if before.bytes > 0 {
+                        self.show(before, true, see).await;
+                    }
+                }
                 if row.kind != Kind::Message {
                     continue;
                 }
@@ -77,6 +86,9 @@ impl Reader<'_> {
                     self.show(full, true, see).await;
                 }
             }
+        }
+        if let Some(gap) = walk.end(to, messages) {
+            gap.tell(self.io);
         }
         if draft.bytes > 0 {
             // The end of the log grows on.

@@ -6,7 +6,8 @@ use super::index;
 use super::pages::hash;
 use super::rank::{Candidate, Corpus};
 use super::snippet::snippet;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::session::Gap;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
@@ -95,7 +96,15 @@ pub(crate) async fn search(
                 .nth(nth)
                 .map_or(String::new(), |found| snippet(&found.text, query, &weights)),
         });
-        let snippet = snippet.await?;
+        let snippet = match snippet.await {
+            Ok(snippet) => snippet,
+            // Its terms are there, and it is not: nothing of it can be shown.
+            Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
+                Gap::new(seq, 1, index, 1).tell(io);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let offload = whereabouts.offload(index, result).map(str::to_owned);
         let reference = offload.unwrap_or_else(|| archive.message_reference(seq));
         hits.push(Hit { reference, seq, snippet });

@@ -5,9 +5,10 @@ use super::context::{Item, Left, Place, Splice, Why, join_left};
 use super::held::Held;
 use super::operations::Session;
 use super::record::{Cause, Kind};
+use super::recovery;
 use super::snapshots::SnapshotNote;
 use super::state::{Change, State};
-use super::stored::{RACES, conflict, log_items, log_page, place_of, row_at, view_items, view_row};
+use super::stored::{RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row};
 use crate::error::{Code, Error, Result};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
@@ -106,18 +107,20 @@ impl Held {
         Err(conflict())
     }
 
-    /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, and the
-    /// messages that had left it.
+    /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, `messages`
+    /// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
     pub(super) async fn context_at(
         &self,
         io: &Io,
         generation: u64,
         tail_from: u64,
         seq: u64,
+        messages: usize,
     ) -> Result<(Vec<Item>, Vec<Left>)> {
         let mut copy = self.state().clone();
         let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
-        unread.extend(log_items(io, &copy.sid, tail_from, seq).await?);
+        unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);
+        let (unread, left, _) = recovery::readable(io, &copy.sid, unread, left, messages).await?;
         Ok((copy.items(io, unread).await?, left))
     }
 }
@@ -130,7 +133,7 @@ impl Held {
 async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
     let point = place_of(io, held, index).await?;
     let (generation, tail_from) = view_at(io, held, point.seq).await?;
-    let (items, left) = held.context_at(io, generation, tail_from, point.seq).await?;
+    let (items, left) = held.context_at(io, generation, tail_from, point.seq, index).await?;
     check_whole(io, held, point, &items).await?;
     Ok(Past { items, left, messages: index, snapshot: None })
 }
@@ -172,8 +175,13 @@ async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Resu
         .iter()
         .map(|item| (item.origin.place().map(|place| place.index), Rc::clone(&item.body)))
         .collect();
-    for (seq, bytes) in (point.seq..).zip(log_page(io, &sid, point.seq, rows).await?) {
-        let row = row_at(&bytes, seq)?;
+    let page = readable_page(io, &sid, point.seq).await?.unwrap_or_default();
+    for (seq, bytes) in page.into_iter().take_while(|(seq, _)| *seq < rows) {
+        let row = match row_at(&bytes, seq) {
+            Ok(row) => row,
+            Err(error) if error.code == Code::StoreCorrupt => continue,
+            Err(error) => return Err(error),
+        };
         match row.kind {
             Kind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
             Kind::View if returns(row.body.get())? => break,

@@ -3,10 +3,10 @@
 use super::batch::keys;
 use super::context::Origin;
 use super::record::{self, ViewRow};
-use super::stored::PAGE;
+use super::stored::{PAGE, position};
 use crate::checkpoint::Level;
-use crate::error::Result;
-use crate::step::{Io, Scan};
+use crate::error::{Code, Result};
+use crate::step::{self, Io, Scan};
 use serde::Serialize;
 
 /// A checkpoint of the context (`S5.3`).
@@ -74,9 +74,22 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
         if views.is_empty() {
             break;
         }
-        for (_, bytes) in views {
-            read += 1;
-            let view: ViewRow = record::decode(&bytes, "view")?;
+        for (key, bytes) in views {
+            read = position(&key).unwrap_or(read + 1);
+            if read > generation {
+                break;
+            }
+            let view: ViewRow = match record::decode(&bytes, "view") {
+                Ok(view) => view,
+                Err(error) if error.code == Code::StoreCorrupt => {
+                    io.log(
+                        step::Level::Warn,
+                        format!("The checkpoints of view {read} cannot be told: {error}"),
+                    );
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let inserted = view.splices.into_iter().flat_map(|splice| splice.insert);
             let stored = view.whole.into_iter().flatten().chain(inserted).collect();
             for record in

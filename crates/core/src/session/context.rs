@@ -5,6 +5,7 @@ use crate::checkpoint::Level;
 use crate::message::{Message, Role};
 use crate::order;
 use crate::step::Whose;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// One message of the active context.
@@ -387,6 +388,30 @@ impl Context {
     pub fn behind(&self) -> Vec<(usize, usize)> {
         let behind = self.left.iter().filter(|left| left.why != Why::Removed);
         behind.map(|left| (left.from, left.to)).collect()
+    }
+
+    /// The offload with this reference, with the index of its message, where this context refers to it or stands for it.
+    pub(crate) fn offload(&self, reference: &str) -> Option<(usize, Offload)> {
+        let found = self.offloads().find(|(_, offload)| offload.reference == reference);
+        found.map(|(index, offload)| (index, offload.clone()))
+    }
+
+    /// The references that this context shows or stands for, in order, with the hashes of their texts.
+    pub(crate) fn references(&self) -> BTreeMap<String, String> {
+        let offloads = self.offloads();
+        offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())).collect()
+    }
+
+    fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
+        self.items.iter().flat_map(|item| {
+            let own = item.origin.place().into_iter();
+            let own = own
+                .flat_map(|place| item.origin.offloads().iter().map(move |offload| (place.index, offload)));
+            let covers =
+                if let Origin::Summary { covers, .. } = &item.origin { covers.as_slice() } else { &[] };
+            let covered = covers.iter().flat_map(|cover| &cover.offloads);
+            own.chain(covered.map(|(index, offload)| (*index, offload)))
+        })
     }
 
     /// The first `messages` of the app without those that were left behind: the conversation as it goes on.

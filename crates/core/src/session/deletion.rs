@@ -17,38 +17,63 @@ impl Held {
             state.unmark(io);
             (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
         };
+        let session = keys::session(&sid);
         for race in 0..=RACES {
-            let Some(row) = session_row(io, &sid).await? else {
+            let name = readable(name_row(io, &id).await)?;
+            // What is damaged does not say its version, and goes without.
+            let expect = match (readable(session_row(io, &sid).await)?, &name) {
+                (Some(Some(row)), _) => vec![(session.clone(), Some(row.ver))],
+                (None, _) => Vec::new(),
                 // Deleted by someone else, or by a batch of ours whose answer was lost: what is left of it goes too.
-                return match name_row(io, &id).await? {
-                    Some(name) if name.deleted && name.sid == sid => {
-                        sweep(io, &sid, &id, name.ver, most).await
-                    }
-                    _ => Ok(()),
-                };
+                (Some(None), Some(Some(name))) if name.sid == sid && name.deleted => {
+                    return sweep(io, &sid, &id, name.ver, most).await;
+                }
+                // The row was lost, and not what it was of.
+                (Some(None), Some(Some(name))) if name.sid == sid => vec![(session.clone(), None)],
+                (Some(None), Some(_)) => return Ok(()),
+                (Some(None), None) => return remove_rows(io, &sid, most).await,
             };
-            let session = keys::session(&sid);
-            let expect = vec![(session.clone(), Some(row.ver))];
             let mut deletes = rows_of(io, &sid).await?;
-            let whole = deletes.len() + 3 < most;
-            let (mut puts, mut marked) = (Vec::new(), 0);
+            // Without a version nothing keeps others from writing between this look and the batch.
+            let whole = deletes.len() + 3 < most && expect.iter().any(|(_, version)| version.is_some());
+            let (mut puts, mut marked) = (Vec::new(), None);
             if whole {
                 deletes.push(keys::name(&id));
             } else {
-                deletes = vec![session];
-                let ver = name_row(io, &id).await?.map_or(0, |name| name.ver) + 1;
-                let name = NameRow { deleted: true, ver, ..NameRow::new(&id, &sid) };
-                puts.push((keys::name(&id), record::encode(&name)?));
-                marked = ver;
+                deletes = vec![session.clone()];
+                match &name {
+                    Some(Some(name)) => {
+                        let ver = name.ver + 1;
+                        let name = NameRow { deleted: true, ver, ..NameRow::new(&id, &sid) };
+                        puts.push((keys::name(&id), record::encode(&name)?));
+                        marked = Some(ver);
+                    }
+                    Some(None) => {}
+                    None => deletes.push(keys::name(&id)),
+                }
             }
             match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {
                 Ok(()) if whole => return Ok(()),
-                Ok(()) => return sweep(io, &sid, &id, marked, most).await,
+                Ok(()) => {
+                    return match marked {
+                        Some(ver) => sweep(io, &sid, &id, ver, most).await,
+                        None => remove_rows(io, &sid, most).await,
+                    };
+                }
                 Err(error) if retryable(&error) => pause(io, race).await?,
                 Err(error) => return Err(error),
             }
         }
         Err(conflict())
+    }
+}
+
+/// A row, if any; `None` where it is damaged.
+fn readable<T>(row: Result<T>) -> Result<Option<T>> {
+    match row {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if error.code == Code::StoreCorrupt => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -5,22 +5,24 @@
 //! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
-use super::batch::{Batch, Durability, Key, keys};
+use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::context::{Cover, Item, Made, Origin, Place, Splice};
 use super::deletion::{free_name, remove_rows};
+use super::gaps::Gap;
 use super::held::{Held, Slot};
 use super::ids;
 use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
-use super::record::{self, Cause, Parent, SessionRow, Unread};
+use super::record::{self, Cause, Parent, SessionRow};
+use super::recovery::readable_bodies;
 use super::state::{Change, Measured, Settled, State, measure};
-use super::stored::{RACES, bodies, commit_again, conflict, name_row, pause, retryable, session_row};
+use super::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine, Scan, Whose};
 use crate::wire;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What a fork begins with.
@@ -95,6 +97,8 @@ struct Copy {
     places: Vec<Place>,
     /// The child's place of a message, by its position in the parent's log.
     moved: HashMap<u64, Place>,
+    /// Positions in the parent's log of messages that cannot be read there any more.
+    lost: HashSet<u64>,
     now: u64,
 }
 
@@ -120,8 +124,8 @@ impl Copy {
         let of_ours = |item: &Item| matches!(item.origin, Origin::Summary { .. } | Origin::Acknowledgement);
         let summed = items.iter().rposition(of_ours).map_or(0, |last| last + 1);
         let (head, tail) = items.split_at(summed);
-        let (places, moved) = (Vec::new(), HashMap::new());
-        let mut copy = Copy { parent, child, puts: Vec::new(), places, moved, now };
+        let (puts, places, moved, lost) = Default::default();
+        let mut copy = Copy { parent, child, puts, places, moved, lost, now };
         copy.append(io, head).await?;
         let floor = copy.child.row.messages;
         copy.child.row.parent = Some(Parent { id, sid, seq, floor });
@@ -136,26 +140,36 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Appends the app's messages of `items` as they were handed over, with those that a summary quotes.
+    /// Appends the app's messages of `items` as they were handed over, with those that a summary quotes. Of one that the
+    /// store lost there is what stands in the context.
     async fn append(&mut self, io: &Io, items: &[Item]) -> Result<()> {
-        let mut unread: Vec<Unread> = Vec::new();
-        let mut sizes = Vec::new();
-        for item in items {
-            let own = item.origin.place().into_iter().chain(item.origin.quotes().iter().copied());
-            for place in own {
-                let body = matches!(item.origin, Origin::Message(_)).then(|| Rc::clone(&item.body));
-                unread.push((Origin::Message(place), body));
-                // Only a message that stands as it is has its size.
-                sizes.push(matches!(item.origin, Origin::Message(_)).then_some(item.size));
+        let stands = |item: &Item| matches!(item.origin, Origin::Message(_));
+        let own = items.iter().flat_map(|item| {
+            let places = item.origin.place().into_iter().chain(item.origin.quotes().iter().copied());
+            places.map(move |place| (place, item))
+        });
+        let own: Vec<(Place, &Item)> = own.collect();
+        let unread: Vec<Place> =
+            own.iter().filter(|(_, item)| !stands(item)).map(|(place, _)| *place).collect();
+        let read = readable_bodies(io, &self.parent.sid, &unread).await?;
+        let mut found = Vec::with_capacity(own.len());
+        for (place, item) in own {
+            let size = stands(item).then_some(item.size);
+            let body = if stands(item) { Some(&item.body) } else { read.get(&place.seq) };
+            if body.is_none() {
+                self.lost.insert(place.seq);
+                Gap::new(place.seq, 1, place.index, 1).tell(io);
             }
+            let body = body.or(item.origin.place().map(|_| &item.body));
+            found.extend(body.map(|body| (place, Rc::clone(body), size)));
         }
-        if unread.is_empty() {
+        if found.is_empty() {
             return Ok(());
         }
-        let from: Vec<Place> = unread.iter().filter_map(|(origin, _)| origin.place()).collect();
-        let read = bodies(io, &self.parent.sid, unread).await?;
-        let mut measured = Vec::with_capacity(read.len());
-        for (((_, body), size), place) in read.into_iter().zip(sizes).zip(&from) {
+        let from: Vec<Place> = found.iter().map(|(place, ..)| *place).collect();
+        let mut measured = Vec::with_capacity(found.len());
+        // Only a message that stands as it is has its size.
+        for (place, body, size) in found {
             let (settings, whose) = (&self.parent.settings, Whose::Logged(place.seq));
             let size = match size {
                 Some(size) => size,
@@ -208,13 +222,15 @@ impl Copy {
         };
         let origin = match &item.origin {
             Origin::Message(place) => Origin::Message(to(place)?),
+            Origin::Edited { place, .. } if self.lost.contains(&place.seq) => Origin::Message(to(place)?),
             Origin::Edited { place, offloads, reasoning_removed } => Origin::Edited {
                 place: to(place)?,
                 offloads: offloads.clone(),
                 reasoning_removed: *reasoning_removed,
             },
             Origin::Summary { checkpoint, quotes, prose, made, .. } => {
-                let quotes = quotes.iter().map(to).collect::<Result<Vec<Place>>>()?;
+                let quotes = quotes.iter().filter(|place| !self.lost.contains(&place.seq));
+                let quotes = quotes.map(to).collect::<Result<Vec<Place>>>()?;
                 let cover =
                     |place: &Place| Cover { from: place.index, to: place.index + 1, offloads: Vec::new() };
                 let covers = quotes.iter().map(cover).collect();
@@ -320,14 +336,20 @@ async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
     let prefix = keys::all_staging();
     let scan = Scan { prefix, after: None, limit: 100, max_bytes: 1 << 20, reverse: false, keys_only: false };
     for (note, bytes) in io.scan(scan).await? {
-        let row: StagingRow = record::decode(&bytes, "note of a fork")?;
-        if row.at.saturating_add(LEASE) > now {
-            continue;
-        }
+        let sid = match record::decode::<StagingRow>(&bytes, "note of a fork") {
+            Ok(row) if row.at.saturating_add(LEASE) > now => continue,
+            Ok(row) => row.sid,
+            // Nobody knows any more how old it is: its key says whose rows they are.
+            Err(error) if error.code == Code::StoreCorrupt => match note.0.last() {
+                Some(KeyPart::Text(sid)) => sid.clone(),
+                _ => continue,
+            },
+            Err(error) => return Err(error),
+        };
         let batch =
             |puts, deletes| Batch { expect: Vec::new(), puts, deletes, durability: Durability::Strict };
         io.commit(batch(vec![(note.clone(), bytes)], Vec::new())).await?;
-        remove_rows(io, &row.sid, most).await?;
+        remove_rows(io, &sid, most).await?;
         io.commit(batch(Vec::new(), vec![note])).await?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::watermark::Mark;
 use crate::error::{Code, Error};
 use serde::{Deserialize, Serialize};
 
-/// Something that was found when a session was opened.
+/// Something that was found when a session was opened, or when its log was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Loss {
@@ -13,6 +13,12 @@ pub struct Loss {
     /// Rows of the log that are gone, where their number is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_records: Option<u64>,
+    /// Position in the log of the first of them, where something that was asked for goes on over a gap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Index of the first message that is missing there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
     /// What happened, for people. It holds nothing that was said.
     pub reason: String,
 }
@@ -36,7 +42,7 @@ pub enum LossKind {
 impl Loss {
     /// A loss of no known number of records.
     pub(super) fn new(kind: LossKind, reason: impl Into<String>) -> Self {
-        Loss { kind, lost_records: None, reason: reason.into() }
+        Loss { kind, lost_records: None, seq: None, index: None, reason: reason.into() }
     }
 
     /// A loss of so many records.

@@ -136,6 +136,27 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
     Ok((head, text))
 }
 
+/// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
+/// read.
+pub(super) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
+    let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
+    match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
+        Ok(head) => {
+            let NewBlob { index, offload, .. } = blob(reference, head, String::new());
+            Ok(Some((index, offload)))
+        }
+        Err(error) if error.code == Code::StoreCorrupt => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// True when anything of an offload is in the store.
+pub(super) async fn has_rows(io: &Io, sid: &str, reference: &str) -> Result<bool> {
+    let (prefix, after) = (keys::parts(sid, reference), None);
+    let scan = Scan { prefix, after, limit: 1, max_bytes: PART, reverse: false, keys_only: true };
+    Ok(!io.scan(scan).await?.is_empty())
+}
+
 /// The reference of the offload behind `after` in the store, in the order of references.
 pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Option<String>> {
     let scan = Scan {

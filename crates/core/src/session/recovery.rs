@@ -8,7 +8,7 @@
 
 use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::check::Noted;
-use super::context::{Context, Item, Left, Origin, Splice, Why, join_left};
+use super::context::{Context, Item, Left, Origin, Place, Splice, Why, join_left};
 use super::deletion::free_name;
 use super::loss::{Loss, LossKind};
 use super::rebuild::last_row;
@@ -168,7 +168,7 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.check_format(&row)?;
     let sid = state.sid.clone();
     let mut losses = Vec::new();
-    let Standing { mut items, mut left, to } = standing(io, &sid, &row, &mut losses).await?;
+    let Standing { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
     items.extend(readable_items(io, &sid, to, row.next_seq).await?);
     let restored = restore_results(io, &sid, &mut items).await?;
     if restored > 0 {
@@ -177,16 +177,10 @@ pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
         );
         losses.push(Loss::new(LossKind::Repaired, reason));
     }
-    let items = with_bodies(io, &sid, items).await?;
-    let is_whole =
-        |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, row.messages);
-    if is_whole(&left).is_err() {
-        let gone = missing(&items, &left, row.messages);
-        let lost: usize = gone.iter().map(|run| run.to - run.from).sum();
+    let (items, left, lost) = readable(io, &sid, items, left, row.messages).await?;
+    if lost > 0 {
         let reason = format!("{lost} messages of the log are missing or damaged");
         losses.push(Loss::records(LossKind::Records, lost as u64, reason));
-        left = join_left(left.into_iter().chain(gone).collect());
-        is_whole(&left).map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
     }
     state.adopt(row);
     state.plausible = Format::ALL.to_vec();
@@ -302,12 +296,37 @@ async fn restore_results(io: &Io, sid: &str, items: &mut [Unread]) -> Result<usi
     Ok(restored)
 }
 
-/// Items with their bodies, but for those whose row of the log cannot be read.
-async fn with_bodies(io: &Io, sid: &str, items: Vec<Unread>) -> Result<Vec<Unread>> {
+/// A context with its bodies. Of its `messages` those whose row of the log cannot be read are left out, and have left it:
+/// how many.
+pub(super) async fn readable(
+    io: &Io,
+    sid: &str,
+    items: Vec<Unread>,
+    left: Vec<Left>,
+    messages: usize,
+) -> Result<(Vec<Unread>, Vec<Left>, usize)> {
     let unread = items.iter().filter(|(_, body)| body.is_none()).filter_map(|(origin, _)| origin.place());
-    let unread: Vec<_> = unread.collect();
-    let mut read: HashMap<u64, Rc<str>> = HashMap::new();
-    for page in unread.chunks(256) {
+    let read = readable_bodies(io, sid, &unread.collect::<Vec<_>>()).await?;
+    let with_body = |(origin, body): Unread| {
+        let body = body.or_else(|| read.get(&origin.place()?.seq).cloned());
+        body.map(|body| (origin, Some(body)))
+    };
+    let items: Vec<Unread> = items.into_iter().filter_map(with_body).collect();
+    let is_whole = |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
+    if is_whole(&left).is_ok() {
+        return Ok((items, left, 0));
+    }
+    let gone = missing(&items, &left, messages);
+    let lost = gone.iter().map(|run| run.to - run.from).sum();
+    let left = join_left(left.into_iter().chain(gone).collect());
+    is_whole(&left).map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
+    Ok((items, left, lost))
+}
+
+/// The bodies of messages by their positions in the log, but for those whose row cannot be read.
+pub(super) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
+    let mut read = HashMap::new();
+    for page in places.chunks(256) {
         let rows = io.read(page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
         for (place, bytes) in page.iter().zip(rows) {
             match record::read_row(&bytes.unwrap_or_default()) {
@@ -319,11 +338,7 @@ async fn with_bodies(io: &Io, sid: &str, items: Vec<Unread>) -> Result<Vec<Unrea
             }
         }
     }
-    let with_body = |(origin, body): Unread| {
-        let body = body.or_else(|| read.get(&origin.place()?.seq).cloned());
-        body.map(|body| (origin, Some(body)))
-    };
-    Ok(items.into_iter().filter_map(with_body).collect())
+    Ok(read)
 }
 
 /// The messages of the first `messages` that have no fate.

@@ -2,9 +2,10 @@
 
 use super::batch::{Key, keys};
 use super::operations::Session;
-use super::record::{self, NameRow, SessionRow};
-use crate::error::Result;
-use crate::step::{Io, Machine, Scan};
+use super::rebuild::last_row;
+use super::record::{self, Kind, NameRow, SessionRow};
+use crate::error::{Code, Result};
+use crate::step::{Io, Level, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;
 
@@ -66,11 +67,24 @@ async fn list(io: &Io, parent: Option<&str>) -> Result<Vec<SessionInfo>> {
         let names = io.scan(scan).await?;
         let Some((last, _)) = names.last() else { return Ok(found) };
         after = Some(last.clone());
-        let names = names.iter().map(|(_, bytes)| record::decode(bytes, "session's name"));
+        // What is damaged is mended where its session is opened, and costs no other.
+        let names = names
+            .iter()
+            .filter_map(|(key, bytes)| readable(io, key, record::decode(bytes, "session's name")));
         let names: Vec<NameRow> = names.collect::<Result<_>>()?;
-        let sids = names.iter().filter(|name| !name.deleted).map(|name| keys::session(&name.sid));
-        for bytes in io.read(sids.collect()).await?.into_iter().flatten() {
-            let row: SessionRow = record::decode(&bytes, "session")?;
+        let names: Vec<NameRow> = names.into_iter().filter(|name| !name.deleted).collect();
+        let sids: Vec<Key> = names.iter().map(|name| keys::session(&name.sid)).collect();
+        let rows = io.read(sids.clone()).await?;
+        for ((key, bytes), name) in sids.iter().zip(rows).zip(names) {
+            let Some(bytes) = bytes else { continue };
+            let row = match readable(io, key, record::decode::<SessionRow>(&bytes, "session")) {
+                Some(row) => row?,
+                None if parent.is_some() => continue,
+                None => {
+                    found.push(of_log(io, name).await?);
+                    continue;
+                }
+            };
             if parent.is_some_and(|sid| row.parent.as_ref().is_none_or(|parent| parent.sid != sid)) {
                 continue;
             }
@@ -84,4 +98,27 @@ async fn list(io: &Io, parent: Option<&str>) -> Result<Vec<SessionInfo>> {
             });
         }
     }
+}
+
+/// A record that was read; `None` where it is damaged.
+fn readable<T>(io: &Io, key: &Key, record: Result<T>) -> Option<Result<T>> {
+    match record {
+        Err(error) if error.code == Code::StoreCorrupt => {
+            io.log(Level::Warn, format!("{key} cannot be read, and was left out of the list: {error}"));
+            None
+        }
+        record => Some(record),
+    }
+}
+
+/// A session whose row is damaged, as far as the end of its log tells.
+async fn of_log(io: &Io, name: NameRow) -> Result<SessionInfo> {
+    let mut info =
+        SessionInfo { id: name.id, format: None, messages: 0, created_at: 0, updated_at: 0, parent: None };
+    let last = last_row(io, &name.sid).await?;
+    if let Some(Ok((row, _))) = last.as_ref().map(|(_, bytes)| record::read_row(bytes)) {
+        info.messages = row.n + usize::from(row.kind == Kind::Message);
+        (info.created_at, info.updated_at) = (row.at, row.at);
+    }
+    Ok(info)
 }

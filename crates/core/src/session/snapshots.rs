@@ -12,7 +12,7 @@ use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, ro
 use super::{batch::keys, ids};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Machine};
+use crate::step::{Io, Level, Machine};
 use serde::{Deserialize, Serialize};
 
 /// What a snapshot is for.
@@ -146,7 +146,18 @@ impl Session {
             let rows = io.read(marks.iter().map(|mark| keys::log(&sid, mark.seq)).collect()).await?;
             let mut found = Vec::with_capacity(marks.len());
             for (mark, bytes) in marks.iter().zip(rows) {
-                let (note, _, timestamp) = read_note(&bytes.ok_or_else(|| missing(mark))?, mark)?;
+                let (note, _, timestamp) = match read_note(&bytes.unwrap_or_default(), mark) {
+                    Ok(read) => read,
+                    // Nothing can go back to it, nor does it keep the others from that.
+                    Err(error) if error.code == Code::StoreCorrupt => {
+                        io.log(
+                            Level::Warn,
+                            format!("Snapshot {} cannot be restored any more: {error}", mark.id),
+                        );
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 let SnapshotNote { snapshot, purpose, goal, items, checkpoints, tokens, .. } = note;
                 let (message_count, checkpoint_count) = (items, checkpoints);
                 let id = snapshot;
@@ -208,9 +219,11 @@ impl Held {
             row.snapshots.last().filter(|mark| mark.seq + 1 == row.next_seq).cloned()
         };
         if let Some(mark) = last {
-            let (note, ..) = self.note(io, &mark).await?;
-            if note == SnapshotNote::of(&self.state(), &mark.id, SnapshotPurpose::Emergency) {
-                return Ok(mark.id);
+            let ours = SnapshotNote::of(&self.state(), &mark.id, SnapshotPurpose::Emergency);
+            match self.note(io, &mark).await {
+                Ok((note, ..)) if note == ours => return Ok(mark.id),
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
             }
         }
         let before = self.state().row.generation;
@@ -255,7 +268,7 @@ impl Held {
     async fn snapshot_context(&self, io: &Io, id: &str) -> Result<Past> {
         let mark = self.mark(io, id).await?;
         let (note, messages, _) = self.note(io, &mark).await?;
-        let (items, left) = self.context_at(io, note.generation, note.tail_from, mark.seq).await?;
+        let (items, left) = self.context_at(io, note.generation, note.tail_from, mark.seq, messages).await?;
         Ok(Past { items, left, messages, snapshot: Some(note) })
     }
 }

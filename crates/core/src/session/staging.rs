@@ -112,12 +112,20 @@ impl Held {
         // At one moment: in between, others might end the job or sweep the parts.
         let mut found = io.read(vec![job.clone(), first]).await?.into_iter();
         let before = match (found.next().flatten(), found.next().flatten()) {
-            (Some(bytes), _) => match record::decode(&bytes, "job")? {
-                JobRow::Staging { ver, .. } => Some(ver),
-                _ => return Err(Error::new(Code::StoreCorrupt, "the job of a blob is another one")),
+            (Some(bytes), _) => match record::decode(&bytes, "job") {
+                Ok(JobRow::Staging { ver, .. }) => Some(ver),
+                Ok(_) => return Err(Error::new(Code::StoreCorrupt, "the job of a blob is another one")),
+                // What is damaged does not say its version: it is begun anew, and whoever else goes on with it finds it gone.
+                Err(error) if error.code == Code::StoreCorrupt => {
+                    let (expect, puts) = Default::default();
+                    let (deletes, durability) = (vec![job.clone()], Durability::Relaxed);
+                    io.commit(Batch { expect, puts, deletes, durability }).await?;
+                    None
+                }
+                Err(error) => return Err(error),
             },
-            (None, Some(_)) => return Ok(None),
-            (None, None) => None,
+            (None, Some(bytes)) if !bytes.is_empty() => return Ok(None),
+            (None, _) => None,
         };
         let ver = before.unwrap_or(0) + 1;
         let lease = io.now().await?.saturating_add(LEASE);

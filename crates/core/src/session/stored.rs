@@ -4,6 +4,7 @@ mod change;
 
 use super::batch::{Batch, Key, KeyPart, keys};
 use super::context::{Left, Origin, Place};
+use super::gaps::Walk;
 use super::held::Held;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
@@ -164,8 +165,8 @@ impl Held {
         let first = record_id(batch_id, 0);
         let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
         for (seq, bytes) in (from..to).zip(rows) {
-            let Some(bytes) = bytes else { continue };
-            let (row, _) = record::read_row(&bytes)?;
+            // What is damaged is not what was written just now.
+            let Some(Ok((row, _))) = bytes.as_deref().map(record::read_row) else { continue };
             if row.id == first {
                 let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
                 return Ok(Some((0..count).map(place).collect()));
@@ -231,22 +232,47 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
 }
 
 /// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
+///
+/// Errors: [`Code::StoreCorrupt`] when its row cannot be read.
 pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place> {
-    let (sid, mut last) = (held.state().sid.clone(), held.state().row.next_seq);
+    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+    place_among(io, &sid, rows, index).await
+}
+
+/// The same in a log of `last` rows.
+pub(super) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize) -> Result<Place> {
     let mut first = 0;
     while first < last {
-        let seq = first + (last - first) / 2;
-        let row = io.read(vec![keys::log(&sid, seq)]).await?.into_iter().next().flatten();
-        let row = row.ok_or_else(|| missing_row(seq))?;
-        let row = row_at(&row, seq)?;
-        match (row.n.cmp(&index), row.kind) {
+        let middle = first + (last - first) / 2;
+        let Some((seq, n, kind)) = first_readable(io, sid, middle, last).await? else {
+            last = middle;
+            continue;
+        };
+        match (n.cmp(&index), kind) {
             (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
             // A row that is none counts the same messages as the message behind it.
             (Ordering::Less, _) | (Ordering::Equal, Kind::View | Kind::Snapshot) => first = seq + 1,
-            (Ordering::Greater, _) => last = seq,
+            (Ordering::Greater, _) => last = middle,
         }
     }
     Err(Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log")))
+}
+
+/// The first of the log rows `from .. to` that can be read: its position, the messages before it, and what it is.
+async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option<(u64, usize, Kind)>> {
+    let bytes = io.read(vec![keys::log(sid, from)]).await?.into_iter().next().flatten();
+    if let Some(Ok(row)) = bytes.as_deref().map(|bytes| row_at(bytes, from)) {
+        return Ok(Some((from, row.n, row.kind)));
+    }
+    let mut walk = Walk::at(from, 0);
+    while let Some(page) = walk.page(io, sid, to).await? {
+        for (seq, bytes) in page {
+            if let Some((_, row)) = walk.row(seq, &bytes)? {
+                return Ok(Some((seq, row.n, row.kind)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
@@ -389,7 +415,7 @@ pub(super) fn position(key: &Key) -> Option<u64> {
 /// The log rows from `next` on as far as one page holds them, and not past `to`; one at least.
 ///
 /// Errors: [`Code::StoreCorrupt`] when there is none, [`Code::Closed`] when the session is gone.
-pub(crate) async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<Vec<Vec<u8>>> {
+async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<Vec<Vec<u8>>> {
     let scan = Scan {
         prefix: keys::all("log", sid),
         after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),

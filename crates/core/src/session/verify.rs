@@ -70,8 +70,13 @@ impl Verifier {
         self.snapshots(&log).await?;
         self.terms(&log).await?;
         if !self.found.is_empty() && self.read(keys::session(&self.sid)).await?.is_none() {
-            let name = name_row(&self.io, &self.row.id).await.ok().flatten();
-            if name.is_none_or(|name| name.deleted || name.sid != self.sid) {
+            // A name that is damaged does not say that it was deleted.
+            let is_gone = match name_row(&self.io, &self.row.id).await {
+                Ok(name) => name.is_none_or(|name| name.deleted || name.sid != self.sid),
+                Err(error) if is_of_row(&error) => false,
+                Err(error) => return Err(error),
+            };
+            if is_gone {
                 return Err(deleted());
             }
         }

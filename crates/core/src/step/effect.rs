@@ -255,6 +255,15 @@ pub enum Notice {
     },
 }
 
+/// What a store has under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// The value.
+    Bytes(Vec<u8>),
+    /// A value that is not what was written: the store says why. The row is there, with its version.
+    Damaged(String),
+}
+
 /// What the host answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -288,9 +297,9 @@ pub enum Event {
         lost: Option<String>,
     },
     /// Answer of [`Effect::Read`], in the order of the keys.
-    Values(Vec<Option<Vec<u8>>>),
+    Values(Vec<Option<Stored>>),
     /// Answer of [`Effect::Scan`].
-    Entries(Vec<(Key, Vec<u8>)>),
+    Entries(Vec<(Key, Stored)>),
     /// The effect failed; nothing of it took place unless the code is [`Code::Indeterminate`].
     Failed(Failure),
 }

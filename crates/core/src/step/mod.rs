@@ -10,7 +10,9 @@ mod effect;
 
 pub(crate) use all::{Work, all};
 
-pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Usage, Whose};
+pub use effect::{
+    Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage, Whose,
+};
 
 use crate::error::{Code, Error, Result};
 use crate::session::batch::{Batch, Key};
@@ -183,7 +185,8 @@ impl Io {
         }
     }
 
-    /// Reads values from the store.
+    /// Reads values from the store. One that is damaged is empty, which no value that is written is: whoever reads a page
+    /// then finds this row unreadable, and the others whole.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let mut values = self.values(keys.clone()).await?;
         for (key, value) in keys.iter().zip(&mut values) {
@@ -199,7 +202,6 @@ impl Io {
         let wide = match Wide::read(value) {
             Ok(None) => return Ok(()),
             Ok(Some(wide)) => wide,
-            // What is damaged reads as nothing: who reads a page then finds this row damaged, and the others whole.
             Err(_) => {
                 value.clear();
                 return Ok(());
@@ -215,10 +217,24 @@ impl Io {
         Ok(())
     }
 
+    /// The bytes of what is stored; none where it is damaged.
+    fn bytes(&self, key: &Key, stored: Stored) -> Vec<u8> {
+        match stored {
+            Stored::Bytes(bytes) => bytes,
+            Stored::Damaged(reason) => {
+                self.log(Level::Warn, format!("The store says that {key} is damaged: {reason}"));
+                Vec::new()
+            }
+        }
+    }
+
     async fn values(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
-        let wanted = keys.len();
+        let (wanted, asked) = (keys.len(), keys.clone());
         match self.ask(Effect::Read(keys)).await {
-            Event::Values(values) if values.len() == wanted => Ok(values),
+            Event::Values(values) if values.len() == wanted => {
+                let told = values.into_iter().zip(&asked);
+                Ok(told.map(|(value, key)| value.map(|value| self.bytes(key, value))).collect())
+            }
             Event::Values(values) => Err(Error::new(
                 Code::StoreCorrupt,
                 format!("the store's read() returned {} values for {wanted} keys", values.len()),
@@ -231,7 +247,12 @@ impl Io {
     pub async fn scan(&self, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
         let most = scan.max_bytes;
         match self.ask(Effect::Scan(scan)).await {
-            Event::Entries(mut entries) => {
+            Event::Entries(entries) => {
+                let values = entries.into_iter().map(|(key, value)| {
+                    let value = self.bytes(&key, value);
+                    (key, value)
+                });
+                let mut entries: Vec<(Key, Vec<u8>)> = values.collect();
                 let (mut bytes, mut whole) = (0, 0);
                 for (key, value) in &mut entries {
                     // What is stored in parts counts as what it is.

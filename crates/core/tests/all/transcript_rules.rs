@@ -119,7 +119,8 @@ fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
     other.append(&talk(1, 10));
     assert_eq!(other.session.explain().unwrap().len(), 22);
     // A page is of the moment of the first one.
-    let cursor = context_compactor_core::session::transcript::Cursor { seq: 0, rows: 2 };
+    let cursor =
+        context_compactor_core::session::transcript::Cursor { seq: 0, rows: 2, index: 0, messages: 2 };
     let page = other.host.run(other.session.history(Some(cursor))).unwrap();
     assert_eq!((page.messages.len(), page.next), (2, None));
 }

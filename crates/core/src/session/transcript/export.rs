@@ -4,11 +4,14 @@
 use super::{Cursor, Source, line};
 use crate::error::{Code, Error, Result};
 use crate::session::batch::keys;
-use crate::session::checkpoints;
-use crate::session::offloads;
-use crate::session::record::{Kind, LogRow};
-use crate::session::stored::{PAGE, log_page, row_at};
-use crate::step::Io;
+use crate::session::check::Noted;
+use crate::session::gaps::{Gap, Walk};
+use crate::session::offloads::NewBlob;
+use crate::session::operations::Session;
+use crate::session::record::{self, Kind, LogRow, ViewRow};
+use crate::session::stored::{PAGE, place_among, row_at};
+use crate::session::{checkpoints, ids, offloads};
+use crate::step::{Io, Level};
 use crate::wire;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +22,8 @@ pub enum Export {
     /// Nothing is written yet.
     #[default]
     Begin,
-    /// The log from there on.
-    Log(Cursor, u64),
+    /// The log from there on: views in all, and those before.
+    Log(Cursor, u64, u64),
     /// The checkpoints of so many views.
     Checkpoints(u64),
     /// The offloads behind this one.
@@ -28,7 +31,12 @@ pub enum Export {
 }
 
 /// The lines from `at` on, as many as make a page, and what comes next, when anything does.
-pub(super) async fn page(io: &Io, source: &Source, at: Export) -> Result<(Vec<u8>, Option<Export>)> {
+pub(super) async fn page(
+    io: &Io,
+    session: &Session,
+    source: &Source,
+    at: Export,
+) -> Result<(Vec<u8>, Option<Export>)> {
     let mut out = Vec::new();
     let mut next = Some(at);
     while out.len() < PAGE
@@ -37,13 +45,14 @@ pub(super) async fn page(io: &Io, source: &Source, at: Export) -> Result<(Vec<u8
         next = match at {
             Export::Begin => {
                 line::session(&mut out, &source.row)?;
-                Some(Export::Log(Cursor { seq: 0, rows: source.row.next_seq }, source.row.generation))
+                Some(Export::Log(source.begin(None), source.row.generation, 0))
             }
-            Export::Log(cursor, generation) if cursor.seq == cursor.rows => {
+            Export::Log(cursor, generation, _) if cursor.seq == cursor.rows => {
                 Some(Export::Checkpoints(generation))
             }
-            Export::Log(cursor, generation) => {
-                Some(Export::Log(log(io, source, cursor, &mut out).await?, generation))
+            Export::Log(cursor, generation, views) => {
+                let (cursor, views) = log(io, source, cursor, views, &mut out).await?;
+                Some(Export::Log(cursor, generation, views))
             }
             Export::Checkpoints(generation) => {
                 for record in checkpoints::records(io, &source.sid, generation).await? {
@@ -53,8 +62,9 @@ pub(super) async fn page(io: &Io, source: &Source, at: Export) -> Result<(Vec<u8
             }
             Export::Offloads(after) => {
                 let reference = offloads::next(io, &source.sid, after.as_deref()).await?;
-                if let Some(reference) = &reference {
-                    line::offload(&mut out, offloads::load(io, &source.sid, reference).await?)?;
+                match &reference {
+                    Some(reference) => offload(io, session, source, reference, &mut out).await?,
+                    None => lost_offloads(io, session, source, &mut out).await?,
                 }
                 reference.map(|reference| Export::Offloads(Some(reference)))
             }
@@ -63,45 +73,168 @@ pub(super) async fn page(io: &Io, source: &Source, at: Export) -> Result<(Vec<u8
     Ok((out, next))
 }
 
-/// The lines of one page of the log. Views are read one by one, so the page may end before all rows are used.
-async fn log(io: &Io, source: &Source, mut cursor: Cursor, out: &mut Vec<u8>) -> Result<Cursor> {
-    for bytes in log_page(io, &source.sid, cursor.seq, cursor.rows).await? {
-        if out.len() >= PAGE {
-            break;
+/// The lines of one page of the log, from the cursor on, before which there are `views` views. Views are read one by one, so
+/// the page may end before all rows are used.
+async fn log(
+    io: &Io,
+    source: &Source,
+    cursor: Cursor,
+    views: u64,
+    out: &mut Vec<u8>,
+) -> Result<(Cursor, u64)> {
+    let mut lines = Lines { io, source, out, views };
+    let mut walk = Walk::at(cursor.seq, cursor.index);
+    while let Some(page) = walk.page(io, &source.sid, cursor.rows).await? {
+        for (seq, bytes) in page {
+            if lines.out.len() >= PAGE && !walk.is_in_gap() {
+                break;
+            }
+            let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
+            if let Some(gap) = gap {
+                lines.gap(gap).await?;
+            }
+            lines.row(&bytes, &row).await?;
         }
-        let row = row_at(&bytes, cursor.seq)?;
+        if !walk.is_in_gap() {
+            return Ok((Cursor { seq: walk.next, index: walk.index, ..cursor }, lines.views));
+        }
+    }
+    if let Some(gap) = walk.end(cursor.rows, cursor.messages) {
+        lines.gap(gap).await?;
+    }
+    Ok((Cursor { seq: cursor.rows, index: cursor.messages, ..cursor }, lines.views))
+}
+
+/// Writes lines of the log.
+struct Lines<'a> {
+    io: &'a Io,
+    source: &'a Source,
+    out: &'a mut Vec<u8>,
+    /// Views so far.
+    views: u64,
+}
+
+impl Lines<'_> {
+    async fn row(&mut self, bytes: &[u8], row: &LogRow<'_>) -> Result<()> {
         match row.kind {
-            Kind::Message => line::log(out, &bytes, Some(role(source, &row)?), None)?,
-            Kind::Snapshot => line::log(out, &bytes, None, None)?,
+            Kind::Message => line::log(self.out, bytes, Some(role(self.source, row)?), None),
+            Kind::Snapshot => line::log(self.out, bytes, None, None),
             Kind::View => {
-                let generation = noted(&row)?;
-                let key = keys::view(&source.sid, generation);
-                let view = io.read(vec![key]).await?.into_iter().next().flatten();
-                let missing = || Error::new(Code::StoreCorrupt, format!("view {generation} is missing"));
-                line::log(out, &bytes, None, Some(&view.ok_or_else(missing)?))?;
+                let noted = Noted::of(row).ok_or_else(|| {
+                    Error::new(Code::StoreCorrupt, format!("row {} of the log tells of no view", row.seq))
+                })?;
+                self.views = noted.view;
+                let is_sound = |stored: &Vec<u8>| {
+                    noted.is_of(stored) && record::decode::<ViewRow>(stored, "view").is_ok()
+                };
+                let stored = self.view(noted.view).await?.filter(is_sound);
+                let view = stored.as_deref().and_then(line::stored_view);
+                if view.is_none() {
+                    let what = format!("View {} cannot be read, and is not in the archive", noted.view);
+                    self.io.log(Level::Warn, what);
+                }
+                line::log(self.out, bytes, None, view)
             }
         }
-        cursor.seq += 1;
     }
-    Ok(cursor)
+
+    async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.io.read(vec![keys::view(&self.source.sid, number)]).await?.into_iter().next().flatten())
+    }
+
+    /// Rows that cannot be read. The views that they told of say where in the log they are.
+    async fn gap(&mut self, mut gap: Gap) -> Result<()> {
+        gap.tell(self.io);
+        let (end, messages) = (gap.seq + gap.count, gap.index + gap.messages);
+        loop {
+            let stored = self.view(self.views + 1).await?.unwrap_or_default();
+            let row: Option<ViewRow> = record::decode(&stored, "view").ok();
+            let row = row.filter(|row| (gap.seq + 1..=end).contains(&row.to) && row.messages <= messages);
+            let (Some(row), Some(view)) = (row, line::stored_view(&stored)) else { break };
+            let (seq, index) = (row.to - 1, row.messages.max(gap.index));
+            if seq > gap.seq {
+                let before = Gap::new(gap.seq, seq - gap.seq, gap.index, index - gap.index);
+                line::gap(self.out, &before, None)?;
+            }
+            line::gap(self.out, &Gap::new(seq, 1, index, 0), Some(view))?;
+            self.views += 1;
+            gap = Gap::new(row.to, end - row.to, index, messages - index);
+        }
+        if gap.count > 0 { line::gap(self.out, &gap, None) } else { Ok(()) }
+    }
+}
+
+/// The line of an offload that has rows. One that cannot be read, and that nothing in the context refers to, has none.
+async fn offload(
+    io: &Io,
+    session: &Session,
+    source: &Source,
+    reference: &str,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    match offloads::load(io, &source.sid, reference).await {
+        Ok(blob) => return line::offload(out, blob),
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
+            io.log(Level::Warn, format!("{reference} cannot be read: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
+    if let Some(blob) = from_log(io, session, source, reference).await? {
+        return line::offload(out, blob);
+    }
+    let is_wanted = session.look(|state| state.context.offload(reference).is_some())?;
+    // One whose rows are not all there is told behind the others.
+    let is_whole = offloads::head(io, &source.sid, reference).await?.is_some();
+    if is_wanted && is_whole { line::lost_offload(out, reference) } else { Ok(()) }
+}
+
+/// The lines of offloads that the context refers to and that are not among those before.
+async fn lost_offloads(io: &Io, session: &Session, source: &Source, out: &mut Vec<u8>) -> Result<()> {
+    let wanted = session.look(|state| state.context.references())?;
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let there = offloads::complete(io, &source.sid, &wanted).await?;
+    for reference in wanted.keys().filter(|reference| !there.contains(*reference)) {
+        let has_head = offloads::head(io, &source.sid, reference).await?.is_some();
+        match from_log(io, session, source, reference).await? {
+            Some(_) if offloads::has_rows(io, &source.sid, reference).await? => {}
+            Some(blob) => line::offload(out, blob)?,
+            None if has_head => {}
+            None => line::lost_offload(out, reference)?,
+        }
+    }
+    Ok(())
+}
+
+/// An offload whose rows cannot be read, from the message that it was taken out of.
+async fn from_log(io: &Io, session: &Session, source: &Source, reference: &str) -> Result<Option<NewBlob>> {
+    let known = session.look(|state| state.context.offload(reference))?;
+    let known = match known {
+        Some(known) => Some(known),
+        None => offloads::head(io, &source.sid, reference).await?,
+    };
+    let Some((index, offload)) = known else { return Ok(None) };
+    let text = async {
+        let place = place_among(io, &source.sid, source.row.next_seq, index).await?;
+        let bytes = io.read(vec![keys::log(&source.sid, place.seq)]).await?.into_iter().next().flatten();
+        let bytes = bytes.unwrap_or_default();
+        let row = row_at(&bytes, place.seq)?;
+        let value = wire::parse(index, row.body.get())?;
+        let message = source.format.wire().read(index, &value)?;
+        Ok::<_, Error>(offload.text_in(&message).map(str::to_string))
+    };
+    match text.await {
+        Ok(text) => {
+            let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
+            Ok(text.map(|text| NewBlob { index, offload, text: text.into() }))
+        }
+        Err(error) if error.code == Code::StoreCorrupt => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn role(source: &Source, row: &LogRow<'_>) -> Result<&'static str> {
     let value = wire::parse(row.n, row.body.get())?;
     Ok(source.format.wire().read(row.n, &value)?.role.as_str())
-}
-
-/// The number of the view that a row of the log tells of.
-fn noted(row: &LogRow<'_>) -> Result<u64> {
-    #[derive(Deserialize)]
-    struct Note {
-        view: u64,
-    }
-    let note: Note = serde_json::from_str(row.body.get()).map_err(|error| {
-        Error::new(
-            Code::StoreCorrupt,
-            format!("row {} of the log cannot be read: {}", row.seq, Error::of_json(&error)),
-        )
-    })?;
-    Ok(note.view)
 }

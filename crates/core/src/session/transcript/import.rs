@@ -5,7 +5,7 @@
 mod own;
 mod write;
 
-use own::{Own, Seen, check_offloads};
+use own::{Own, check_offloads};
 
 use super::foreign::{self, Reader, Skipped};
 use super::line::{self, SessionLine, Tag};
@@ -17,11 +17,12 @@ use crate::session::deletion::remove_rows;
 use crate::session::ids;
 use crate::session::operations::{Opened, Session};
 use crate::session::record::{self, Kind as RowKind, NameRow, SCHEMA, SessionRow};
+use crate::session::recovery;
 use crate::session::seal;
 use crate::session::state::State;
 use crate::session::stored::{PAGE, commit_again, conflict, name_row, retryable};
 use crate::session::wide;
-use crate::step::{Io, Level, Machine};
+use crate::step::{Effect, Io, Level, Machine, Notice};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::cell::RefCell;
@@ -295,8 +296,7 @@ impl Import {
             {
                 return Err(Error::option("format", format!("this session is in {}", format.as_str())));
             }
-            let own = Own { whole, seen: Seen::default(), offloads: HashSet::new(), left: Vec::new() };
-            self.reading = Reading::Own(Box::new(own));
+            self.reading = Reading::Own(Box::new(Own::new(whole)));
             return Ok(());
         }
         if let Err(error) = serde_json::from_str::<&RawValue>(text) {
@@ -363,11 +363,12 @@ impl Import {
             return Err(if is_whole { error } else { wrong_line(self.number, Code::InvalidMessage, what) });
         }
         let reading = std::mem::replace(&mut self.reading, Reading::Nothing);
-        let (kind, offloads) = match reading {
+        let (kind, offloads, has_gaps) = match reading {
             Reading::Nothing => return Err(Error::new(Code::UnknownFormat, "the transcript is empty")),
             Reading::Own(own) => {
                 self.own_end(io, &own)?;
-                (Kind::ContextCompactor, own.offloads)
+                let has_gaps = own.has_gaps && self.restore == Restore::Context;
+                (Kind::ContextCompactor, own.offloads, has_gaps)
             }
             Reading::Foreign(kind, mut reader) => {
                 reader.check()?;
@@ -375,7 +376,7 @@ impl Import {
                 let (entries, skipped) = reader.end()?;
                 self.skipped = skipped;
                 self.write(io, entries).await?;
-                (kind, HashSet::new())
+                (kind, HashSet::new(), false)
             }
         };
         let id = self.id.take().unwrap_or_else(|| ids::session(&self.state.row.secret));
@@ -389,7 +390,13 @@ impl Import {
             written => written?,
         }
         // Before it has a name, so that what cannot be opened is no session.
-        let is_there = state.load(io).await.map_err(|error| {
+        let is_there = if has_gaps {
+            // As a session with such a store is opened.
+            recovery::context(io, &mut state, row.clone()).await.map(|read| read.is_some())
+        } else {
+            state.load(io).await
+        };
+        let is_there = is_there.map_err(|error| {
             let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
             Error { code, ..error }
         })?;
@@ -406,6 +413,9 @@ impl Import {
             }
             Err(error) if !retryable(&error) => return Err(error),
             _ => {}
+        }
+        for loss in state.row.losses.clone() {
+            io.tell(Effect::Notify(Notice::Dataloss { loss }));
         }
         // Whatever was called so before is another session.
         state.unmark(io);

@@ -9,12 +9,14 @@
 //! | `snapshot` | that one was taken, and of which view |
 //! | `checkpoint` | a checkpoint in numbers: for readers, the views have all of it |
 //! | `offload` | a tool result that was moved out of the context |
+//! | `gap` | rows of the log that could not be read, with the view that one of them told of; or such an offload |
 
 use super::Metadata;
 use crate::error::{Code, Error, Result};
 use crate::session::batch::{Key, keys};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::context::{How, Offload};
+use crate::session::gaps::Gap;
 use crate::session::ids;
 use crate::session::offloads::NewBlob;
 use crate::session::record::{self, LogRow, SCHEMA, SessionRow, ViewRow};
@@ -70,6 +72,33 @@ pub(super) struct LogLine<'a> {
     /// The view as it is stored.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(super) view: Option<&'a RawValue>,
+    /// Why there is no view, where the store lost it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) gap: Option<String>,
+}
+
+/// What could not be read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct GapLine<'a> {
+    v: u32,
+    #[serde(borrow)]
+    kind: &'a str,
+    /// Rows of the log: the position of the first, how many, the index of the first message, and how many messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seq: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) index: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) messages: Option<usize>,
+    /// An offload.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<String>,
+    reason: String,
+    /// The view that the row told of.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) view: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,9 +144,9 @@ pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
 }
 
 /// The line of a row of the log, given as it is stored; of a view, with the view as it is stored.
-pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Option<&[u8]>) -> Result<()> {
+pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Option<&RawValue>) -> Result<()> {
     let (row, hash) = record::read_row(row)?;
-    let view: Option<&RawValue> = view.map(|bytes| read_stored(bytes)).transpose()?;
+    let gap = (row.kind == record::Kind::View && view.is_none()).then(|| VIEW_LOST.to_owned());
     let line = LogLine {
         v: row.v,
         kind: row.kind,
@@ -131,17 +160,33 @@ pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Optio
         chain: row.chain,
         hash,
         view,
+        gap,
     };
     write(out, &line)
 }
 
-fn read_stored(bytes: &[u8]) -> Result<&RawValue> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        Error::new(
-            Code::StoreCorrupt,
-            format!("a view in the store cannot be read: {}", Error::of_json(&error)),
-        )
-    })
+const VIEW_LOST: &str = "the view is missing, or is not what was written";
+const OFFLOAD_LOST: &str = "the offload is missing, or is not what was written";
+
+/// The line of rows of the log that cannot be read; of one alone, with the view that it told of.
+pub(super) fn gap(out: &mut Vec<u8>, gap: &Gap, view: Option<&RawValue>) -> Result<()> {
+    let Gap { seq, count, index, messages, reason } = gap.clone();
+    let (seq, count, index, messages) = (Some(seq), Some(count), Some(index), Some(messages));
+    write(
+        out,
+        &GapLine { v: SCHEMA, kind: "gap", seq, count, index, messages, reason, view, ..GapLine::default() },
+    )
+}
+
+/// The line of an offload that cannot be read.
+pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str) -> Result<()> {
+    let (reference, reason) = (Some(reference.to_owned()), OFFLOAD_LOST.into());
+    write(out, &GapLine { v: SCHEMA, kind: "gap", reference, reason, ..GapLine::default() })
+}
+
+/// A view as it is stored, from its bytes.
+pub(super) fn stored_view(bytes: &[u8]) -> Option<&RawValue> {
+    serde_json::from_slice(bytes).ok()
 }
 
 /// The line of a checkpoint.
@@ -187,11 +232,15 @@ impl<'a> LogLine<'a> {
 
     /// The row of the view, when it is one.
     pub(super) fn view_row(&self, sid: &str) -> Result<Option<(ViewRow, Key, Vec<u8>)>> {
-        let Some(view) = self.view else { return Ok(None) };
-        let row: ViewRow = record::decode(view.get().as_bytes(), "view")?;
-        let key = keys::view(sid, row.generation);
-        Ok(Some((row, key, view.get().as_bytes().to_vec())))
+        self.view.map(|view| view_row(sid, view)).transpose()
     }
+}
+
+/// The row of a view.
+pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<(ViewRow, Key, Vec<u8>)> {
+    let row: ViewRow = record::decode(view.get().as_bytes(), "view")?;
+    let key = keys::view(sid, row.generation);
+    Ok((row, key, view.get().as_bytes().to_vec()))
 }
 
 /// An offload from its line.

@@ -4,6 +4,7 @@
 use crate::clock::iso8601_ms;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Part};
+use crate::session::gaps::Gap;
 use crate::session::record::{LogRow, SessionRow};
 use crate::wire::{self, Format};
 
@@ -24,6 +25,18 @@ pub(super) fn message(out: &mut String, format: Format, row: &LogRow<'_>) -> Res
         out.push_str("\n\n");
     }
     Ok(())
+}
+
+/// What stands in the place of messages that cannot be read.
+pub(super) fn gap(out: &mut String, gap: &Gap) {
+    match gap.messages {
+        0 => {}
+        1 => out.push_str(&format!("[message {} cannot be read]\n\n", gap.index)),
+        more => {
+            let last = gap.index + more - 1;
+            out.push_str(&format!("[messages {} to {last} cannot be read]\n\n", gap.index));
+        }
+    }
 }
 
 fn blocks(message: &Message<'_>) -> Vec<String> {

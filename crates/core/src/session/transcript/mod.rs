@@ -15,10 +15,11 @@ pub use export::Export;
 pub use import::{Importer, Kind, Report, Restore};
 
 use super::checkpoints::{self, CheckpointRecord};
+use super::gaps::{Gap, Walk};
 use super::operations::Session;
 use super::record::{self, LogRow, SessionRow};
 use super::state::State;
-use super::stored::{latest, log_page, row_at};
+use super::stored::latest;
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Machine};
 use crate::wire::Format;
@@ -57,6 +58,8 @@ impl Metadata {
 pub struct HistoryPage {
     /// Each with its JSON text.
     pub messages: Vec<Said>,
+    /// What of them cannot be read.
+    pub gaps: Vec<Gap>,
     /// Where the next page begins, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
@@ -91,6 +94,16 @@ pub struct Cursor {
     pub seq: u64,
     /// Log rows that there were at the first page.
     pub rows: u64,
+    /// Messages before `seq`.
+    pub index: usize,
+    /// Messages that there were at the first page.
+    pub messages: usize,
+}
+
+/// What comes next in the log.
+enum Next<'b> {
+    Row(LogRow<'b>),
+    Gap(Gap),
 }
 
 /// What the pages of a session are made of, as it was when the page began.
@@ -120,24 +133,31 @@ impl Source {
     }
 
     fn begin(&self, cursor: Option<Cursor>) -> Cursor {
-        cursor.unwrap_or(Cursor { seq: 0, rows: self.row.next_seq })
+        cursor.unwrap_or(Cursor { seq: 0, rows: self.row.next_seq, index: 0, messages: self.row.messages })
     }
 
-    /// Calls `each` for the log rows behind the cursor, as many as one page of the store holds. Returns where the next
-    /// page begins.
+    /// Calls `each` for the log rows behind the cursor and the gaps between them, as many as one page of the store holds
+    /// and on to the end of a gap. Returns where the next page begins.
     async fn page(
         &self,
         io: &Io,
-        mut cursor: Cursor,
-        mut each: impl FnMut(&LogRow<'_>) -> Result<()>,
+        cursor: Cursor,
+        mut each: impl FnMut(Next<'_>) -> Result<()>,
     ) -> Result<Option<Cursor>> {
-        if cursor.seq < cursor.rows {
-            for bytes in log_page(io, &self.sid, cursor.seq, cursor.rows).await? {
-                each(&row_at(&bytes, cursor.seq)?)?;
-                cursor.seq += 1;
+        let mut walk = Walk::at(cursor.seq, cursor.index);
+        while let Some(page) = walk.page(io, &self.sid, cursor.rows).await? {
+            for (seq, bytes) in page {
+                let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
+                gap.map_or(Ok(()), |gap| each(Next::Gap(gap)))?;
+                each(Next::Row(row))?;
+            }
+            if !walk.is_in_gap() {
+                let cursor = Cursor { seq: walk.next, index: walk.index, ..cursor };
+                return Ok((cursor.seq < cursor.rows).then_some(cursor));
             }
         }
-        Ok((cursor.seq < cursor.rows).then_some(cursor))
+        walk.end(cursor.rows, cursor.messages).map_or(Ok(()), |gap| each(Next::Gap(gap)))?;
+        Ok(None)
     }
 }
 
@@ -148,25 +168,29 @@ impl Session {
     }
 
     /// The complete conversation, page by page (`S5.3`): every message of the log, those too that were left behind when the
-    /// app went back to before them.
+    /// app went back to before them. What cannot be read is left out, and the page says so.
     pub fn history(&self, cursor: Option<Cursor>) -> Machine<HistoryPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
             let source = Source::at(&session, &io, cursor).await?;
-            let mut messages = Vec::new();
-            let next = source.page(&io, source.begin(cursor), |row| {
-                if row.kind == record::Kind::Message {
-                    let body = row.body.get().to_owned();
-                    messages.push(Said { seq: row.seq, index: row.n, body });
+            let (mut messages, mut gaps) = (Vec::new(), Vec::new());
+            let next = source.page(&io, source.begin(cursor), |next| {
+                match next {
+                    Next::Row(row) if row.kind == record::Kind::Message => {
+                        let body = row.body.get().to_owned();
+                        messages.push(Said { seq: row.seq, index: row.n, body });
+                    }
+                    Next::Gap(gap) if gap.messages > 0 => gaps.push(gap),
+                    Next::Row(_) | Next::Gap(_) => {}
                 }
                 Ok(())
             });
             let next = next.await?;
-            Ok(HistoryPage { messages, next })
+            Ok(HistoryPage { messages, gaps, next })
         })
     }
 
-    /// The conversation as Markdown, piece by piece (`S5.3`).
+    /// The conversation as Markdown, piece by piece (`S5.3`). It says where messages cannot be read, and so is the app told.
     pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
@@ -175,9 +199,16 @@ impl Session {
             if cursor.is_none() {
                 markdown::head(&mut text, &source.row);
             }
-            let next = source.page(&io, source.begin(cursor), |row| match row.kind {
-                record::Kind::Message => markdown::message(&mut text, source.format, row),
-                record::Kind::View | record::Kind::Snapshot => Ok(()),
+            let next = source.page(&io, source.begin(cursor), |next| match next {
+                Next::Row(row) if row.kind == record::Kind::Message => {
+                    markdown::message(&mut text, source.format, &row)
+                }
+                Next::Row(_) => Ok(()),
+                Next::Gap(gap) => {
+                    gap.tell(&io);
+                    markdown::gap(&mut text, &gap);
+                    Ok(())
+                }
             });
             let next = next.await?;
             Ok(MarkdownPage { text, next })
@@ -194,14 +225,15 @@ impl Session {
         })
     }
 
-    /// The lines of the archive from `at` on, as many as make a page, and what comes next, when anything does (`S3.9`).
+    /// The lines of the archive from `at` on, as many as make a page, and what comes next, when anything does (`S3.9`). What
+    /// cannot be read is a line that says so, and the app is told where that is messages.
     pub fn export(&self, at: Export) -> Machine<(Vec<u8>, Option<Export>)> {
         let session = self.clone();
         Machine::new(move |io| async move {
             let source = session.look(Source::of)?;
             let is_new = at == Export::Begin || source.row.ver == 0;
             let source = if is_new { source.latest(&io).await? } else { source };
-            export::page(&io, &source, at).await
+            export::page(&io, &session, &source, at).await
         })
     }
 }

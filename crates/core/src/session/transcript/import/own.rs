@@ -3,11 +3,12 @@
 use super::{Import, Reading, Restore};
 use crate::error::{Code, Error, Result};
 use crate::session::batch::keys;
+use crate::session::check::Noted;
 use crate::session::context::{Left, Origin};
 use crate::session::record::{self, Kind as RowKind, Parent, SCHEMA, SessionRow};
 use crate::session::session_log::SessionLog;
 use crate::session::state::State;
-use crate::session::transcript::line::{self, LogLine, Tag};
+use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
 use crate::step::{Io, Level};
 use std::collections::HashSet;
@@ -18,7 +19,12 @@ pub(super) struct Own {
     pub(super) whole: SessionRow,
     /// What of it was read.
     pub(super) seen: Seen,
+    /// References that it answers, and those that it says were lost.
     pub(super) offloads: HashSet<String>,
+    /// Messages that it says were lost: index of the first, index behind the last.
+    pub(super) lost: Vec<(usize, usize)>,
+    /// It has gaps.
+    pub(super) has_gaps: bool,
     /// Messages that left the context so far.
     pub(super) left: Vec<Left>,
 }
@@ -30,6 +36,32 @@ pub(super) struct Seen {
     pub(super) generation: u64,
     pub(super) head: String,
     pub(super) chain: String,
+    /// A gap is the last that was read: no hash holds what comes next.
+    in_gap: bool,
+    /// So may have been rows that told of views.
+    views_lost: bool,
+}
+
+/// Rows of a gap: more than any log has that could be read back.
+const MOST_LOST: u64 = 1 << 24;
+
+impl Own {
+    pub(super) fn new(whole: SessionRow) -> Self {
+        let (seen, offloads, lost, left) = Default::default();
+        Own { whole, seen, offloads, lost, has_gaps: false, left }
+    }
+
+    /// The index that a message has among those that were not lost; `None` for one that was.
+    fn kept(&self, index: usize) -> Option<usize> {
+        let is_lost = self.lost.iter().any(|(from, to)| (*from..*to).contains(&index));
+        (!is_lost).then(|| self.moved(index))
+    }
+
+    /// How many messages before this one were not lost.
+    fn moved(&self, index: usize) -> usize {
+        let before = self.lost.iter().map(|(from, to)| index.min(*to).saturating_sub(*from));
+        index - before.sum::<usize>().min(index)
+    }
 }
 
 impl Import {
@@ -45,6 +77,7 @@ impl Import {
         record::check_version(v, "line")?;
         match kind.as_str() {
             "message" | "view" | "snapshot" => self.log_line(text),
+            "gap" => self.gap_line(text),
             // The views have all of it.
             "checkpoint" => Ok(()),
             "offload" => {
@@ -77,18 +110,27 @@ impl Import {
             RowKind::Message => record::chain(&seen.chain, row.body.get()),
             RowKind::View | RowKind::Snapshot => seen.chain.clone(),
         };
-        if (row.seq, row.n, &row.prev, &row.chain) != (seen.rows, seen.messages, &seen.head, &chain) {
+        let follows = (&row.prev, &row.chain) == (&seen.head, &chain);
+        if (row.seq, row.n) != (seen.rows, seen.messages) || !(follows || seen.in_gap) {
             let what = "it does not follow the line before: a line is missing, or stands elsewhere";
             return Err(of_message(Error::new(Code::InvalidMessage, what)));
         }
-        (seen.rows, seen.head, seen.chain) = (seen.rows + 1, line.hash().to_owned(), chain);
+        (seen.rows, seen.head, seen.chain) = (seen.rows + 1, line.hash().to_owned(), row.chain.clone());
+        seen.in_gap = false;
         let view = line.view_row(&self.state.sid)?;
+        let noted = Noted::of(&row).map(|noted| noted.view);
         match (row.kind, &view) {
             (RowKind::Message, None) => seen.messages += 1,
             (RowKind::Snapshot, None) => {}
-            (RowKind::View, Some((view, ..))) if view.generation == seen.generation + 1 => {
-                seen.generation += 1;
+            (RowKind::View, Some((view, ..))) if seen.is_next(view.generation) => {
+                seen.view(view.generation);
                 own.left.clone_from(&view.left);
+            }
+            // The store had lost it, and the line says so.
+            (RowKind::View, None) if line.gap.is_some() && noted.is_some_and(|view| seen.is_next(view)) => {
+                noted.into_iter().for_each(|view| seen.view(view));
+                own.has_gaps = true;
+                foreign::skip(&mut self.skipped, "gap");
             }
             _ => return Err(Error::new(Code::InvalidMessage, "it has not the view that it tells of")),
         }
@@ -105,12 +147,58 @@ impl Import {
         Ok(())
     }
 
+    /// What the store had lost when the session was exported.
+    fn gap_line(&mut self, text: &str) -> Result<()> {
+        let Reading::Own(own) = &mut self.reading else { return Ok(()) };
+        let line: GapLine<'_> = line::read(text)?;
+        foreign::skip(&mut self.skipped, "gap");
+        own.has_gaps = true;
+        if let Some(reference) = line.reference {
+            own.offloads.insert(reference);
+            return Ok(());
+        }
+        let seen = &mut own.seen;
+        let (Some(seq), Some(count), Some(index), Some(messages)) =
+            (line.seq, line.count, line.index, line.messages)
+        else {
+            return Err(Error::new(Code::InvalidMessage, "it does not say what is missing"));
+        };
+        let is_next = (seq, index) == (seen.rows, seen.messages);
+        if !is_next || count == 0 || messages as u64 > count || seq.saturating_add(count) > own.whole.next_seq
+        {
+            let what = "it does not follow the line before: a line is missing, or stands elsewhere";
+            return Err(Error::new(Code::InvalidMessage, what));
+        }
+        if count > MOST_LOST {
+            return Err(Error::new(Code::TooLarge, format!("it is a gap of more than {MOST_LOST} rows")));
+        }
+        (seen.rows, seen.messages, seen.in_gap) = (seq + count, index + messages, true);
+        if messages > 0 {
+            own.lost.push((index, index + messages));
+        }
+        match line.view.map(|view| line::view_row(&self.state.sid, view)).transpose()? {
+            None => seen.views_lost = true,
+            Some((view, key, bytes)) if seen.is_next(view.generation) && count == 1 => {
+                seen.view(view.generation);
+                own.left = view.left;
+                if self.restore == Restore::Context {
+                    let before = self.puts.len();
+                    self.puts.push((key, bytes));
+                    self.count_from(before);
+                }
+            }
+            Some(_) => return Err(Error::new(Code::InvalidMessage, "it has another view than is missing")),
+        }
+        Ok(())
+    }
+
     /// The session's row from what was exported.
     pub(super) fn own_end(&mut self, io: &Io, own: &Own) -> Result<()> {
         let Own { whole, seen, .. } = own;
-        let is_whole = (seen.rows, seen.messages, seen.generation)
-            == (whole.next_seq, whole.messages, whole.generation)
-            && (&seen.head, &seen.chain) == (&whole.head, &whole.chain);
+        let is_last = (&seen.head, &seen.chain) == (&whole.head, &whole.chain) || seen.in_gap;
+        let has_views =
+            seen.generation == whole.generation || (seen.views_lost && seen.generation < whole.generation);
+        let is_whole = (seen.rows, seen.messages) == (whole.next_seq, whole.messages) && is_last && has_views;
         if !is_whole {
             let what = format!(
                 "the transcript ends early: {} of {} lines of the log are there",
@@ -128,8 +216,9 @@ impl Import {
             // Nothing of what it was before: no summaries, and no snapshots to go back to.
             Restore::Transcript => {
                 let SessionRow { secret, next_seq, messages, head, chain, .. } = self.row.clone();
-                let mut pins = whole.pins;
-                pins.retain(|index| *index < messages);
+                let pins = whole.pins.iter().filter_map(|index| own.kept(*index));
+                let pins = pins.filter(|index| *index < messages).collect();
+                let rejected = whole.rejected.iter().filter_map(|index| own.kept(*index)).collect();
                 SessionRow {
                     secret,
                     next_seq,
@@ -137,6 +226,7 @@ impl Import {
                     head,
                     chain,
                     pins,
+                    rejected,
                     snapshots: Vec::new(),
                     log: SessionLog::default(),
                     parent: whole.parent.map(|parent| Parent { floor: 0, ..parent }),
@@ -150,7 +240,24 @@ impl Import {
                 }
             }
         };
-        if self.restore == Restore::Transcript { self.write_left(&own.left) } else { Ok(()) }
+        if self.restore == Restore::Context {
+            return Ok(());
+        }
+        let left =
+            own.left.iter().map(|run| Left { from: own.moved(run.from), to: own.moved(run.to), ..*run });
+        let left: Vec<Left> = left.filter(|run| run.from < run.to).collect();
+        self.write_left(&left)
+    }
+}
+
+impl Seen {
+    /// The view behind those so far, as far as it is known how many there were.
+    fn is_next(&self, generation: u64) -> bool {
+        generation == self.generation + 1 || (self.views_lost && generation > self.generation)
+    }
+
+    fn view(&mut self, generation: u64) {
+        (self.generation, self.views_lost) = (generation, false);
     }
 }
 
