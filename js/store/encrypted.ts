@@ -121,11 +121,20 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     return page;
   }
 
+  /** A session's damaged row that goes alone is to be written anew, for nobody knows its version: the session stays, and so
+   *  do its keys. Who deletes the session removes its name, or marks it, in the same batch. */
+  async function isReset({ puts, deletes }: Batch): Promise<boolean> {
+    const [key] = deletes;
+    if (!key || deletes.length > 1 || puts.length > 0 || key[0] !== "sessions") return false;
+    const [row] = await consistent((isLast) => read([key], isLast));
+    return isDamaged(row);
+  }
+
   /** The batch as the store takes it, and what it does to the keys of sessions. */
   async function sealedBatch(batch: Batch) {
     const root = await keyring.root();
     const shredded = new Map<string | number, Key[]>();
-    for (const key of batch.deletes) {
+    for (const key of (await isReset(batch)) ? [] : batch.deletes) {
       if (key[0] === "sessions" && key.length === 2) shredded.set(key[1]!, await keyring.rowsOf(key[1]!));
     }
     const written = new Set(batch.puts.flatMap(([key]) => (key[0] === "meta" ? [] : [key[1]!])));

@@ -55,6 +55,8 @@ for (const [place, { over, damages }] of Object.entries(PLACES)) {
         const what = JSON.stringify(key);
         inner[damage](key);
         const lost = key[0] === "log" ? 1 : 0;
+        // Where the first message of the user is lost, one of ours says so.
+        const sent = COUNT - lost + (lost && key[2] === 0 ? 1 : 0);
         const session = await open(over(inner));
         const events = [];
         session.on("dataloss", (event) => events.push(event));
@@ -99,10 +101,10 @@ for (const [place, { over, damages }] of Object.entries(PLACES)) {
         await reopened.close();
 
         const fork = await session.fork();
-        assert.equal((await fork.prepare()).messages.length, COUNT - lost, what);
+        assert.equal((await fork.prepare()).messages.length, sent, what);
         await fork.delete();
         await session.append({ role: "user", content: "go on" });
-        assert.equal((await session.prepare()).messages.length, COUNT - lost + 1, what);
+        assert.equal((await session.prepare()).messages.length, sent + 1, what);
         await session.delete();
         const left = TABLES.flatMap((table) => inner.scan([table], everything)).map(([key]) => key.slice(0, 3).join());
         assert.deepEqual(left.filter((key) => key !== "meta,keys,root"), [], what);

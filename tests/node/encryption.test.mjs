@@ -377,4 +377,17 @@ describe("D13: a damaged row of a key costs nothing, and one of a session no oth
       assert.deepEqual(roots, [2, 2]);
     }
   });
+
+  test("a damaged row of a session that goes alone is written anew with the same key; whoever deletes the session shreds it", async () => {
+    const { inner } = await made();
+    inner.flip(["sessions", "s"]);
+    const store = encryptedStore(inner, { encryptionKey });
+    await store.commit({ ...strict, deletes: [["sessions", "s"]] });
+    assert.deepEqual(kinds(await store.read(wanted)), whole);
+    await put(store, [["sessions", "s"], "row"]);
+    inner.flip(["sessions", "s"]);
+    await store.commit({ ...strict, deletes: [["sessions", "s"], ["meta", "session", "x"]] });
+    assert.deepEqual(kinds(await encryptedStore(inner, { encryptionKey }).read(wanted)), [undefined, "two", undefined]);
+    assert.deepEqual(inner.scan(["meta", "keys", "of"], everything).map(([key]) => key[3]), ["t", "t"]);
+  });
 });

@@ -1,8 +1,9 @@
 //! What is told of checkpoints: those that stand in a context, and all that were ever made.
 
-use super::batch::keys;
+use super::batch::{Key, keys};
+use super::check::Noted;
 use super::context::Origin;
-use super::record::{self, ViewRow};
+use super::record::{self, LogRow, ViewRow};
 use super::stored::{PAGE, position};
 use crate::checkpoint::Level;
 use crate::error::{Code, Result};
@@ -74,21 +75,30 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
         if views.is_empty() {
             break;
         }
-        for (key, bytes) in views {
-            read = position(&key).unwrap_or(read + 1);
-            if read > generation {
-                break;
-            }
-            let view: ViewRow = match record::decode(&bytes, "view") {
-                Ok(view) => view,
-                Err(error) if error.code == Code::StoreCorrupt => {
-                    io.log(
-                        step::Level::Warn,
-                        format!("The checkpoints of view {read} cannot be told: {error}"),
-                    );
+        let behind = |(key, _): &(Key, Vec<u8>)| position(key).is_some_and(|number| number <= generation);
+        let last = views.last().and_then(|(key, _)| position(key));
+        let decoded = views.into_iter().filter(behind).map(|(key, bytes)| {
+            let view = record::decode::<ViewRow>(&bytes, "view");
+            (position(&key).unwrap_or_default(), view, bytes)
+        });
+        let decoded: Vec<_> = decoded.collect();
+        // The log says what each view was.
+        let to = |view: &Result<ViewRow>| view.as_ref().map_or(0, |view| view.to.saturating_sub(1));
+        let notes = io.read(decoded.iter().map(|(_, view, _)| keys::log(sid, to(view))).collect()).await?;
+        read = last.unwrap_or(generation);
+        for ((number, view, bytes), note) in decoded.into_iter().zip(notes) {
+            let is_other = |row: LogRow<'_>| {
+                Noted::of(&row).is_none_or(|noted| noted.view != number || !noted.is_of(&bytes))
+            };
+            let is_damaged = record::read_row(&note.unwrap_or_default()).is_ok_and(|(row, _)| is_other(row));
+            let view = match view {
+                Ok(view) if !is_damaged => view,
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {
+                    let what = format!("View {number} cannot be read, nor can its checkpoints be told");
+                    io.log(step::Level::Warn, what);
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             let inserted = view.splices.into_iter().flat_map(|splice| splice.insert);
             let stored = view.whole.into_iter().flatten().chain(inserted).collect();

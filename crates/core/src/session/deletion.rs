@@ -48,8 +48,8 @@ impl Held {
                         puts.push((keys::name(&id), record::encode(&name)?));
                         marked = Some(ver);
                     }
-                    Some(None) => {}
-                    None => deletes.push(keys::name(&id)),
+                    // Also where there is none: a damaged row that goes alone goes to be written anew.
+                    Some(None) | None => deletes.push(keys::name(&id)),
                 }
             }
             match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {

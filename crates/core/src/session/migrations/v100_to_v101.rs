@@ -7,7 +7,7 @@ use crate::plan::Settings;
 use crate::session::batch::keys;
 use crate::session::record::{self, ViewRow};
 use crate::session::state::measure;
-use crate::session::stored::readable_items;
+use crate::session::stored::log_items;
 use crate::step::Io;
 use crate::wire::Format;
 use serde_json::Value;
@@ -23,12 +23,9 @@ pub(super) async fn migrate(io: &Io, sid: &str, settings: &Settings, fields: &mu
     while next <= generation {
         let last = (next + PAGE - 1).min(generation);
         for bytes in io.read((next..=last).map(|number| keys::view(sid, number)).collect()).await? {
-            // What cannot be read is mended, and told, behind this.
-            match record::decode::<ViewRow>(&bytes.unwrap_or_default(), "view") {
-                Ok(view) => compressions += u64::from(view.cause.rung == "summarise"),
-                Err(error) if error.code == Code::StoreCorrupt => {}
-                Err(error) => return Err(error),
-            }
+            let bytes = bytes.ok_or_else(|| corrupt("a view of the session is missing"))?;
+            let view: ViewRow = record::decode(&bytes, "view")?;
+            compressions += u64::from(view.cause.rung == "summarise");
         }
         next = last + 1;
     }
@@ -44,7 +41,7 @@ async fn tokens(io: &Io, sid: &str, settings: &Settings, fields: &Fields) -> Res
     let format = format.or(settings.format).unwrap_or(Format::OpenaiChat);
     let rows = fields.get("nextSeq").and_then(Value::as_u64).unwrap_or(0);
     let mut tokens = 0;
-    for (origin, body) in readable_items(io, sid, 0, rows).await? {
+    for (origin, body) in log_items(io, sid, 0, rows).await? {
         let Some(body) = body else { continue };
         tokens += measure(io, settings, format, origin.whose(), &body).await?.tokens;
     }
