@@ -399,7 +399,7 @@ test("lesson: browser storage: localStorage is never touched", async (context) =
 
 test("lesson: browser storage: a full disk is an error that says so; what was stored stays, and later appends go through", async () => {
   const store = openStore();
-  const session = await openSession({ store, id: "s", summarize: summariser() });
+  const session = await openSession({ store, id: "s", summarize: summariser(), contextWindow: 200_000 });
   const history = frozen(chat(10));
   await session.append(...history);
   store.before = () => {

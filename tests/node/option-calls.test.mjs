@@ -86,9 +86,10 @@ for (const [name, [value, remedy]] of Object.entries({ ...SESSION, ...OPENING })
   test(`F14: ${name} is refused by a call that has no use for it, with what to do instead`, async () => {
     const refusing = ["compact", "planCompaction", ...(name in OPENING ? ["importSession"] : [])];
     for (const [call, run] of Object.entries(CALLS)) {
-      // A parent that is not there is another error, and says that the option was read.
+      // A parent that is not there, and no id of what must exist, are other errors, and say that the option was read.
       if (!refusing.includes(call)) {
-        await run({ [name]: value }).catch((error) => assert.equal(error.code, name === "parent" ? "not_found" : "none"));
+        const others = { parent: "not_found", mustExist: "invalid_option" };
+        await run({ [name]: value }).catch((error) => assert.equal(error.code, others[name] ?? "none"));
         continue;
       }
       await assert.rejects(run({ [name]: value }), (error) => {
