@@ -17,7 +17,7 @@ import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
 import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
-import { ASSUMED, Warnings, type Warning } from "./warnings.js";
+import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
   ActiveContext,
@@ -171,7 +171,9 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
+    const before = this.durable;
     this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
+    if (before !== "none" && this.durable === "none") this.announce(READ_ONLY);
     const { warning } = this.#lease;
     if (warning) this.announce(warning);
   }

@@ -13,6 +13,13 @@ export const ASSUMED: Warning = {
     "neither model nor contextWindow is given, so a window of 200,000 tokens is assumed: give model, or contextWindow in tokens",
 };
 
+/** What is stored can be read, and nothing more is kept. */
+export const READ_ONLY: Warning = {
+  code: "store_unavailable",
+  message:
+    "the store can be read but not written, so every append will fail: give it a place that this process may write to",
+};
+
 /** Codes that calls without a session told already. */
 const told = new Set<string>();
 

@@ -43,6 +43,10 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     // Each row may bring those of its key along, and all of them those of the root key.
     maxBatchOps: Math.floor((store.caps.maxBatchOps - 2) / 3),
     reportsDamage: true,
+    // Some stores know it only once they were opened.
+    get durable() {
+      return store.caps.durable;
+    },
   };
   const keyring = new Keyring(store, encryptionKey, previousEncryptionKey);
   const running = new Set<Promise<unknown>>();

@@ -8,7 +8,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { compact, estimateTokens, estimateTokensDetailed, importSession, openSession } from "context-compactor";
+import {
+  compact,
+  encryptedStore,
+  estimateTokens,
+  estimateTokensDetailed,
+  importSession,
+  memoryStore,
+  openSession,
+} from "context-compactor";
 import { chat, fails } from "../support/api.mjs";
 
 const folder = fileURLToPath(new URL("../node", import.meta.url));
@@ -146,4 +154,29 @@ test("F11: estimateTokens refuses a model that says nothing, with the names near
     ["o200k", "cl100k", "claude3", "claude47", "o200k"],
   );
   assert.equal(estimateTokensDetailed("Hello", { estimator: "chars4" }).family, undefined);
+});
+
+test("D8: a store that turns out to be for reading alone is told when it is opened, encrypted or not", async () => {
+  const encryptionKey = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
+  for (const over of [(store) => store, (store) => encryptedStore(store, { encryptionKey })]) {
+    const memory = memoryStore();
+    let durable = "synced";
+    const learns = (work) => ((durable = "none"), work());
+    const store = over({
+      get caps() {
+        return { ...memory.caps, durable };
+      },
+      read: (keys) => learns(() => memory.read(keys)),
+      scan: (prefix, options) => learns(() => memory.scan(prefix, options)),
+      commit: (batch) => memory.commit(batch),
+    });
+    const session = await openSession({ id: "s", store, contextWindow: 32_000 });
+    const told = [];
+    session.on("warning", ({ code, message }) => told.push([code, message]));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.equal(session.durable, "none");
+    assert.equal(told.length, 1);
+    assert.equal(told[0][0], "store_unavailable");
+    assert.match(told[0][1], /every append will fail/);
+  }
 });
