@@ -235,3 +235,73 @@ test("D19: a session that must exist is not begun in its place", async () => {
   await refuses(openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true }), "data_loss");
   await refuses(openSession({ store, contextWindow: 8_000, mustExist: true }), "invalid_option", "mustExist");
 });
+
+test("D22: exactly one acknowledged record that is gone is one lost record", async () => {
+  const watermark = marks();
+  const [before, after] = [memoryStore(), memoryStore()];
+  // The same session in two stores, of which one misses the last append.
+  const both = { ...before, commit: (batch) => (before.commit(batch), after.commit(batch)) };
+  const session = await open(both, { watermark });
+  await session.append(say("one"));
+  const behind = await open({ ...after, commit: (batch) => after.commit(batch) }, { watermark });
+  await behind.append(say("two"));
+  const [loss, ...more] = await told(await open(before, { watermark }));
+  assert.deepEqual([loss.kind, loss.lostRecords, more.length], ["records", 1, 0]);
+  assert.deepEqual(await told(await open(after, { watermark })), []);
+});
+
+test("D22: what a session was handed and what it made of it is written as durable as can be; only what saves calls is not", async () => {
+  const store = memoryStore();
+  const kinds = new Map();
+  const seen = (batch) => {
+    const tables = batch.puts.map(([[table]]) => table);
+    const kind = ["views", "blobs", "log", "jobs", "sessions", "meta"].find((table) => tables.includes(table)) ?? "deletion";
+    kinds.set(kind, (kinds.get(kind) ?? new Set()).add(batch.durability));
+    return store.commit(batch);
+  };
+  const session = await open({ ...store, commit: seen }, { preset: "offload", contextWindow: 8_000, offload: { compactTriggerThreshold: 1 } });
+  for (let nth = 0; nth < 12; nth++) {
+    const call = { id: `c${nth}`, type: "function", function: { name: "read", arguments: "{}" } };
+    await session.append(say(`question ${nth}`), { role: "assistant", content: null, tool_calls: [call] });
+    await session.append({ role: "tool", tool_call_id: `c${nth}`, content: `result ${nth} `.repeat(400) }, { role: "assistant", content: "Done." });
+    await session.prepare();
+  }
+  await session.compact();
+  await session.snapshot();
+  await session.setGoal({ id: "g", description: "Ship it." });
+  await session.delete();
+  const strict = ["views", "log", "sessions", "deletion"];
+  for (const kind of strict) assert.deepEqual([...(kinds.get(kind) ?? [])], ["strict"], `${kind}: ${[...kinds.keys()]}`);
+  assert.deepEqual([...kinds.get("jobs")], ["relaxed"]);
+});
+
+test("D22: a lower watermark does not take the place of a higher one, whoever writes last", async () => {
+  const kept = new Map();
+  const waiting = [];
+  const plain = { get: (key) => kept.get(key), set: (key, value) => void kept.set(key, value) };
+  let holds = false;
+  const held = { ...plain, get: async (key) => (holds && (await new Promise((go) => waiting.push(go))), kept.get(key)) };
+  const store = memoryStore();
+  const [slow, fast] = [await open(store, { watermark: held }), await open(store, { watermark: plain })];
+  holds = true;
+  await slow.append(say("one"));
+  await slow.append(say("two"));
+  await fast.append(say("three"));
+  const [[key, highest]] = kept;
+  holds = false;
+  waiting.forEach((go) => go());
+  await slow.close();
+  assert.equal(waiting.length, 1, "the first was asked about, the second waits behind it");
+  assert.equal(kept.get(key), highest);
+});
+
+test("D22: close waits for a watermark that is being written", async () => {
+  let written = false;
+  let release;
+  const set = () => new Promise((resolve) => (release = () => ((written = true), resolve())));
+  const session = await open(memoryStore(), { watermark: { get: () => undefined, set } });
+  await session.append(say("one"));
+  const closing = session.close().then(() => written);
+  setTimeout(() => release(), 20);
+  assert.equal(await closing, true);
+});
