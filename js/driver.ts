@@ -1,11 +1,14 @@
 /** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
 
-import { ownEntries, ownHeaders, ownValues } from "./answers.js";
+import { named } from "./advice.js";
+import { ownEntries, ownValues } from "./answers.js";
 import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
+import { send, unsent, type HttpRequest } from "./requests.js";
+import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
 import { StoreCalls } from "./store-calls.js";
-import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
+import type { Batch, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
 /** What an operation's effects are performed with. */
@@ -50,13 +53,6 @@ interface Counted {
   body: string;
 }
 
-interface HttpRequest {
-  method: string;
-  url: string;
-  headers: [string, string][];
-  body: string;
-}
-
 type Effect = { id: number; parks?: true } & (
   | { type: "now" | "newId" }
   | Counted
@@ -81,7 +77,7 @@ type Answer =
   | { type: "number"; value: number }
   | { type: "text"; value: string }
   | { type: "watermark"; mark: string | undefined; lost: string | undefined }
-  | { type: "summary"; text: string; usage?: Usage | undefined }
+  | { type: "summary"; text: string; usage?: string | undefined }
   | { type: "response"; status: number; headers: [string, string][]; body: string }
   | { type: "values"; values: (Uint8Array | undefined)[] }
   | { type: "entries"; entries: [Key, Uint8Array][] }
@@ -100,13 +96,14 @@ export interface EngineError {
   index?: number;
   field?: string;
   cause?: number;
+  because?: EngineError;
 }
 
 /** The engine's error as the public one. */
 export function toError(error: EngineError, thrown?: Map<number, unknown>): CompactionError {
   const place = [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
   const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
-  const cause = error.cause === undefined ? undefined : thrown?.get(error.cause);
+  const cause = error.because ? toError(error.because, thrown) : error.cause === undefined ? undefined : thrown?.get(error.cause);
   const details = { index: error.index, field: error.field };
   return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
 }
@@ -235,29 +232,25 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
       case "now":
         return { type: "number", value: host.now() };
       case "newId":
-        return { type: "text", value: String(host.id()) };
+        return { type: "text", value: idOf(host.id()) };
       case "count": {
         const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
+        return { type: "number", value: countOf(host.tokenCounter?.([message])) };
       }
       case "pin": {
         const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: host.pinned?.(message, effect.index) ? 1 : 0 };
+        return { type: "number", value: yesOrNo(host.pinned?.(message, effect.index)) ? 1 : 0 };
       }
       case "redact":
-        return redacted(host.redact?.(effect.text));
+        // What is not a text fails: what was to be redacted must not be sent as it was.
+        return { type: "text", value: textOf(host.redact?.(effect.text)) };
       default:
         return undefined;
     }
   } catch (error) {
-    thrown.set(effect.id, error);
+    if (!(error instanceof WrongReply)) thrown.set(effect.id, error);
     return failed(error);
   }
-}
-
-/** What is not a text fails: what was to be redacted must not be sent as it was. */
-function redacted(text: unknown): Answer {
-  return typeof text === "string" ? { type: "text", value: text } : failed(new TypeError("a text must be returned"));
 }
 
 async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Map<number, unknown>): Promise<Answer> {
@@ -274,7 +267,9 @@ async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Ma
       return { type: "failed", code: "aborted", message: ABORTED };
     }
     thrown.set(effect.id, error);
-    return failed(error, effect.type);
+    const answer = failed(error, effect.type);
+    if (effect.type !== "fetch" || answer.type !== "failed" || CompactionError.isInstance(error)) return answer;
+    return { ...answer, message: unsent(effect.request.url, error) };
   }
 }
 
@@ -318,18 +313,20 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;
-      if (typeof text !== "string") throw new TypeError("summarize must resolve to a text or to { text }");
-      const usage = (summary as { usage?: unknown }).usage;
-      const given = typeof usage === "object" && usage !== null ? (usage as Usage) : undefined;
-      return { type: "summary", text, usage: given };
+      if (typeof text !== "string") {
+        throw new TypeError(`summarize must resolve to a text or to { text }, and ${named(summary)} came${notAText(summary)}`);
+      }
+      return { type: "summary", text, usage: usageOf((summary as { usage?: unknown }).usage) };
     }
     case "readFile": {
       const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
-      if (typeof text !== "string") throw new TypeError("readFile must resolve to a text");
-      return { type: "text", value: text };
+      return { type: "text", value: textOf(text) };
     }
     case "fetch":
-      return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));
+      return within(effect.timeoutMs, host.signal, async (signal) => ({
+        type: "response",
+        ...(await send(effect.request, host.fetch, signal)),
+      }));
     case "sleep":
       await sleep(effect.ms, host.signal);
       return { type: "done" };
@@ -391,21 +388,6 @@ function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     );
     signal?.addEventListener("abort", stop);
   });
-}
-
-async function send(request: HttpRequest, host: Host, signal: AbortSignal): Promise<Answer> {
-  const { method, url, headers, body } = request;
-  if (!host.fetch) {
-    const answer = (await call((engine) => engine.globalFetch(url, headers.flat(), body, signal))) as {
-      status: number;
-      headers: [string, string][];
-      body: string;
-    };
-    return { type: "response", ...answer };
-  }
-  const { fetch } = host;
-  const response = await fetch(url, { method, headers, body, signal });
-  return { type: "response", status: response.status, headers: ownHeaders(response.headers), body: await response.text() };
 }
 
 /** A failure from whatever was thrown, which may be anything. */

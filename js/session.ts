@@ -1,7 +1,7 @@
 /** Sessions: each call of the public API, and the operation of the engine that it is. */
 
 import { Appends } from "./appends.js";
-import { asSent, checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
+import { checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
 import { checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
@@ -11,6 +11,7 @@ import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { asSent } from "./replies.js";
 import { byAge } from "./sessions.js";
 import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
@@ -150,10 +151,13 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    for (const name of ["summarize", "summarizeResult"] as const) {
+      const own = options[name];
+      if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));
+    }
     this.#prepares = new Prepares(options, this.#turns, this.#held, {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
-      warn: ({ code, message }) =>
-        this.#warnings.tell({ code, message: `the summary in the background failed: ${message}` }),
+      warn: (warning) => this.#warnings.tell(warning),
     });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
@@ -211,7 +215,7 @@ class LiveSession<M extends Message> implements Session<M> {
         synced.appended += before;
       }
       const { appended, diverged, rewind, ...placed } = synced;
-      if (diverged !== undefined) throw parted(diverged, messages.length, rewind);
+      if (diverged !== undefined) throw parted(diverged, messages.length, rewind, this.#held.hasOurs(messages));
       this.#place(messages.slice(messages.length - placed.places.length), placed);
       this.#held.adopt(messages);
       return { appended };
@@ -401,7 +405,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#turns.checkOpen();
     const messages = historyOf<M>(
       (cursor) => this.#paged<{ messages: Logged[] }>((handle) => handle.history(cursor)),
-      (message) => this.#held.logged(message),
+      (message) => this.#held.unchanged(message),
     );
     return asRecord("history", messages);
   }

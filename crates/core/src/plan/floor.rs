@@ -235,17 +235,23 @@ pub(super) async fn overflow(
     failed: Option<&Error>,
 ) -> Result<Error> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let floor = floor(io, held, trigger, failed.is_some()).await?;
-    let why = match failed {
-        Some(error) => format!("the summary failed ({error}); {floor}"),
-        None => floor.to_string(),
-    };
+    let least = floor(io, held, trigger, failed.is_some()).await?;
     // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
     let refused = if held.settings().preset.checkpoints {
         format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
     } else {
         String::new()
     };
+    let size = format!("{tokens} tokens do not fit {limit} (the context window less the answer)");
+    let begins = failed.map_or_else(String::new, |error| format!("the summary failed ({error}); "));
+    let overflow = |message: String| Error {
+        because: failed.map(|error| Box::new(error.clone())),
+        ..Error::new(Code::ContextOverflow, message)
+    };
+    if failed.is_some() && floor(io, held, trigger, false).await?.total <= limit {
+        // Whatever else the app would change, the summary is what is missing.
+        return Ok(overflow(format!("{begins}{refused}without it {size}")));
+    }
     let largest = held.context().items().iter().filter_map(Largest::of).max();
     let named = largest.map_or_else(String::new, |Largest { tokens, index }| {
         format!("; the largest message is {} with {tokens} tokens", index.0)
@@ -254,17 +260,12 @@ pub(super) async fn overflow(
         0 => String::new(),
         pinned => format!("pin less ({pinned} tokens are), "),
     };
-    Ok(Error {
-        index: largest.map(|largest| largest.index.0),
-        cause: failed.and_then(|error| error.cause),
-        ..Error::new(
-            Code::ContextOverflow,
-            format!(
-                "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}{named}; {pinned}keep \
-                 fewer messages, offload results or use a larger window"
-            ),
-        )
-    })
+    let message = format!(
+        "{begins}{refused}{size}: {least}{named}; {pinned}keep fewer messages, offload results or use a larger window"
+    );
+    // What is said first is what the error is about.
+    let index = largest.filter(|_| failed.is_none()).map(|largest| largest.index.0);
+    Ok(Error { index, ..overflow(message) })
 }
 
 /// A message of the app, by what it takes; of two that take as much the first.
