@@ -37,6 +37,8 @@ export interface Host {
     read(key: string): Promise<{ mark: string | undefined; lost: string | undefined }>;
     write(key: string, value: string): void;
   };
+  /** What else may be said of a summariser that gave no answer in time. */
+  waiting?: () => string;
   /** Lets other calls on the session run while `work` takes its time. */
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -101,7 +103,8 @@ export interface EngineError {
 
 /** The engine's error as the public one. */
 export function toError(error: EngineError, thrown?: Map<number, unknown>): CompactionError {
-  const place = [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
+  // What led to an error is said first: the message that it names is not at fault.
+  const place = error.because ? [] : [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
   const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
   const cause = error.because ? toError(error.because, thrown) : error.cause === undefined ? undefined : thrown?.get(error.cause);
   const details = { index: error.index, field: error.field };
@@ -310,6 +313,7 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
       const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
         summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
+        host.waiting,
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;
@@ -347,12 +351,17 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
 }
 
 /** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
-export async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
+export async function within<T>(
+  ms: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => T,
+  more = () => "",
+): Promise<Awaited<T>> {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", stop);
   const timer = setTimeout(
-    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer`)),
+    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer${more()}`)),
     Math.min(ms, MAX_TIMER),
   );
   try {

@@ -11,10 +11,18 @@ export function nearest(wanted: string, known: readonly string[], most = known.l
   return [...known].sort((a, b) => (steps.get(a) ?? 0) - (steps.get(b) ?? 0)).slice(0, most);
 }
 
-/** A third of the letters may differ; or one is a part of the other, as `window` is of `contextWindow`. */
+/** A third of the letters may differ; or words are left out of one of them, as in `window` and `maxTokens`. */
 function isNear(wanted: string, name: string): boolean {
   if (wanted.length > 3 && name.length > 3 && (name.includes(wanted) || wanted.includes(name))) return true;
+  if (wanted.length * 2 > name.length && isWithin(wanted, name)) return true;
   return distance(wanted, name) <= Math.max(1, Math.floor(Math.max(wanted.length, name.length) / 3));
+}
+
+/** True when all letters of `part` stand in `whole`, in their order. */
+function isWithin(part: string, whole: string): boolean {
+  let at = 0;
+  for (const letter of whole) if (letter === part[at]) at++;
+  return at === part.length;
 }
 
 /** Letters to insert, delete or exchange until one name is the other. */

@@ -151,6 +151,7 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    this.#host.waiting = () => this.#turns.waiting;
     for (const name of ["summarize", "summarizeResult"] as const) {
       const own = options[name];
       if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));

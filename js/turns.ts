@@ -43,6 +43,11 @@ export class Turns {
     }
   }
 
+  /** Added to what is said of a summariser that gave no answer: it may itself have made the calls that wait. */
+  get waiting(): string {
+    return this.#turn.awaited ? "; other calls of the session wait for it: does summarize call its own session?" : "";
+  }
+
   checkOpen(): void {
     if (this.#closed) throw new CompactionError("closed", "the session was closed or deleted; open it again");
   }

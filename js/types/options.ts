@@ -111,7 +111,7 @@ export interface CompactOptions {
    *  history as it is and the result is no success; with `extractive` the built-in summariser writes it, and the result
    *  says why (`fellBack`). With neither of them the built-in summariser writes every summary. */
   fallback?: "extractive" | "none";
-  /** Attempts in total; default 3. */
+  /** Attempts in total; default 3. Before the next one a provider's `Retry-After` is waited for, up to a minute. */
   retryCount?: number;
   /** Calls of a model that may be under way at once; default 4. */
   concurrency?: number;

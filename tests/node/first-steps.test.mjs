@@ -199,6 +199,20 @@ for (const name of ["prepare", "compact", "pin", "rewind", "close"]) {
   });
 }
 
+test("F34: a summariser that waits for its own session, and gets no answer in time, is told so", async () => {
+  const session = await memory({ retryCount: 1, timeoutMs: 200, summarize: async () => {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await session.prepare();
+    return SUMMARY;
+  } });
+  await session.append(...chat(20));
+  const { error } = await session.compact();
+  fails("timeout", { message: /no answer within 200 ms.*does summarize call its own session\?/ })(error);
+  const alone = await memory({ retryCount: 1, timeoutMs: 200, summarize: () => new Promise(() => {}) });
+  await alone.append(...chat(20));
+  assert.doesNotMatch((await alone.compact()).error.message, /own session/);
+});
+
 // ---- a summary that could not be had ------------------------------------------------------------------------
 
 /** What `admit` would cut before a summary is tried. */
@@ -221,7 +235,7 @@ for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]
   test(`F1: ${preset}: a summary that failed and was needed is said first, is the cause, and gives no other advice`, async () => {
     const { fits, error } = await compact(chat(60), { preset, contextWindow: 8_000, summarize: refusing, retryCount: 1 });
     assert.equal(fits, false);
-    fails("context_overflow", { index: undefined, message: /^the summary failed \(invalid key\); .*without it \d+ tokens do not fit/ })(error);
+    fails("context_overflow", { message: /^the summary failed \(invalid key\); .*without one \d+ tokens do not fit/ })(error);
     assert.doesNotMatch(error.message, /larger window|fewer messages/);
     fails("summary_failed", { message: "invalid key" })(error.cause);
     assert.equal(error.cause.cause.status, 401);
@@ -270,6 +284,7 @@ test("F34: only names that are near are named", async () => {
   assert.match(await told({ contextwindow: 5 }), /did you mean contextWindow, /);
   assert.match(await told({ sumarize: 5 }), /did you mean summarize/);
   assert.match(await told({ window: 5 }), /did you mean contextWindow/);
+  assert.match(await told({ maxTokens: 5 }), /did you mean maxOutputTokens/);
   assert.match(await told({ flavour: 5 }), /is not an option of this release$/);
   for (const text of [await told({ sumarize: 5 }), await told({ contextwindow: 5 })]) assert.doesNotMatch(text, /runtime|signal|level/);
 });

@@ -243,15 +243,6 @@ pub(super) async fn overflow(
         String::new()
     };
     let size = format!("{tokens} tokens do not fit {limit} (the context window less the answer)");
-    let begins = failed.map_or_else(String::new, |error| format!("the summary failed ({error}); "));
-    let overflow = |message: String| Error {
-        because: failed.map(|error| Box::new(error.clone())),
-        ..Error::new(Code::ContextOverflow, message)
-    };
-    if failed.is_some() && floor(io, held, trigger, false).await?.total <= limit {
-        // Whatever else the app would change, the summary is what is missing.
-        return Ok(overflow(format!("{begins}{refused}without it {size}")));
-    }
     let largest = held.context().items().iter().filter_map(Largest::of).max();
     let named = largest.map_or_else(String::new, |Largest { tokens, index }| {
         format!("; the largest message is {} with {tokens} tokens", index.0)
@@ -260,12 +251,28 @@ pub(super) async fn overflow(
         0 => String::new(),
         pinned => format!("pin less ({pinned} tokens are), "),
     };
-    let message = format!(
-        "{begins}{refused}{size}: {least}{named}; {pinned}keep fewer messages, offload results or use a larger window"
-    );
-    // What is said first is what the error is about.
-    let index = largest.filter(|_| failed.is_none()).map(|largest| largest.index.0);
-    Ok(Error { index, ..overflow(message) })
+    let advice = format!("; {pinned}keep fewer messages, offload results or use a larger window");
+    // Nobody wrote: what is wrong with whoever should have is what there is to mend.
+    let unwritten = failed.filter(|error| matches!(error.code, Code::SummaryFailed | Code::Timeout));
+    let message = match (unwritten, failed) {
+        (Some(error), _) => {
+            let with_one = floor(io, held, trigger, false).await?;
+            let advice = if with_one.total > limit { advice.as_str() } else { "" };
+            format!(
+                "the summary failed ({error}); {refused}without one {size}; with one it {with_one}{named}{advice}"
+            )
+        }
+        (None, Some(error)) => {
+            format!("{refused}{size}: the summary failed ({error}); {least}{named}{advice}")
+        }
+        (None, None) => format!("{refused}{size}: {least}{named}{advice}"),
+    };
+    Ok(Error {
+        index: largest.map(|largest| largest.index.0),
+        cause: failed.and_then(|error| error.cause),
+        because: failed.map(|error| Box::new(error.clone())),
+        ..Error::new(Code::ContextOverflow, message)
+    })
 }
 
 /// A message of the app, by what it takes; of two that take as much the first.

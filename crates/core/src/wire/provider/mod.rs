@@ -267,8 +267,8 @@ impl Unusable {
     /// The answer ends where the cap was.
     fn cut() -> Self {
         Self::later(
-            "the summary was cut where its tokens end: raise `targetTokens` of the preset, as in offload: { targetTokens }, \
-             or ask for a shorter one in `instructions`",
+            "the summary was cut at maxTokens, which follow targetTokens: raise that, as in offload: { targetTokens }, or ask for \
+             a shorter summary in `instructions`",
         )
     }
 }
