@@ -36,13 +36,41 @@ export function adviceFor(given: unknown, name: string): string {
 
 /** Behind "a message must be an object with a role": what was given, and what to write. */
 export function notOne(given: unknown): string {
-  if (Array.isArray(given)) return ", and an array was given: spread it, as in append(...messages)";
+  if (Array.isArray(given)) return `, and an array was given: ${ofArray(given)}`;
   if (typeof given === "string") {
     const isJson = /^\s*[[{]/.test(given);
     return isJson ? ", and a text was given: JSON.parse it" : ', and a text was given: { role: "user", content: text }';
   }
   if (given === undefined) return ", and undefined was given: is the message there, and awaited?";
   return `, and ${named(given)} was given`;
+}
+
+function ofArray(given: readonly unknown[]): string {
+  const [first, second] = given;
+  if (typeof first === "string" && typeof second === "string" && given.length === 2) {
+    return 'write a pair of LangChain as { role, content }, as in { role: "user", content: text }';
+  }
+  const { type, role } = Object(first) as { type?: unknown; role?: unknown };
+  if (typeof type === "string" && role === undefined) {
+    return 'write blocks of content as { role: "assistant", content }; items of OpenAI Responses are spread, as in append(...output)';
+  }
+  return "spread it, as in append(...messages); compact takes the history itself, as in compact(messages)";
+}
+
+/** What to hand over in the place of a model's whole answer; empty for others. */
+export function ofAnswer(given: object): string {
+  try {
+    const { choices, candidates, output, object, response, role } = given as Record<string, unknown>;
+    if (role !== undefined) return "";
+    if (Array.isArray(choices)) return "this is a whole completion: hand over its .choices[0].message";
+    if (Array.isArray(candidates)) return "this is a whole answer of Gemini: hand over its .candidates[0].content";
+    if (object === "response" && Array.isArray(output)) return "this is a whole response: hand over its items, as in append(...response.output)";
+    const { messages } = Object(response) as { messages?: unknown };
+    if (Array.isArray(messages)) return "this is a result of the AI SDK: hand over its messages, as in append(...result.response.messages)";
+  } catch {
+    // Something that cannot be looked into.
+  }
+  return "";
 }
 
 /** How to convert an instance of another library's class; empty for others. */

@@ -1,5 +1,6 @@
 /** What the app hands to a session, checked, as the engine and the session want it. */
 
+import { named } from "./advice.js";
 import { invalidOption } from "./checks.js";
 import { encode, isWellFormed } from "./codec.js";
 import { CompactionError } from "./errors.js";
@@ -26,19 +27,8 @@ export function systemPromptOf({ systemPrompt }: SessionOptions): string | undef
   } catch (error) {
     throw invalidOption("systemPrompt", "the function threw", error);
   }
-  if (text !== undefined && typeof text !== "string") {
-    throw invalidOption("systemPrompt", "the function must return a text");
-  }
-  return text;
-}
-
-/** Definitions of tools as a provider is sent them, or what it answered: what JSON has not, such as code, is left out. */
-export function asSent(field: string, value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? "";
-  } catch (error) {
-    throw invalidOption(field, "must be what a provider can be sent: JSON without cycles", error);
-  }
+  if (text === undefined || typeof text === "string") return text;
+  throw invalidOption("systemPrompt", `the function must return a text, and it returned ${named(text)}`);
 }
 
 /** JSON text of a model's call. It is read and not kept, but what cannot be kept cannot stand in the history either. */
@@ -52,8 +42,13 @@ export function encodeCall(call: unknown): string {
   }
 }
 
-/** The app's history and the session's part at message `index`; `rewind` is where the session's goes on. */
-export function parted(index: number, given: number, rewind = index): CompactionError {
+/** The app's history and the session's part at message `index`; `rewind` is where the session's goes on. `ours` says that
+ *  a message of this library is among those given. */
+export function parted(index: number, given: number, rewind = index, ours = false): CompactionError {
+  if (ours) {
+    const message = `message ${index} is of the context that prepare gave: sync takes the whole history, from its first message on; nothing was appended`;
+    return new CompactionError("diverged", message, { index });
+  }
   const what = index < given ? "differs from what the session has there" : "is missing: the history ends before the session's";
   const way = `to go on with the history as it is now, call session.rewind(${rewind}) and sync again`;
   return new CompactionError("diverged", `message ${index} ${what}; nothing was appended: ${way}`, { index });

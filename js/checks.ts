@@ -1,7 +1,7 @@
 /** Checks of options that need no engine: names, functions, signals, and what can be read at all. */
 
 import { CompactionError } from "./errors.js";
-import { nearest } from "./near.js";
+import { near, nearest } from "./near.js";
 
 /** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
 const GROUPS: Record<string, readonly string[]> = {
@@ -126,15 +126,22 @@ function checkNames(options: Record<string, unknown>, known: readonly string[], 
   if (path === "" && groups.length > 0) {
     throw invalidOption(unknown, `is an option of ${groups.join(", ")}: as in { ${groups[0]}: { ${unknown} } }`);
   }
-  if (path === "provider." && /key|token|auth/i.test(unknown)) {
-    throw invalidOption(path + unknown, `is not an option of this release: the key is a header, ${keyOf(options["kind"])}`);
+  const isKey = path === "provider." ? /key|token|auth/i : /^(api|auth|access|secret|bearer|headers?$)/i;
+  if ((path === "provider." || (path === "" && known.includes("provider"))) && isKey.test(unknown)) {
+    const { kind } = path === "" ? (Object(options["provider"]) as { kind?: unknown }) : options;
+    throw invalidOption(path + unknown, `is not an option of this release: the key is a header of provider, ${keyOf(kind)}`);
   }
-  const near = nearest(unknown, known, NAMED);
-  const most = near.length < known.length ? `; did you mean ${near.join(", ")}?` : `; there are ${near.join(", ")}`;
-  throw invalidOption(path + unknown, `is not an option of this release${most}`);
+  throw invalidOption(path + unknown, `is not an option of this release${meant(unknown, known)}`);
 }
 
-/** How many names an error lists. */
+/** A short list whole; of a long one the names that are nearly so. */
+function meant(unknown: string, known: readonly string[]): string {
+  if (known.length <= NAMED) return `; there are ${nearest(unknown, known).join(", ")}`;
+  const names = near(unknown, known, NAMED);
+  return names.length > 0 ? `; did you mean ${names.join(", ")}?` : "";
+}
+
+/** The most names that an error lists. */
 const NAMED = 5;
 
 /** How each kind of provider is told who asks. */

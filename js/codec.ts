@@ -3,7 +3,7 @@
  * and ill-formed strings. What comes back is deeply equal to what went in; anything else is refused with its place.
  */
 
-import { adviceFor, converter, named, notOne } from "./advice.js";
+import { adviceFor, converter, named, notOne, ofAnswer } from "./advice.js";
 import { refuseRecord } from "./boundaries.js";
 import { CompactionError } from "./errors.js";
 
@@ -54,6 +54,8 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
       throw new CompactionError("invalid_message", what, { index, field: "" });
     }
     refuseRecord(message, index);
+    const whole = ofAnswer(message);
+    if (whole !== "") throw new CompactionError("invalid_message", `message ${index}: ${whole}`, { index, field: "" });
     return encode(message, index);
   });
   return packTexts(texts);

@@ -133,7 +133,9 @@ export function isChatCommand(text: string): boolean {
 
 function read(text: string): { command: Command; rest: string } | undefined {
   const [, name, rest = ""] = /^(\/\S*)\s*([\s\S]*)$/.exec(String(text).trim()) ?? [];
-  const command = TABLE.find((command) => command.name === name);
+  // Keyboards of phones begin with a capital.
+  const written = name?.replace(/^\/[A-Z]/, (start) => start.toLowerCase());
+  const command = TABLE.find((command) => command.name === written);
   return command && { command, rest };
 }
 

@@ -1,11 +1,14 @@
 /** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
 
-import { ownEntries, ownHeaders, ownValues } from "./answers.js";
+import { named } from "./advice.js";
+import { ownEntries, ownValues } from "./answers.js";
 import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
+import { send, unsent, type HttpRequest } from "./requests.js";
+import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
 import { StoreCalls } from "./store-calls.js";
-import type { Batch, Damaged, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest, Usage } from "./types.js";
+import type { Batch, Damaged, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
 /** What an operation's effects are performed with. */
@@ -34,6 +37,8 @@ export interface Host {
     read(key: string): Promise<{ mark: string | undefined; lost: string | undefined }>;
     write(key: string, value: string): void;
   };
+  /** What else may be said of a summariser that gave no answer in time. */
+  waiting?: () => string;
   /** Lets other calls on the session run while `work` takes its time. */
   park?: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -47,13 +52,6 @@ interface Counted {
   type: "count";
   whose: "new" | "logged" | "ours";
   at: number;
-  body: string;
-}
-
-interface HttpRequest {
-  method: string;
-  url: string;
-  headers: [string, string][];
   body: string;
 }
 
@@ -81,7 +79,7 @@ type Answer =
   | { type: "number"; value: number }
   | { type: "text"; value: string }
   | { type: "watermark"; mark: string | undefined; lost: string | undefined }
-  | { type: "summary"; text: string; usage?: Usage | undefined }
+  | { type: "summary"; text: string; usage?: string | undefined }
   | { type: "response"; status: number; headers: [string, string][]; body: string }
   | { type: "values"; values: (Uint8Array | Damaged | undefined)[] }
   | { type: "entries"; entries: [Key, Uint8Array | Damaged][] }
@@ -100,13 +98,15 @@ export interface EngineError {
   index?: number;
   field?: string;
   cause?: number;
+  because?: EngineError;
 }
 
 /** The engine's error as the public one. */
 export function toError(error: EngineError, thrown?: Map<number, unknown>): CompactionError {
-  const place = [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
+  // What led to an error is said first: the message that it names is not at fault.
+  const place = error.because ? [] : [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
   const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
-  const cause = error.cause === undefined ? undefined : thrown?.get(error.cause);
+  const cause = error.because ? toError(error.because, thrown) : error.cause === undefined ? undefined : thrown?.get(error.cause);
   const details = { index: error.index, field: error.field };
   return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
 }
@@ -235,29 +235,25 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
       case "now":
         return { type: "number", value: host.now() };
       case "newId":
-        return { type: "text", value: String(host.id()) };
+        return { type: "text", value: idOf(host.id()) };
       case "count": {
         const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: host.tokenCounter?.([message]) ?? Number.NaN };
+        return { type: "number", value: countOf(host.tokenCounter?.([message])) };
       }
       case "pin": {
         const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: host.pinned?.(message, effect.index) ? 1 : 0 };
+        return { type: "number", value: yesOrNo(host.pinned?.(message, effect.index)) ? 1 : 0 };
       }
       case "redact":
-        return redacted(host.redact?.(effect.text));
+        // What is not a text fails: what was to be redacted must not be sent as it was.
+        return { type: "text", value: textOf(host.redact?.(effect.text)) };
       default:
         return undefined;
     }
   } catch (error) {
-    thrown.set(effect.id, error);
+    if (!(error instanceof WrongReply)) thrown.set(effect.id, error);
     return failed(error);
   }
-}
-
-/** What is not a text fails: what was to be redacted must not be sent as it was. */
-function redacted(text: unknown): Answer {
-  return typeof text === "string" ? { type: "text", value: text } : failed(new TypeError("a text must be returned"));
 }
 
 async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Map<number, unknown>): Promise<Answer> {
@@ -274,7 +270,9 @@ async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Ma
       return { type: "failed", code: "aborted", message: ABORTED };
     }
     thrown.set(effect.id, error);
-    return failed(error, effect.type);
+    const answer = failed(error, effect.type);
+    if (effect.type !== "fetch" || answer.type !== "failed" || CompactionError.isInstance(error)) return answer;
+    return { ...answer, message: unsent(effect.request.url, error) };
   }
 }
 
@@ -315,21 +313,24 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
       const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
         summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
+        host.waiting,
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;
-      if (typeof text !== "string") throw new TypeError("summarize must resolve to a text or to { text }");
-      const usage = (summary as { usage?: unknown }).usage;
-      const given = typeof usage === "object" && usage !== null ? (usage as Usage) : undefined;
-      return { type: "summary", text, usage: given };
+      if (typeof text !== "string") {
+        throw new TypeError(`summarize must resolve to a text or to { text }, and ${named(summary)} came${notAText(summary)}`);
+      }
+      return { type: "summary", text, usage: usageOf((summary as { usage?: unknown }).usage) };
     }
     case "readFile": {
       const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
-      if (typeof text !== "string") throw new TypeError("readFile must resolve to a text");
-      return { type: "text", value: text };
+      return { type: "text", value: textOf(text) };
     }
     case "fetch":
-      return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));
+      return within(effect.timeoutMs, host.signal, async (signal) => ({
+        type: "response",
+        ...(await send(effect.request, host.fetch, signal)),
+      }));
     case "sleep":
       await sleep(effect.ms, host.signal);
       return { type: "done" };
@@ -350,12 +351,17 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
 }
 
 /** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
-export async function within<T>(ms: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => T): Promise<Awaited<T>> {
+export async function within<T>(
+  ms: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => T,
+  more = () => "",
+): Promise<Awaited<T>> {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", stop);
   const timer = setTimeout(
-    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer`)),
+    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer${more()}`)),
     Math.min(ms, MAX_TIMER),
   );
   try {
@@ -391,21 +397,6 @@ function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     );
     signal?.addEventListener("abort", stop);
   });
-}
-
-async function send(request: HttpRequest, host: Host, signal: AbortSignal): Promise<Answer> {
-  const { method, url, headers, body } = request;
-  if (!host.fetch) {
-    const answer = (await call((engine) => engine.globalFetch(url, headers.flat(), body, signal))) as {
-      status: number;
-      headers: [string, string][];
-      body: string;
-    };
-    return { type: "response", ...answer };
-  }
-  const { fetch } = host;
-  const response = await fetch(url, { method, headers, body, signal });
-  return { type: "response", status: response.status, headers: ownHeaders(response.headers), body: await response.text() };
 }
 
 /** A failure from whatever was thrown, which may be anything. */

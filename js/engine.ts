@@ -78,6 +78,10 @@ async function fetchFrom(address: string | URL): Promise<Response> {
   try {
     return await fetch(address);
   } catch (cause) {
+    // Node's fetch reads no files.
+    if (/^file:/i.test(String(address))) {
+      throw wrongSource("is the address of a file, which fetch cannot read here: pass its bytes, as in initialize(await readFile(new URL(address)))", cause);
+    }
     const message = `The engine could not be fetched from ${String(address)}; \`cause\` says why. ${SERVE}`;
     throw new CompactionError("not_found", message, { cause });
   }

@@ -37,6 +37,9 @@ class Kept<M extends object> {
     return this.#message ?? this.#weak?.deref();
   }
 
+  /** It was told that the app changed it. */
+  isTold = false;
+
   /** Takes it into the context again, as the object that the app still has. */
   keep(message: M): void {
     this.#message = message;
@@ -47,6 +50,13 @@ class Kept<M extends object> {
   }
 }
 
+/** So many of the newest messages are looked at for changes before a prompt is sent: a message that still grows is among
+ *  them. */
+const NEWEST = 8;
+
+/** Longer messages are not looked at then, in UTF-16 units: it would take longer than the prompt. */
+const LONG = 1 << 16;
+
 /** So many objects are looked through at most before those that are gone are forgotten. */
 const SWEPT = 1_000;
 
@@ -55,6 +65,8 @@ export class Held<M extends Message> {
   incoming: readonly M[] = [];
   /** The app's own objects by log position. */
   readonly #held = new Map<number, Kept<M>>();
+  /** Where the newest of them are. */
+  #newest: Place[] = [];
   /** The same by index, to recognise a history that is handed over again. */
   #known: (Kept<M> | undefined)[] = [];
   /** Those that are kept for the context. */
@@ -83,6 +95,32 @@ export class Held<M extends Message> {
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = kept;
     });
+    this.#newest = [...this.#newest, ...places].slice(-NEWEST);
+  }
+
+  /** Indices of the newest messages that the app changed after it appended them, each told once. */
+  changed(): number[] {
+    return this.#newest.filter(({ seq }) => this.#isChanged(this.#held.get(seq), seq)).map(({ index }) => index);
+  }
+
+  #isChanged(kept: Kept<M> | undefined, seq: number): boolean {
+    const message = kept?.message;
+    if (!kept || !message || kept.isTold) return false;
+    const body = run(() => this.#handle.body(seq));
+    if (body === undefined || body.length > LONG || isSame(message, body)) return false;
+    return (kept.isTold = true);
+  }
+
+  /** The object of a message of the log, where it still is what was appended. */
+  unchanged(logged: Place & { body: string }): M | undefined {
+    const message = this.logged(logged);
+    return message && isSame(message, logged.body) ? message : undefined;
+  }
+
+  /** True when messages of ours are among these: they are of a context, and no history. */
+  hasOurs(messages: readonly unknown[]): boolean {
+    const ours = new Set<unknown>(this.#ours.values());
+    return messages.some((message) => ours.has(message));
   }
 
   #keep(message: M): Kept<M> {
@@ -92,11 +130,19 @@ export class Held<M extends Message> {
     return kept;
   }
 
-  /** How many messages the history now has, when `messages` begins with the same objects; else 0. */
+  /** How many messages of the history now are known for the same, when `messages` begins with the same objects; else 0.
+   *  The engine compares from the first on that the app changed. */
   recognised(messages: readonly M[]): number {
     const branch = this.#branch();
     const isKnown = (index: number, at: number) => messages[at] && this.#known[index]?.message === messages[at];
-    return branch.length <= messages.length && branch.every(isKnown) ? branch.length : 0;
+    if (branch.length > messages.length || !branch.every(isKnown)) return 0;
+    // What left the context is not sent any more, whatever became of the object.
+    const bodies = new Map(run(() => this.#handle.bodies()) as [number, string][]);
+    const first = branch.findIndex((index, at) => {
+      const [message, body] = [messages[at], bodies.get(index)];
+      return message !== undefined && body !== undefined && !isSame(message, body);
+    });
+    return first < 0 ? branch.length : first;
   }
 
   /** What was read from the store is held as the app's own objects from now on. */
@@ -201,5 +247,16 @@ export class Held<M extends Message> {
     const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
     this.#held.set(seq, this.#keep(message));
     return message;
+  }
+}
+
+/** True when the object still says what was stored. What cannot be written any more does not. */
+function isSame(message: object, body: string): boolean {
+  try {
+    const text = encode(message, 0);
+    // What others wrote, as an import, may be spelt in another way.
+    return text === body || text === encode(decode(body), 0);
+  } catch {
+    return false;
   }
 }

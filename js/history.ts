@@ -1,10 +1,11 @@
 /** What needs no session: counting, cutting, prompting, checking, and compacting once. */
 
-import { checkFunction, checkObject, checkOptions, plainOptions } from "./checks.js";
+import { checkFunction, checkObject, checkOptions, invalidOption, plainOptions } from "./checks.js";
 import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, quietly, run } from "./driver.js";
 import { factsFor, loadedFactsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { yesOrNo } from "./replies.js";
 import { estimateText } from "./text.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type {
@@ -78,7 +79,7 @@ export function splitMessages<M extends Message>(
   const { keep, format, pinned } = options;
   checkFunction("pinned", pinned);
   const given = plainOptions({ keep, format });
-  const stay = pinned ? messages.flatMap((message, index) => (pinned(message, index) ? [index] : [])) : [];
+  const stay = pinned ? messages.flatMap((message, index) => (stays(pinned(message, index)) ? [index] : [])) : [];
   const cut = run((engine) => engine.splitMessages(bytes, ends, Uint32Array.from(stay), given)) as {
     boundary: number;
     requested: number;
@@ -95,6 +96,14 @@ export function splitMessages<M extends Message>(
     split.reason = `moved from ${cut.requested} to ${cut.boundary} so that no tool call is parted from its result`;
   }
   return split;
+}
+
+function stays(answer: unknown): boolean {
+  try {
+    return yesOrNo(answer);
+  } catch (error) {
+    throw invalidOption("pinned", (error as Error).message, error);
+  }
 }
 
 /** What to ask a summariser (`S1.7`): the conversation is fenced as data, and the whole fits `maxInputTokens`. */

@@ -14,7 +14,7 @@ import type { Importer } from "./wasm/core.js";
  * error that names it.
  */
 export async function importSession<M extends Message = Message>(
-  jsonl: ReadableStream<Uint8Array> | string,
+  jsonl: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string> | Uint8Array | string,
   options: ImportOptions = {},
 ): Promise<Session<M>> {
   const { from = "context", onImport, ...rest } = Object(options) as ImportOptions;
@@ -78,8 +78,21 @@ async function restored(
 const SLICE = 1 << 18;
 
 async function* chunksOf(jsonl: unknown): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  if (jsonl instanceof Uint8Array) {
+    yield jsonl;
+    return;
+  }
+  // Streams of Node; those of the web have a reader, and not everywhere this.
+  if (typeof (jsonl as { getReader?: unknown } | null)?.getReader !== "function" && isIterable(jsonl)) {
+    for await (const chunk of jsonl) {
+      if (!(chunk instanceof Uint8Array) && typeof chunk !== "string") throw invalidOption("jsonl", WRONG);
+      yield typeof chunk === "string" ? encoder.encode(chunk) : chunk;
+    }
+    return;
+  }
   if (typeof jsonl === "string") {
-    const encoder = new TextEncoder();
+    checkJsonl(jsonl);
     for (let at = 0; at < jsonl.length; ) {
       // Not through a surrogate pair.
       const last = jsonl.charCodeAt(at + SLICE - 1);
@@ -105,7 +118,19 @@ async function* chunksOf(jsonl: unknown): AsyncGenerator<Uint8Array> {
   }
 }
 
-const WRONG = "must be a text or a stream of bytes (Uint8Array)";
+const WRONG = "must be a text, bytes (Uint8Array) or a stream of bytes";
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof (value as { [Symbol.asyncIterator]?: unknown } | null)?.[Symbol.asyncIterator] === "function";
+}
+
+/** A path is no transcript: nothing is read from it. */
+function checkJsonl(text: string): void {
+  const line = text.trim();
+  if (line === "" || /[\n{[]/.test(line)) return;
+  const what = /[/\\]|\.\w{1,8}$/.test(line) ? "is a path: pass what the file holds, as in await readFile(path)" : "is no JSON lines";
+  throw invalidOption("jsonl", `${what}; it ${WRONG}`);
+}
 
 function readerOf(jsonl: unknown): ReadableStreamDefaultReader<unknown> {
   try {

@@ -8,6 +8,11 @@ export class Mutex {
     return this.#asked === 0;
   }
 
+  /** True when somebody waits for a turn. */
+  get awaited(): boolean {
+    return this.#asked > 1;
+  }
+
   /** Resolves when it is this caller's turn, to what ends the turn. */
   async acquire(): Promise<() => void> {
     this.#asked++;

@@ -1,9 +1,28 @@
 /** Names that are nearly so, for errors. */
 
-/** The names of `known` nearest to a misspelt one, the nearest first. */
-export function nearest(wanted: string, known: readonly string[], most: number): string[] {
+/** The names of `known` that a misspelt one may stand for, the nearest first; none where nothing is near. */
+export function near(wanted: string, known: readonly string[], most: number): string[] {
+  return nearest(wanted, known.filter((name) => isNear(wanted.toLowerCase(), name.toLowerCase())), most);
+}
+
+/** All names of `known`, the nearest to a misspelt one first. */
+export function nearest(wanted: string, known: readonly string[], most = known.length): string[] {
   const steps = new Map(known.map((name) => [name, distance(wanted.toLowerCase(), name.toLowerCase())]));
   return [...known].sort((a, b) => (steps.get(a) ?? 0) - (steps.get(b) ?? 0)).slice(0, most);
+}
+
+/** A third of the letters may differ; or words are left out of one of them, as in `window` and `maxTokens`. */
+function isNear(wanted: string, name: string): boolean {
+  if (wanted.length > 3 && name.length > 3 && (name.includes(wanted) || wanted.includes(name))) return true;
+  if (wanted.length * 2 > name.length && isWithin(wanted, name)) return true;
+  return distance(wanted, name) <= Math.max(1, Math.floor(Math.max(wanted.length, name.length) / 3));
+}
+
+/** True when all letters of `part` stand in `whole`, in their order. */
+function isWithin(part: string, whole: string): boolean {
+  let at = 0;
+  for (const letter of whole) if (letter === part[at]) at++;
+  return at === part.length;
 }
 
 /** Letters to insert, delete or exchange until one name is the other. */

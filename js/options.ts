@@ -2,6 +2,7 @@
 
 import { checkFunction, checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
+import { plainProvider } from "./provider.js";
 import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions } from "./types.js";
 
 /** Options that are values. Functions are told to the engine as flags. */
@@ -106,7 +107,11 @@ export function engineOptions(options: SessionOptions, used: keyof typeof CALLS)
     hasPinned: options.pinned !== undefined,
     hasRedact: options.redact !== undefined,
   };
-  for (const name of [...VALUES, ...OF_SESSIONS]) values[name] = options[name];
+  for (const name of [...VALUES, ...OF_SESSIONS]) {
+    if (options[name] === null) throw invalidOption(name, "is null: leave it out for the default");
+    values[name] = options[name];
+  }
+  values["provider"] = plainProvider(options.provider, options.fetch !== undefined);
   return plainOptions(values);
 }
 

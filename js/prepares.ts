@@ -1,14 +1,15 @@
 /** What to send now, and summaries that it does not wait for. */
 
-import { asSent, systemPromptOf } from "./arguments.js";
+import { systemPromptOf } from "./arguments.js";
 import { Background } from "./background.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import type { Host } from "./driver.js";
-import type { CompactionError } from "./errors.js";
 import type { Held, Sent } from "./held.js";
 import { toResult, type EngineResult } from "./options.js";
+import { asSent } from "./replies.js";
 import type { Turns } from "./turns.js";
 import type { ContextUsage, Edit, Message, Prepared, SessionOptions } from "./types.js";
+import type { Warning } from "./warnings.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
 /** What to send, as the engine reports it. */
@@ -25,7 +26,14 @@ interface EnginePrepared extends Sent {
 /** What it needs of the session. `seal` is told what the app's functions threw, by the number of the effect. */
 interface Needs {
   drive<T>(begin: (handle: Handle) => Operation, host: Host, seal: (thrown: Map<number, unknown>) => void): Promise<T>;
-  warn(error: CompactionError): void;
+  warn(warning: Warning): void;
+}
+
+/** What is sent differs from what is stored, and will be lost with the process. */
+function changedAt(index: number): Warning {
+  const message = `message ${index} was changed after it was appended: the prompt has it as it is now, and the log as it was. \
+Append a message when it is complete; to store this one as it is, call session.rewind(${index}) and append it again`;
+  return { code: "diverged", message };
 }
 
 export class Prepares<M extends Message> {
@@ -42,10 +50,15 @@ export class Prepares<M extends Message> {
     this.#turns = turns;
     this.#held = held;
     this.#needs = needs;
-    this.#background = new Background(turns, (error) => needs.warn(error));
+    this.#background = new Background(turns, ({ code, message }) =>
+      needs.warn({ code, message: `the summary in the background failed: ${message}` }),
+    );
   }
 
   async prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>> {
+    if (Array.isArray(options)) {
+      throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
+    }
     checkOptions(options, ["signal", "tools", "trigger"]);
     const { trigger = "auto", tools } = options;
     if (trigger !== "auto" && trigger !== "overflow") {
@@ -83,6 +96,7 @@ export class Prepares<M extends Message> {
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
     const messages = this.#held.prepared(sent);
+    for (const index of this.#held.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
     const late = this.#background.take(messages);
     const made = result ? toResult(result, messages, thrown) : late;

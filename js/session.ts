@@ -1,7 +1,7 @@
 /** Sessions: each call of the public API, and the operation of the engine that it is. */
 
 import { Appends } from "./appends.js";
-import { asSent, checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
+import { checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
 import { asRecord } from "./boundaries.js";
 import { checkFunction, checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
 import { checkHistory, decode, pack } from "./codec.js";
@@ -11,6 +11,7 @@ import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { asSent } from "./replies.js";
 import { byAge } from "./sessions.js";
 import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
@@ -153,10 +154,14 @@ class LiveSession<M extends Message> implements Session<M> {
       }
     };
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    this.#host.waiting = () => this.#turns.waiting;
+    for (const name of ["summarize", "summarizeResult"] as const) {
+      const own = options[name];
+      if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));
+    }
     this.#prepares = new Prepares(options, this.#turns, this.#held, {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
-      warn: ({ code, message }) =>
-        this.#warnings.tell({ code, message: `the summary in the background failed: ${message}` }),
+      warn: (warning) => this.#warnings.tell(warning),
     });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
@@ -216,7 +221,7 @@ class LiveSession<M extends Message> implements Session<M> {
         synced.appended += before;
       }
       const { appended, diverged, rewind, ...placed } = synced;
-      if (diverged !== undefined) throw parted(diverged, messages.length, rewind);
+      if (diverged !== undefined) throw parted(diverged, messages.length, rewind, this.#held.hasOurs(messages));
       this.#place(messages.slice(messages.length - placed.places.length), placed);
       this.#held.adopt(messages);
       return { appended };
@@ -411,7 +416,7 @@ class LiveSession<M extends Message> implements Session<M> {
       this.#notify({ event: "dataloss", kind: "records", lostRecords: count, seq, index, reason });
     const messages = historyOf<M>(
       (cursor) => this.#paged<{ messages: Logged[]; gaps: Gap[] }>((handle) => handle.history(cursor)),
-      (message) => this.#held.logged(message),
+      (message) => this.#held.unchanged(message),
       onGap ?? tell,
     );
     return asRecord("history", messages);

@@ -78,7 +78,7 @@ const loaded = new Map<Encoding, Promise<Tokenizer>>();
 export function load(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
   if (!Object.hasOwn(vocabularies, name)) {
     const known = Object.keys(vocabularies).join(", ");
-    const error = new CompactionError("invalid_option", `name: must be one of ${known}`, { field: "name" });
+    const error = new CompactionError("invalid_option", `name: must be one of ${known}${vocabularyOf(name)}`, { field: "name" });
     return Promise.reject(error);
   }
   let tokenizer = loaded.get(name);
@@ -92,6 +92,14 @@ export function load(name: Encoding, bring: () => Promise<WasmModule>): Promise<
     loaded.set(name, tokenizer);
   }
   return tokenizer;
+}
+
+/** The vocabulary of a model of OpenAI, whose name was given for it. */
+function vocabularyOf(name: unknown): string {
+  if (typeof name !== "string") return "";
+  if (/^(gpt-3\.5|gpt-35|gpt-4(-|$)|text-embedding)/i.test(name)) return `; the one of ${name} is cl100k_base`;
+  if (/^(gpt-|chatgpt|o\d)/i.test(name)) return `; the one of ${name} is o200k_base`;
+  return "; models of other makers are estimated: estimateTokens(input, { model })";
 }
 
 async function open(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {

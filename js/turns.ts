@@ -18,6 +18,8 @@ export class Turns {
   readonly #beside = new Set<Promise<unknown>>();
   #closed = false;
   #asked = 0;
+  /** The app's summariser runs, up to its first `await`. */
+  #isAsking = false;
 
   /** `after` runs behind every `queued` call, before the next one begins. */
   constructor(options: SessionOptions, host: Host, after: () => void) {
@@ -29,6 +31,21 @@ export class Turns {
   /** Calls so far. */
   get asked(): number {
     return this.#asked;
+  }
+
+  /** Runs the app's summariser. A call that waits for the turn would wait for the summary, and the summary for it. */
+  asking<T>(summarize: () => T): T {
+    this.#isAsking = true;
+    try {
+      return summarize();
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** Added to what is said of a summariser that gave no answer: it may itself have made the calls that wait. */
+  get waiting(): string {
+    return this.#turn.awaited ? "; other calls of the session wait for it: does summarize call its own session?" : "";
   }
 
   checkOpen(): void {
@@ -137,6 +154,10 @@ export class Turns {
 
   /** A turn, and then the state: at once where nobody else has a turn, so that an append made later comes later. */
   async #both(): Promise<{ turn: () => void; state: () => void }> {
+    if (this.#isAsking) {
+      const message = "summarize: it called the session that waits for its answer; write the summary from its request alone";
+      throw new CompactionError("invalid_option", message, { field: "summarize" });
+    }
     this.#asked++;
     const free = this.#turn.free;
     const turn = this.#turn.acquire();

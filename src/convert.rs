@@ -5,6 +5,7 @@ use context_compactor_core::plan::Settings;
 use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage, Whose};
+use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
@@ -214,8 +215,10 @@ pub(crate) fn event(object: &JsValue) -> Event {
         Some("watermark") => {
             Some(Event::Watermark { mark: text(object, "mark"), lost: text(object, "lost") })
         }
-        Some("summary") => text(object, "text")
-            .map(|text| Event::Summary { text, usage: get(object, "usage").map(|u| usage(&u)) }),
+        Some("summary") => text(object, "text").map(|answer| Event::Summary {
+            text: answer,
+            usage: text(object, "usage").and_then(|json| usage(&json)),
+        }),
         Some("response") => response(object),
         Some("values") => get(object, "values").and_then(|values| values_of(&values)).map(Event::Values),
         Some("entries") => {
@@ -236,16 +239,9 @@ pub(crate) fn event(object: &JsValue) -> Event {
     })
 }
 
-fn usage(object: &JsValue) -> Usage {
-    // The app says what it likes; NaN and what is negative become 0.
-    let tokens = |name| (number(object, name).unwrap_or(0.0) as u64).min(Usage::MAX_TOKENS);
-    Usage {
-        input_tokens: tokens("inputTokens"),
-        output_tokens: tokens("outputTokens"),
-        cache_read_tokens: tokens("cacheReadTokens"),
-        cache_write_tokens: tokens("cacheWriteTokens"),
-        reasoning_tokens: tokens("reasoningTokens"),
-    }
+/// What the app says that a summary cost; nothing where that does not say it.
+fn usage(json: &str) -> Option<Usage> {
+    provider::reported(json).ok().map(Usage::from)
 }
 
 fn response(object: &JsValue) -> Option<Event> {

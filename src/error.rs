@@ -1,5 +1,5 @@
-//! Errors as plain objects: `{ code, message, index?, field?, cause? }`, where `cause` is the number of the effect that
-//! failed.
+//! Errors as plain objects: `{ code, message, index?, field?, cause?, because? }`, where `cause` is the number of the effect
+//! that failed, and `because` another error.
 
 use context_compactor_core::{Code, Error};
 use serde::Serialize;

@@ -6,13 +6,11 @@
 mod convert;
 mod dto;
 mod error;
-mod fetch;
 mod operation;
 mod session;
 mod text;
 mod transcript;
 
-pub use fetch::global_fetch;
 pub use operation::Operation;
 pub use session::Session;
 pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, weights_of};

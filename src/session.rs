@@ -262,6 +262,11 @@ impl Session {
         Ok(body.map(|body| body.to_string()))
     }
 
+    /// The same of all messages of the context that stand there verbatim: `[index, text][]`.
+    pub fn bodies(&self) -> Thrown<JsValue> {
+        to_js(&self.core.bodies().map_err(thrown)?)
+    }
+
     /// Refuses every later call.
     pub fn close(&self) {
         self.core.close();

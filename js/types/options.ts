@@ -38,7 +38,8 @@ export interface ProviderOptions {
   model: string;
   /** Endpoint, or a base that ends in `/v1` (`/v1beta` for `gemini`, `/api` for `ollama`); default the provider's own. */
   url?: string;
-  headers?: Record<string, string>;
+  /** Of every request, the key among them, as in `{ authorization: "Bearer …" }`. */
+  headers?: Record<string, string> | { entries(): Iterable<[string, string]> };
 }
 
 export interface Progress {
@@ -110,7 +111,7 @@ export interface CompactOptions {
    *  history as it is and the result is no success; with `extractive` the built-in summariser writes it, and the result
    *  says why (`fellBack`). With neither of them the built-in summariser writes every summary. */
   fallback?: "extractive" | "none";
-  /** Attempts in total; default 3. */
+  /** Attempts in total; default 3. Before the next one a provider's `Retry-After` is waited for, up to a minute. */
   retryCount?: number;
   /** Calls of a model that may be under way at once; default 4. */
   concurrency?: number;
@@ -120,7 +121,7 @@ export interface CompactOptions {
   /** Replaces the estimator everywhere. Called with one message at a time. */
   tokenCounter?: (messages: Message[]) => number;
   /** Which messages stay word for word for ever (`S4.3`); asked when a message is appended. One that would be
-   *  summarised is quoted in full, fenced, behind the summary. */
+   *  summarised is quoted in full, fenced, behind the summary. Anything but `true` and `false`, as a Promise, is refused. */
   pinned?: (message: Message, index: number) => boolean;
   /** What becomes of other messages of the user that state constraints, as "never push to main" (`S4.3`). Event `pin` and
    *  `pinProposals()` tell them, and `pin(index)` keeps such a message whole. With `keep`, the default, the constraints

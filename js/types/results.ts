@@ -72,7 +72,7 @@ export interface CompactionResult<M = Message> {
    *  finds room stores it. Absent for `compact()`, which stores nothing. */
   stored?: boolean;
   /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
-   *  largest message. */
+   *  largest message. Where it does not fit because the summary failed, `cause` is that error, such as `summary_failed`. */
   error?: CompactionError;
   /** The built-in summariser wrote the summary, as `fallback: "extractive"` asks for: why `summarize` or `provider` did not. */
   fellBack?: CompactionError;

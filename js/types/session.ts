@@ -174,12 +174,15 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
    *  only another format has, unless the options say it. */
   readonly format: Format;
-  /** Durable when it resolves. Calls that are not awaited one by one are written in one transaction: a message that is
+  /** Durable when it resolves. Do not change a message after that: append it when it is complete. The log keeps it as it was,
+   *  and what was added later is lost when the session is opened again; where `prepare` sees that one of the newest was
+   *  changed, it warns. Calls that are not awaited one by one are written in one transaction: a message that is
    *  refused rejects its own call alone, what the store refuses rejects all of them. */
   append(...messages: M[]): Promise<void>;
   /** Hand over the whole history instead: known messages are recognised, whatever the order of their fields, the rest
    *  appended. A changed past is the error `diverged`, with the index where it differs and the way to go on from there;
-   *  nothing is appended. */
+   *  nothing is appended. So is a message that was changed after it was handed over, as long as it stands in the context:
+   *  do not change a message, hand it over when it is complete. Not for what `prepare` gave, which is no whole history. */
   sync(messages: readonly M[]): Promise<{ appended: number }>;
   /** The messages to send now, made to fit as the preset says. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>>;
@@ -262,9 +265,9 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** The session in numbers. */
   metadata(): SessionMetadata;
   /** Every message in order, as it was appended, whatever was compacted since: the same objects where the process holds
-   *  them. As in `explain()`, those that a restore or a rewind left behind are among them. Read a page at a time; what is
-   *  appended meanwhile is not part of it (`S5.3`). What the store lost is left out: `onGap` is told where, or else whoever
-   *  listens to `dataloss`. */
+   *  them and they still are what was appended. As in `explain()`, those that a restore or a rewind left behind are among
+   *  them. Read a page at a time; what is appended meanwhile is not part of it (`S5.3`). What the store lost is left out:
+   *  `onGap` is told where, or else whoever listens to `dataloss`. */
   history(options?: { onGap?: (gap: Gap) => void }): AsyncIterable<M>;
   /** The session as an archive of JSON lines, for `importSession`: a line of metadata, then each message with its
    *  position, id, time and role, each change of the context, the snapshots, the checkpoints, the offloads. Read as fast

@@ -33,8 +33,9 @@ export interface SummarizeContext {
   purpose: "history" | "result" | "chunk" | "merge" | "age";
 }
 
-/** The app's own call of a model. Return the summary's text; throw to have it tried again. */
-export type Summarize = (
-  request: SummaryRequest,
-  context: SummarizeContext,
-) => Promise<string | { text: string; usage?: Usage }>;
+/** What a summariser answers. `usage` is read as `recordUsage` reads it: in this library's names, or as the provider has it. */
+export type SummaryAnswer = string | { text: string; usage?: Usage | object };
+
+/** The app's own call of a model. Return the summary's text; throw to have it tried again. It must not call `prepare`,
+ *  `compact` or another call that changes the context of the session that asks it: that would wait for the summary. */
+export type Summarize = (request: SummaryRequest, context: SummarizeContext) => SummaryAnswer | Promise<SummaryAnswer>;

@@ -33,7 +33,7 @@ test("s5_13_a_goal_stands_behind_the_system_prompt_and_is_updated_by_markers", a
   assert.deepEqual(again.goal, goal, "what was reached holds");
   await again.setGoal({ ...GOAL, id: "g2", status: "paused" });
   assert.equal((await again.prepare()).system, "You are a tool.");
-  await assert.rejects(again.setGoal({ ...GOAL, priority: "urgent" }), fails("invalid_option", { field: "goal" }));
+  await assert.rejects(again.setGoal({ ...GOAL, priority: "urgent" }), fails("invalid_option", { field: "goal.priority" }));
   await assert.rejects(again.setGoal("win"), fails("invalid_option"));
   const bare = await openSession({ store: memoryStore() });
   await assert.rejects(bare.applyMarkers("[DECISION] x"), fails("not_found"));

@@ -101,7 +101,7 @@ const BAD = [
   [{ checkpoint: { profiles: [{ size: 8_000 }] } }, "checkpoint.profiles[0].model"],
   [{ level: 4 }, "level"],
   [{ mode: "" }, "mode"],
-  [{ goal: { id: "g" } }, "goal"],
+  [{ goal: { id: "g" } }, "goal.description"],
   [{ react: { strategies: 1 } }, "react.strategies"],
   [{ react: { relianceRatio: 2 } }, "react.relianceRatio"],
   [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
@@ -160,7 +160,7 @@ test("lesson: a misspelt option is not ignored; the error names those that there
   };
   await assert.rejects(
     compact(chat(1), { offload: { offloadTreshold: 5 } }),
-    check("offload.offloadTreshold", "offloadThreshold", "scanRatio"),
+    check("offload.offloadTreshold", "did you mean offloadThreshold?"),
   );
   await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt"));
   for (const [name, options, field, ...known] of [

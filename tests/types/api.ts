@@ -176,6 +176,22 @@ export async function recall(): Promise<void> {
   session.tools("claude");
 }
 
+async function* lines(): AsyncGenerator<string | Uint8Array> {
+  yield "{}";
+}
+
+/** A summariser may answer at once, in whatever words its usage is; headers may be what `fetch` takes. */
+export async function summarised(messages: ChatMessage[]): Promise<void> {
+  const atOnce: Summarize = ({ targetTokens }) => `A summary of ${targetTokens} tokens.`;
+  const reported: Summarize = async () => ({ text: "A summary.", usage: { prompt_tokens: 5 } });
+  await compact(messages, { summarize: atOnce, summarizeResult: reported });
+  for (const headers of [new Headers(), new Map<string, string>(), { "x-api-key": "k" }]) {
+    await compact(messages, { provider: { kind: "openai", model: "m", headers } });
+  }
+  // @ts-expect-error: a key that may not be set.
+  await compact(messages, { provider: { kind: "openai", model: "m", headers: { "x-api-key": undefined } } });
+}
+
 export async function transcript(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory" });
   for await (const message of session.history()) same<typeof message, ChatMessage>();
@@ -200,6 +216,8 @@ export async function transcript(): Promise<void> {
     },
   });
   same<typeof again, Session<ChatMessage>>();
+  await importSession(new Uint8Array(), { store: "memory" });
+  await importSession(lines());
   // @ts-expect-error: a session is restored from its context or from its transcript.
   await importSession("", { from: "summary" });
 }

@@ -130,6 +130,9 @@ pub struct Error {
     /// The effect whose failure caused it: the host attaches what was thrown there as the error's cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<u32>,
+    /// The error that led to this one: of a context that does not fit, why there is no summary of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Box<Error>>,
 }
 
 /// Result with the engine's [`Error`].
@@ -138,7 +141,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with no place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), index: None, field: None, cause: None }
+        Error { code, message: message.into(), index: None, field: None, cause: None, because: None }
     }
 
     /// A malformed message: `index` in the caller's array, `field` as a path inside it.
@@ -149,6 +152,7 @@ impl Error {
             index: Some(index),
             field: Some(field.into()),
             cause: None,
+            because: None,
         }
     }
 
@@ -160,6 +164,7 @@ impl Error {
             index: None,
             field: Some(field.into()),
             cause: None,
+            because: None,
         }
     }
 

@@ -37,6 +37,27 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// What the provider answered. It is not asked again where it wants to be left alone for longer than `longest`.
+    fn refused(failure: provider::Failure, longest: u64) -> Self {
+        let provider::Failure { mut message, retry_after_ms, overflow, .. } = failure;
+        let too_long = retry_after_ms.filter(|ms| *ms > longest);
+        if let Some(ms) = too_long {
+            let seconds = |ms: u64| ms.div_ceil(1_000);
+            message = format!(
+                "{message}; it asks to wait {} s, and no call waits longer than {} s: try again then",
+                seconds(ms),
+                seconds(longest)
+            );
+        }
+        Attempt {
+            error: Error::new(Code::SummaryFailed, message),
+            aborted: false,
+            overflow,
+            retryable: (failure.retryable || overflow) && too_long.is_none(),
+            retry_after_ms,
+        }
+    }
+
     fn thrown(failure: Failure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = failure.overflow
@@ -95,15 +116,12 @@ pub(super) async fn call(
     let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     match provider::response(provider, status, header, &body, now) {
         Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
-        Err(failure) => Err(Attempt {
-            error: Error::new(Code::SummaryFailed, failure.message),
-            aborted: false,
-            overflow: failure.overflow,
-            retryable: failure.retryable || failure.overflow,
-            retry_after_ms: failure.retry_after_ms,
-        }),
+        Err(failure) => Err(Attempt::refused(failure, settings.timeout_ms.min(LONGEST_WAIT_MS))),
     }
 }
+
+/// The longest that a provider is waited for before the next attempt: who asks for more is asked again by the app.
+const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// About what a request takes in the summariser's window, without the answer.
 fn asked(request: &SummaryRequest, settings: &Settings) -> usize {

@@ -205,7 +205,7 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     let is_new = |item: &Item| item.origin.place().is_some() && !is_quoted(item);
     let is_worth = if aim.lone { !compress.is_empty() } else { compress.iter().any(is_new) };
     if !is_worth {
-        let kept = history.len().saturating_sub(boundary);
+        let kept = history.iter().filter(|item| item.origin.place().is_some()).count();
         return Ok(Err(format!("Nothing to compress: {kept} messages stay and no others are left")));
     }
     let replaced_tokens = replaces(boundary);

@@ -235,17 +235,14 @@ pub(super) async fn overflow(
     failed: Option<&Error>,
 ) -> Result<Error> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let floor = floor(io, held, trigger, failed.is_some()).await?;
-    let why = match failed {
-        Some(error) => format!("the summary failed ({error}); {floor}"),
-        None => floor.to_string(),
-    };
+    let least = floor(io, held, trigger, failed.is_some()).await?;
     // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
     let refused = if held.settings().preset.checkpoints {
         format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
     } else {
         String::new()
     };
+    let size = format!("{tokens} tokens do not fit {limit} (the context window less the answer)");
     let largest = held.context().items().iter().filter_map(Largest::of).max();
     let named = largest.map_or_else(String::new, |Largest { tokens, index }| {
         format!("; the largest message is {} with {tokens} tokens", index.0)
@@ -254,16 +251,27 @@ pub(super) async fn overflow(
         0 => String::new(),
         pinned => format!("pin less ({pinned} tokens are), "),
     };
+    let advice = format!("; {pinned}keep fewer messages, offload results or use a larger window");
+    // Nobody wrote: what is wrong with whoever should have is what there is to mend.
+    let unwritten = failed.filter(|error| matches!(error.code, Code::SummaryFailed | Code::Timeout));
+    let message = match (unwritten, failed) {
+        (Some(error), _) => {
+            let with_one = floor(io, held, trigger, false).await?;
+            let advice = if with_one.total > limit { advice.as_str() } else { "" };
+            format!(
+                "the summary failed ({error}); {refused}without one {size}; with one it {with_one}{named}{advice}"
+            )
+        }
+        (None, Some(error)) => {
+            format!("{refused}{size}: the summary failed ({error}); {least}{named}{advice}")
+        }
+        (None, None) => format!("{refused}{size}: {least}{named}{advice}"),
+    };
     Ok(Error {
         index: largest.map(|largest| largest.index.0),
         cause: failed.and_then(|error| error.cause),
-        ..Error::new(
-            Code::ContextOverflow,
-            format!(
-                "{refused}{tokens} tokens do not fit {limit} (the context window less the answer): {why}{named}; {pinned}keep \
-                 fewer messages, offload results or use a larger window"
-            ),
-        )
+        because: failed.map(|error| Box::new(error.clone())),
+        ..Error::new(Code::ContextOverflow, message)
     })
 }
 

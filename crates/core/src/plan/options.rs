@@ -188,12 +188,43 @@ fn goal(options: &Reader<'_>) -> Result<Option<Goal>> {
 ///
 /// Errors: [`crate::Code::InvalidOption`] that says what is wrong with it.
 pub(crate) fn read_goal(json: &str) -> Result<Goal> {
-    let goal: Goal =
-        serde_json::from_str(json).map_err(|error| Error::option("goal", Error::of_json(&error)))?;
-    if goal.id.is_empty() || goal.description.trim().is_empty() {
-        return Err(Error::option("goal", "id and description must be texts that are not empty"));
+    let unreadable = |error| Error::option("goal", Error::of_json(&error));
+    let value: Value<'_> = serde_json::from_str(json).map_err(unreadable)?;
+    check_goal(&Reader::named(&value, "goal")?)?;
+    serde_json::from_str(json).map_err(unreadable)
+}
+
+/// Names the field of a goal that cannot be read, and what it may be.
+fn check_goal(goal: &Reader<'_>) -> Result<()> {
+    let text = |of: &Reader<'_>, key: &str| match of.text(key)? {
+        Some(_) => Ok(()),
+        None => Err(of.error(key, "must be a text that is not empty, and is missing")),
+    };
+    text(goal, "id")?;
+    text(goal, "description")?;
+    let choice = |of: &Reader<'_>, key: &str, names: &[&'static str]| {
+        of.choice(key, &names.iter().map(|name| (*name, ())).collect::<Vec<_>>())
+    };
+    choice(goal, "priority", &["low", "medium", "high"])?;
+    choice(goal, "status", &["active", "paused", "completed"])?;
+    for step in goal.children("checkpoints")?.unwrap_or_default() {
+        text(&step, "description")?;
+        choice(&step, "status", &["pending", "in-progress", "completed"])?;
     }
-    Ok(goal)
+    for decision in goal.children("decisions")?.unwrap_or_default() {
+        text(&decision, "id")?;
+        text(&decision, "description")?;
+        decision.switch("locked")?;
+    }
+    for artifact in goal.children("artifacts")?.unwrap_or_default() {
+        text(&artifact, "path")?;
+        if choice(&artifact, "action", &["created", "modified", "deleted"])?.is_none() {
+            return Err(
+                artifact.error("action", "must be \"created\", \"modified\" or \"deleted\", and is missing")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Names of tools, in lower case.

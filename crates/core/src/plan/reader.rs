@@ -15,6 +15,11 @@ impl<'v> Reader<'v> {
         Reader { value: None, path: String::new() }.group(Some(value))
     }
 
+    /// A value that has a name of its own, as `goal` has.
+    pub(crate) fn named(value: &'v Value<'v>, name: &str) -> Result<Self> {
+        Reader { value: None, path: name.to_string() }.group(Some(value))
+    }
+
     fn group(&self, value: Option<&'v Value<'v>>) -> Result<Self> {
         match value {
             None | Some(Value::Null) => Ok(Reader { value: None, path: self.path.clone() }),
@@ -86,7 +91,10 @@ impl<'v> Reader<'v> {
             Some((_, choice)) => Ok(Some(*choice)),
             None => {
                 let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-                Err(Error::option(self.name(key), format!("must be one of {}", names.join(", "))))
+                let given = value.as_str().unwrap_or_default();
+                let near = choices.iter().map(|(name, _)| *name).find(|name| is_near(given, name));
+                let meant = near.map_or_else(String::new, |name| format!("; did you mean \"{name}\"?"));
+                Err(Error::option(self.name(key), format!("must be one of {}{meant}", names.join(", "))))
             }
         }
     }
@@ -153,4 +161,24 @@ impl<'v> Reader<'v> {
             })
             .collect()
     }
+}
+
+/// True for a name with a letter too many, too few, exchanged or of the other case; or two, in a longer one.
+fn is_near(given: &str, name: &str) -> bool {
+    let (given, name): (Vec<char>, Vec<char>) =
+        (given.to_lowercase().chars().collect(), name.chars().collect());
+    let mut row: Vec<usize> = (0..=given.len()).collect();
+    for (nth, letter) in name.iter().enumerate() {
+        let mut last = nth;
+        if let Some(first) = row.first_mut() {
+            *first = nth + 1;
+        }
+        let mut left = nth + 1;
+        for (cell, other) in row.iter_mut().skip(1).zip(&given) {
+            let next = (last + usize::from(letter != other)).min(*cell + 1).min(left + 1);
+            last = std::mem::replace(cell, next);
+            left = next;
+        }
+    }
+    row.last().is_some_and(|steps| *steps <= 1.max(name.len() / 4))
 }

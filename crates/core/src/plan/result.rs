@@ -181,6 +181,23 @@ impl CompactionResult {
 }
 
 impl CompactionResult {
+    /// The same of a history that stays as it was `before`, whose summary failed.
+    pub(crate) fn undone(self, before: &Held) -> Self {
+        let error = self.error.map(|mut error| match error.because.take() {
+            Some(because) => *because,
+            None => error,
+        });
+        CompactionResult {
+            success: false,
+            error,
+            usage: self.usage,
+            llm_calls: self.llm_calls,
+            duration_ms: self.duration_ms,
+            ledger: ledger(&before.context()),
+            ..CompactionResult::begin(before, self.trigger)
+        }
+    }
+
     /// Takes the tokens as they are now.
     fn count(&mut self, held: &Held) {
         self.current_tokens = held.tokens();

@@ -19,6 +19,9 @@ use crate::summary::PROMPT_VERSION;
 /// Why preset `checkpoint` does nothing (`S5.5`).
 const NOTHING: &str = "No messages to compress";
 
+/// Why nothing is done where the built-in summary would not be smaller than what it stands for.
+const TOO_LITTLE: &str = "Nothing to compress: too little to summarize";
+
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
 pub(crate) fn fires(state: &State, freed: usize) -> bool {
@@ -130,6 +133,10 @@ pub(crate) async fn run(
                     warn(io, held);
                 }
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
+                // Nobody was asked to write, so nobody failed.
+                Err(error) if error.code == Code::SummaryRejected && !by_model(&held.settings(), order) => {
+                    result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
+                }
                 Err(error) => {
                     io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
                     result.success = false;

@@ -145,7 +145,12 @@ pub(super) async fn write(
     };
     let text = guard(held, proposal, &redact(io, held, text).await?);
     tell(io, held, Stage::Checkpoint, 1, 0);
-    let items = candidate(io, held, proposal, &text, &files, started).await?;
+    let items = match candidate(io, held, proposal, &text, &files, started).await {
+        Ok(items) => items,
+        // The summariser's own failure is what there is to mend.
+        Err(error) if error.code == Code::SummaryRejected => return Err(failed.unwrap_or(error)),
+        Err(error) => return Err(error),
+    };
     if let Some(error) = &failed {
         let message = fell_back(error);
         io.log(Level::Warn, message.clone());

@@ -141,7 +141,7 @@ async fn measure_all(
     for (nth, body) in bodies.iter().enumerate() {
         let (mut size, constraints) = {
             let value = wire::parse(given.first + nth, body)?;
-            let message = wire::read(format, given.first + nth, &value)?;
+            let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
             let looks = settings.pin_proposals != PinProposals::Off;
             let constraints = if looks { summary::constraints(&message) } else { Vec::new() };

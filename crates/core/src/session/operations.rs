@@ -16,7 +16,7 @@ use super::stored::{RACES, conflict};
 use super::{Held, fork, pins, price};
 use crate::checkpoint::{Goal, Source, markers};
 use crate::error::{Code, Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Plan, Settings, Trigger};
+use crate::plan::{self, Climb, CompactionResult, Plan, Rung, Settings, Trigger};
 use crate::step::{Io, Machine, Whose};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -150,7 +150,16 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, false).await?;
             let mut held = session.slot.take()?;
-            compact(&io, &mut held, None).await
+            let before = Held::copy_of(&held.state());
+            let done = compact(&io, &mut held, None).await?;
+            if !summary_failed(&held.settings(), &done.result) {
+                return Ok(done);
+            }
+            // Nobody keeps the texts that other steps took out: without a summary the history stays as it is.
+            let mut result = done.result.undone(&before);
+            plan::settle(&io, &before, &mut result).await?;
+            let items = out(before.context().items());
+            Ok(Compacted { items, result })
         })
     }
 
@@ -374,6 +383,14 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
     }
     held.state_mut().hand_out();
     Ok(Compacted { items: out(held.context().items()), result })
+}
+
+/// True when a summary that was asked for could not be had.
+fn summary_failed(settings: &Settings, result: &CompactionResult) -> bool {
+    let of =
+        |error: &Error| matches!(error.code, Code::SummaryFailed | Code::SummaryRejected | Code::Timeout);
+    let error = result.error.as_ref().filter(|_| settings.rungs.contains(&Rung::Summarise));
+    error.is_some_and(|error| of(error) || error.because.as_deref().is_some_and(of))
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).

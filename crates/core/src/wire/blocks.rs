@@ -41,6 +41,11 @@ const BLOCKS: [(&str, &[Format]); 33] = [
     ("dynamic-tool", &[AiSdk]),
 ];
 
+/// The formats that have blocks of this type; none where it is news.
+pub(super) fn formats(kind: &str) -> &'static [Format] {
+    BLOCKS.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, formats)| formats)
+}
+
 /// What a block of this type says about a history being in this format.
 pub(super) fn evidence(kind: &str, format: Format) -> Evidence {
     let Some((_, formats)) = BLOCKS.iter().find(|(name, _)| *name == kind) else { return Evidence::Possible };

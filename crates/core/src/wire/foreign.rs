@@ -1,6 +1,6 @@
 //! Shapes of messages that are no format of ours: which library's they look like, and how to convert them.
 
-use super::{Wire, content_blocks, tagged};
+use super::{Format, blocks, content_blocks, tagged};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -13,7 +13,7 @@ struct Shape {
 }
 
 /// The first that fits is named.
-const SHAPES: [Shape; 9] = [
+const SHAPES: [Shape; 10] = [
     Shape {
         name: "an item of the OpenAI Agents SDK",
         convert: "write `call_id` for `callId`, `function_call_output` for `function_call_result` and its output as a text \
@@ -40,6 +40,12 @@ const SHAPES: [Shape; 9] = [
             };
             matches!(tagged::given(message, "parts"), Some(Value::Array(parts)) if parts.iter().any(own))
         },
+    },
+    Shape {
+        name: "a message of the AI SDK 4",
+        convert: "write each of its `toolInvocations` as a part of the AI SDK 6, as in `{ type: \"tool-read\", toolCallId, state: \
+                  \"output-available\", input: args, output: result }` (ai-sdk)",
+        is_it: loses_invocations,
     },
     Shape {
         name: "AG-UI, TanStack AI or Mistral's client",
@@ -111,29 +117,123 @@ pub(super) fn advice(message: &Value<'_>) -> Option<String> {
 }
 
 /// Reads a message; one that cannot be read says what it looks like.
-pub(super) fn read<'a>(wire: &dyn Wire, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
-    wire.read(index, message).map_err(|error| match advice(message) {
-        Some(advice) => Error { message: format!("{}; {advice}", error.message), ..error },
-        None => error,
+///
+/// Errors: [`Code::UnknownFormat`] for calls in fields of no format; those of [`super::Wire::read`].
+pub(super) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+    if loses_calls(message) {
+        return Err(lost(index, message));
+    }
+    format.wire().read(index, message).map_err(|error| {
+        let mut told = error.message.clone();
+        if error.field.as_deref() == Some(CONTENT) && !has(message, CONTENT) {
+            told += &instead_of_content(message);
+        }
+        if let Some(advice) = advice(message) {
+            told = format!("{told}; {advice}");
+        }
+        Error { message: told, ..error }
     })
+}
+
+/// The same for a message on its way into a session, where nothing of it may be lost without a word.
+///
+/// Errors: besides, [`Code::InvalidMessage`] for blocks of another format, and for a message without content.
+pub(super) fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+    let read = read(format, index, message)?;
+    for (nth, block) in content_blocks(message).iter().enumerate() {
+        let Some(kind) = kind(block) else { continue };
+        let formats = blocks::formats(&kind);
+        if formats.is_empty() || formats.contains(&format) {
+            continue;
+        }
+        let theirs: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
+        let what = format!(
+            "a block `{kind}` is of {}, and this conversation is in {}: convert the message, or begin a session of its own for \
+             that format",
+            theirs.join(" and "),
+            format.as_str()
+        );
+        return Err(Error::message(index, format!("{CONTENT}[{nth}]"), what));
+    }
+    if format == Format::OpenaiChat && !says_something(message) {
+        let what = format!(
+            "must be a string or an array of content blocks, and is missing{}",
+            instead_of_content(message)
+        );
+        return Err(Error::message(index, CONTENT, what));
+    }
+    Ok(read)
+}
+
+const CONTENT: &str = "content";
+
+/// What a message of OpenAI chat may have in the place of content: what a model did, or thought.
+const BESIDE_CONTENT: [&str; 11] = [
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "audio",
+    "images",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking",
+    "thinking_blocks",
+    "tool_plan",
+];
+
+/// Models answer with a content of `null` beside a call, or when they say nothing: that is content, too.
+fn says_something(message: &Value<'_>) -> bool {
+    has(message, CONTENT)
+        || matches!(tagged::field(message, CONTENT), Some(Value::Null))
+        || BESIDE_CONTENT.iter().any(|key| has(message, key))
+}
+
+/// The field that probably holds what should stand in `content`.
+fn instead_of_content(message: &Value<'_>) -> String {
+    let fields = ["text", "message", "parts", "body", "output", "result", "value", "input"];
+    match fields.into_iter().find(|key| has(message, key)) {
+        Some(key) => format!("; it has `{key}`: write that as `content`"),
+        None => String::new(),
+    }
 }
 
 /// Refuses messages whose calls stand in `toolCalls` and `toolCallId`: no format has these fields, so the calls and what
 /// ties results to them would be lost.
 pub(super) fn refuse(messages: &[Value<'_>]) -> Result<()> {
-    let Some((index, message)) = messages.iter().enumerate().find(|(_, message)| loses_calls(message)) else {
-        return Ok(());
-    };
+    match messages.iter().enumerate().find(|(_, message)| loses_calls(message)) {
+        Some((index, message)) => Err(lost(index, message)),
+        None => Ok(()),
+    }
+}
+
+fn lost(index: usize, message: &Value<'_>) -> Error {
     let advice = advice(message).unwrap_or_default();
     let what = format!("its calls stand in fields that no known format has; {advice}");
-    Err(Error { index: Some(index), ..Error::new(Code::UnknownFormat, what) })
+    Error { index: Some(index), ..Error::new(Code::UnknownFormat, what) }
+}
+
+/// True for a message of the AI SDK 4 whose calls stand in no part of a later version.
+fn loses_invocations(message: &Value<'_>) -> bool {
+    let calls =
+        matches!(tagged::given(message, "toolInvocations"), Some(Value::Array(calls)) if !calls.is_empty());
+    let is_call = |part: &Value<'_>| {
+        kind(part).is_some_and(|kind| {
+            kind.starts_with("tool-") && kind != "tool-invocation" || kind == "dynamic-tool"
+        })
+    };
+    let has_own = match tagged::given(message, "parts") {
+        Some(Value::Array(parts)) => parts.iter().any(is_call),
+        _ => false,
+    };
+    calls && !has_own && !has(message, "tool_calls")
 }
 
 /// True for a message with calls, or the id of one, that stand nowhere in it where a format has them.
 fn loses_calls(message: &Value<'_>) -> bool {
     let calls = matches!(tagged::given(message, "toolCalls"), Some(Value::Array(calls)) if !calls.is_empty());
     let answers = role_is(message, &["tool"]) && has(message, "toolCallId") && !has(message, "tool_call_id");
-    (calls && !has(message, "tool_calls") || answers) && !has_parts(message)
+    loses_invocations(message) || (calls && !has(message, "tool_calls") || answers) && !has_parts(message)
 }
 
 /// True for a message with a call or a result among its parts.

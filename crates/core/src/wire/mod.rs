@@ -239,7 +239,12 @@ pub trait Wire: Tools + Sync {
 
 /// Reads one message with [`Wire::read`]; the error of one in the shape of another library says which, and what to do.
 pub(crate) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
-    foreign::read(format.wire(), index, message)
+    foreign::read(format, index, message)
+}
+
+/// The same for a message that a session takes: what it would lose of it is refused.
+pub(crate) fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
+    foreign::take(format, index, message)
 }
 
 /// Parses one message from JSON text.

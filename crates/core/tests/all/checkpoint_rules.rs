@@ -34,7 +34,7 @@ fn s5_9_the_threshold_follows_from_the_tier_and_each_number_is_an_option() {
         (json!({ "checkpoint": { "mergeCount": 1 } }), "checkpoint.mergeCount"),
         (json!({ "level": 4 }), "level"),
         (json!({ "mode": 4 }), "mode"),
-        (json!({ "goal": { "id": "x" } }), "goal"),
+        (json!({ "goal": { "id": "x" } }), "goal.description"),
     ] {
         assert_eq!(read(over.clone()).unwrap_err().field.as_deref(), Some(field), "{over}");
     }
@@ -283,7 +283,7 @@ fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its
     assert_eq!(other.session.goal().unwrap().unwrap().status, GoalStatus::Paused);
     assert_eq!(other.prepare().goal, None, "one that is not worked on is not told");
     let error = other.host.run(other.session.set_goal("{}".into())).unwrap_err();
-    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("goal")));
+    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("goal.id")));
     let mut bare = Desk::new(options(json!({})));
     let error = bare.host.run(bare.session.apply_markers("[DECISION] x".into())).unwrap_err();
     assert_eq!(error.code, Code::NotFound);

@@ -305,7 +305,8 @@ fn an_error_body_is_quoted_up_to_whole_graphemes() {
     let family = "👩‍👩‍👧‍👦";
     let body = format!("<html>{}", family.repeat(200));
     let failure = response(&provider(Kind::Openai), 503, |_| None, &body, 0).unwrap_err();
-    assert!(failure.message.starts_with("the provider answered 503: <html>"));
+    assert!(failure.message.starts_with("the provider answered 503 with a page of HTML (https://"));
+    assert!(failure.message.contains(") <html>"));
     assert!(failure.message.chars().count() <= 300 && failure.message.chars().count() > 290);
     assert!(failure.message.ends_with(family), "{}", failure.message);
 }

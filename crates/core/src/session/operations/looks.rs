@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::context::Origin;
+use crate::session::context::{Item, Origin};
 use crate::session::held::Slot;
 use crate::session::ledger::LedgerEntry;
 use crate::session::state::State;
@@ -143,6 +143,17 @@ impl Session {
             items
                 .find(|item| matches!(item.origin, Origin::Message(place) if place.seq == seq))
                 .map(|item| Rc::clone(&item.body))
+        })
+    }
+
+    /// The same of all of them, each with its index among the app's messages.
+    pub fn bodies(&self) -> Result<Vec<(usize, Rc<str>)>> {
+        self.slot.look(|state| {
+            let verbatim = |item: &Item| match item.origin {
+                Origin::Message(place) => Some((place.index, Rc::clone(&item.body))),
+                _ => None,
+            };
+            state.context.items().iter().filter_map(verbatim).collect()
         })
     }
 }

@@ -29,6 +29,10 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         Role::Assistant => {
             reasoning(&at, &mut parts);
             content(&at, &mut parts)?;
+            // What Cohere's models say before their calls.
+            if let Some(plan) = at.get("tool_plan").and_then(|plan| plan.text().ok()) {
+                push_text(plan, &mut parts);
+            }
             if let Some(refusal) = at.get("refusal") {
                 push_text(refusal.text()?, &mut parts);
             }
@@ -37,7 +41,10 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
             }
             calls(&at, &mut parts)?;
         }
-        Role::System | Role::User => content(&at, &mut parts)?,
+        Role::System | Role::User => {
+            content(&at, &mut parts)?;
+            images(&at, &mut parts);
+        }
     }
     Ok(Message { role, parts })
 }
@@ -95,6 +102,16 @@ fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
     Some(Media { kind, bytes, pixels })
 }
 
+/// Ollama's pictures stand beside the content, as base64.
+fn images(at: &At<'_>, parts: &mut Vec<Part<'_>>) {
+    let Some(images) = at.get("images") else { return };
+    let Value::Array(images) = images.value() else { return };
+    for image in images {
+        let bytes = tagged::text(image).map_or(0, |text| tagged::base64_length(&text));
+        parts.push(Part::Media(Media { kind: MediaKind::Image, bytes, pixels: picture::pixels(image) }));
+    }
+}
+
 /// `block[outer][key]`, or `block[outer]` itself where a dialect has no object there.
 fn inner<'a>(block: &'a Value<'a>, outer: &str, key: &str) -> Option<&'a Value<'a>> {
     let found = tagged::given(block, outer)?;
@@ -115,13 +132,13 @@ fn thinking<'a>(block: &'a Value<'a>) -> Cow<'a, str> {
 }
 
 /// Reasoning stands in fields that no standard names: `reasoning_content` (DeepSeek), `reasoning` and
-/// `reasoning_details` (OpenRouter), `thinking_blocks` (LiteLLM). Whatever else stands in them is left alone.
+/// `reasoning_details` (OpenRouter), `thinking_blocks` (LiteLLM), `thinking` (Ollama). Whatever else stands in them is left alone.
 fn reasoning<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) {
     let details = items(at.value(), DETAILS).iter().chain(items(at.value(), BLOCKS));
     let has =
         |detail: &Value<'_>, keys: [&str; 2]| keys.iter().any(|key| tagged::given(detail, key).is_some());
     let signed = details.clone().any(|detail| has(detail, ["signature", "data"]));
-    let text = ["reasoning_content", "reasoning"]
+    let text = ["reasoning_content", "reasoning", "thinking"]
         .into_iter()
         .find_map(|key| tagged::text(tagged::given(at.value(), key)?))
         .filter(|text| !text.is_empty());

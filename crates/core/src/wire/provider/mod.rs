@@ -159,16 +159,41 @@ pub struct Failure {
     pub overflow: bool,
 }
 
-/// The request that asks `provider` for an answer to `prompt`.
-pub fn request(provider: &Provider, prompt: &Prompt) -> HttpRequest {
+/// The address that `provider` is asked at.
+fn endpoint(provider: &Provider) -> String {
     let api = provider.kind.api();
-    let url = match provider.url.as_deref().map(|url| (url, url.trim_end_matches('/'))) {
+    match provider.url.as_deref().map(|url| (url, url.trim_end_matches('/'))) {
         None => format!("{}{}", api.base, (api.path)(&provider.model)),
         Some((_, base)) if api.bases.iter().any(|end| base.ends_with(end)) => {
             format!("{base}{}", (api.path)(&provider.model))
         }
         Some((endpoint, _)) => endpoint.to_owned(),
-    };
+    }
+}
+
+/// The same for an error: a query may hold a key.
+fn place(provider: &Provider) -> String {
+    let url = endpoint(provider);
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// What a body is that says nothing to a program: no text, or a page for people.
+fn unreadable(body: &str) -> Option<&'static str> {
+    let start = body.trim_start();
+    let is_page = |tag: &str| start.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+    if start.is_empty() {
+        Some("nothing")
+    } else if is_page("<!doctype") || is_page("<html") {
+        Some("a page of HTML")
+    } else {
+        None
+    }
+}
+
+/// The request that asks `provider` for an answer to `prompt`.
+pub fn request(provider: &Provider, prompt: &Prompt) -> HttpRequest {
+    let api = provider.kind.api();
+    let url = endpoint(provider);
     let body = (api.body)(&provider.model, prompt, &url);
     let own = [("content-type", "application/json")].iter().chain(api.headers);
     let own = own
@@ -189,7 +214,7 @@ pub fn response<'h>(
 ) -> Result<Answer, Failure> {
     let json: Value = serde_json::from_str(body).unwrap_or_default();
     let unusable = if !(200..300).contains(&status) || !json.get("error").unwrap_or(&Value::Null).is_null() {
-        refused(status, &json, body)
+        refused(provider, status, &json, body)
     } else if json.is_object() {
         let api = provider.kind.api();
         match (api.answer)(&json) {
@@ -198,7 +223,14 @@ pub fn response<'h>(
             Err(unusable) => unusable,
         }
     } else {
-        Unusable { retryable: true, ..Unusable::never(&format!("the answer is no JSON object: {body}")) }
+        let what = match unreadable(body) {
+            Some(what) => format!(
+                "{} answered {status} with {what} in place of JSON: is it the API's address?",
+                place(provider)
+            ),
+            None => format!("the answer is no JSON object: {body}"),
+        };
+        Unusable::later(&what)
     };
     Err(Failure {
         message: cut(&without_secrets(&unusable.message, provider), QUOTED),
@@ -234,7 +266,10 @@ impl Unusable {
 
     /// The answer ends where the cap was.
     fn cut() -> Self {
-        Self::later("the summary was cut at maxTokens; raise it or ask for a shorter summary")
+        Self::later(
+            "the summary was cut at maxTokens, which follow targetTokens: raise that, as in offload: { targetTokens }, or ask for \
+             a shorter summary in `instructions`",
+        )
     }
 }
 
@@ -253,7 +288,7 @@ fn without_thinking(text: &str) -> Result<String, Unusable> {
 const QUOTED: usize = 300;
 
 /// An error of the API, in any of the shapes `{ error: { message, code, type } }`, `{ error: text }`, `{ message }`.
-fn refused(status: u16, json: &Value, body: &str) -> Unusable {
+fn refused(provider: &Provider, status: u16, json: &Value, body: &str) -> Unusable {
     let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
     let text = |key: &str| error.get(key).and_then(Value::as_str);
     let message = error.as_str().or_else(|| text("message")).unwrap_or(body).trim();
@@ -262,8 +297,12 @@ fn refused(status: u16, json: &Value, body: &str) -> Unusable {
     let inner = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let status = if (200..300).contains(&status) { inner.unwrap_or(status) } else { status };
     let exhausted = ["insufficient_quota", "billing_hard_limit_reached"].contains(&code);
+    let told = match unreadable(message) {
+        Some(what) => format!("the provider answered {status} with {what} ({}) {message}", place(provider)),
+        None => format!("the provider answered {status}: {message}"),
+    };
     Unusable {
-        message: format!("the provider answered {status}: {message}"),
+        message: told.trim_end().to_owned(),
         retryable: !exhausted && (matches!(status, 408 | 409 | 425 | 429) || status >= 500),
         overflow: is_context_overflow(status, code, message, &[]),
     }
