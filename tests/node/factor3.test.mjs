@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, memoryStore, openSession, proposePins, validateHistory } from "../support/offload.mjs";
-import { fails, RECORD } from "../support/api.mjs";
+import { chat, exchange, fails, RECORD } from "../support/api.mjs";
 
 const SUMMARY = "## Key Decisions\nThe parser is rewritten step by step, and every step is tested.";
 const OPTIONS = { preset: "factor3", contextWindow: 8_000, summarize: async () => SUMMARY };
@@ -175,5 +175,59 @@ test("S4.6: verbosity debug keeps results whole and still summarises; originals 
     const { result } = await session.prepare();
     assert.equal(result.success, true, "S4.1 goes on");
     await session.close();
+  }
+});
+
+test("S4.4: saved are the tokens summarised less those of the summary, whatever else the compaction frees", async () => {
+  // A message costs 100, its thinking 50 more; what stood before signed thinking has changed, so the tail loses it.
+  const tokenCounter = ([message]) => (JSON.stringify(message).includes('"thinking"') ? 150 : 100);
+  const thinking = { type: "thinking", thinking: "t", signature: "s" };
+  const session = await openSession({ ...OPTIONS, format: "anthropic", store: "memory", tokenCounter });
+  const messages = talk(5);
+  messages[9] = { role: "assistant", content: [thinking, { type: "text", text: "Yes." }] };
+  await session.append(...messages);
+  const { savedTokens, freedTokens, preservedCount, logEntry } = await session.compact();
+  const summarised = 100 * (10 - preservedCount);
+  assert.deepEqual([savedTokens, freedTokens], [summarised - 100, summarised - 50]);
+  assert.ok(logEntry.endsWith(`(saved ~${savedTokens} tokens)`) && logEntry.includes(`Savings: ${freedTokens} tokens`), logEntry);
+  await session.close();
+});
+
+test("S4.3: pins of every role stay word for word while checkpoints age and merge, and when the context begins anew", async () => {
+  const words = Array.from({ length: 60 }, (_, nth) => `word${nth * 7_919}`).join(" ");
+  const [, call, result] = exchange(0);
+  const pinned = ["The zebra is mine.", words, "The lion is yours."];
+  const begin = [{ role: "user", content: pinned[0] }, call, { ...result, content: words }, { role: "assistant", content: pinned[2] }];
+  const purposes = new Set();
+  const rounds = async (options) => {
+    const session = await openSession({ ...OPTIONS, store: "memory", fallback: "none", retryCount: 1, logger: () => {}, ...options });
+    await session.append(...begin);
+    for (const index of [0, 2, 3]) await session.pin(index);
+    return session;
+  };
+  const fenced = (messages, name) => {
+    const all = JSON.stringify(messages);
+    for (const text of pinned) assert.ok(all.includes(`\\n${text}\\n</`), `${name}: ${text}`);
+    assert.deepEqual(validateHistory(messages).problems, [], name);
+  };
+  const summarize = async (_, { purpose }) => {
+    purposes.add(purpose);
+    return `${purpose} ${purposes.size}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
+  };
+  const checkpoint = { ageModerate: 1, ageCompact: 2, mergeCount: 2 };
+  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, level: 3, checkpoint, summarize });
+  for (let round = 0; round < 5; round += 1) {
+    await aging.append(...chat(10, round * 10));
+    const { messages, success, error } = await aging.compact();
+    assert.equal(success, true, String(error));
+    fenced(messages, `round ${round}`);
+  }
+  assert.deepEqual([...purposes].sort(), ["age", "history", "merge"]);
+  for (const preset of ["factor3", "checkpoint"]) {
+    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: async () => Promise.reject(new Error("down")) });
+    await anew.append(...talk(6, 600));
+    const { messages, edits } = await anew.prepare();
+    assert.deepEqual(edits.map(({ rung }) => rung), ["rollover"]);
+    fenced(messages, preset);
   }
 });

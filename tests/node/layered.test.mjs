@@ -38,6 +38,17 @@ test("S3.1: the newest three are those of the compactable tools, and nothing is 
   await session.close();
 });
 
+test("S3.1: each turn clears what is one of the newest three no longer", async () => {
+  const session = await openSession({ store: "memory", ...OPTIONS });
+  const cleared = [];
+  for (let nth = 0; nth < 6; nth += 1) {
+    await session.append(...turn(nth, text(nth)));
+    cleared.push((await session.prepare()).edits.flatMap(({ indices }) => indices));
+  }
+  assert.deepEqual(cleared, [[], [], [], [2], [6], [10]]);
+  await session.close();
+});
+
 test("S3.4: a compaction of its own is told to the user, and acknowledged only where the user's message follows", async () => {
   for (const [more, roles] of [
     [[], ["user", "assistant", "user", "assistant", "user", "assistant"]],

@@ -7,6 +7,24 @@ import { chat, exchange, summariser } from "../support/api.mjs";
 
 const exchanges = (count) => Array.from({ length: count }, (_, nth) => exchange(nth, 2_000)).flat();
 
+test("S1.1: the total counts the system prompt and the tools, and offloading begins where they reach the threshold", async () => {
+  const tools = [{ type: "function", function: { name: "read" } }];
+  // Each message costs 100, the prompt and the tools as much.
+  for (const [offloadThreshold, offloads] of [[1_400, true], [1_401, false]]) {
+    const session = await openSession({
+      store: "memory",
+      contextWindow: 24_000,
+      systemPrompt: "You are brief.",
+      tokenCounter: () => 100,
+      offload: { offloadThreshold, preserveCount: 1_000 },
+    });
+    await session.append(...exchange(0), ...chat(4));
+    const { edits, usage } = await session.prepare({ tools });
+    assert.equal(edits.length > 0, offloads, `${usage.usedTokens} of ${offloadThreshold}`);
+    await session.close();
+  }
+});
+
 test("S1.2: the report has the document's fields, and prepare says what still exceeds the threshold", async () => {
   for (const [offloadThreshold, exceeds] of [[13_000, true], [18_000, false]]) {
     const session = await openSession({ store: "memory", contextWindow: 60_000, offload: { offloadThreshold, preserveCount: 1_000 } });

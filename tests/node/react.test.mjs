@@ -157,3 +157,32 @@ test("s2_9_the exported trajectory says whose it is, what was thought and whethe
   await session.close();
   await other.close();
 });
+
+test("s2_4_s2_10_after each added turn the layers run, and the logger gets their lines with the levels", async () => {
+  const lines = [];
+  const logger = (...line) => lines.push(line);
+  const { session } = await reacting([], () => "s".repeat(1_000), { modelContextLimit: 20_000 }, { logger });
+  /** What was told while a turn was added. */
+  const added = async (result) => {
+    lines.length = 0;
+    await session.addTurn({ thought: "I look.", action: { tool: "read" }, result });
+    return lines.filter(([, line]) => !line.startsWith("Offloaded ")).map(([level, line]) => `${level}: ${line}`);
+  };
+  assert.deepEqual(await added("x".repeat(5_001)), []);
+  const size = session.stats().total_size;
+  const total = size + "I look.".length + JSON.stringify({ tool: "read" }).length + 5_000;
+  assert.deepEqual(await added("y".repeat(5_000)), [
+    `warn: Context size ${total} exceeds threshold 16000, triggering global compression...`,
+    "info: Turn 1: Compressed result 5001 → 1000 chars",
+    `info: Global compression complete: 1 results compressed, total size ${total} → ${total - 4_001} chars (${(((total - 4_001) / total) * 100).toFixed(1)}%)`,
+  ]);
+  assert.deepEqual(await added("z".repeat(100_000)), [
+    "info: Tool result too large (100000 chars), applying streaming compression...",
+    "info: Breaking result into 2 chunks for summarization",
+    "info: Compressed 100000 → 2024 chars (2.0%)",
+  ]);
+  lines.length = 0;
+  const { messages } = await session.prepare();
+  assert.deepEqual([messages.map(({ result }) => result.length), lines], [[1_000, 5_000, 2_024], []]);
+  await session.close();
+});
