@@ -102,6 +102,35 @@ test("s5_12_an_unknown_model_or_size_is_an_error", async () => {
   await assert.rejects(open("llama3:7b", 9_000), fails("invalid_option", { field: "contextWindow" }));
 });
 
+test("s5_3_s5_8_a record has the document's fields, and keeps its id, time, number and range as it ages", async () => {
+  let now = 1_700_000_000_000;
+  const runtime = { now: () => (now += 1_000), id: () => crypto.randomUUID() };
+  const summarize = async (_, { purpose }) => `${purpose} at ${now}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
+  const checkpoint = { ageModerate: 3, ageCompact: 4 };
+  const session = await openSession({ ...OPTIONS, store: "memory", level: 3, checkpoint, summarize, runtime });
+  await session.append(...chat(10));
+  const begun = now;
+  const { previousTokens, freedTokens } = await session.compact();
+  const [first] = session.checkpoints();
+  const { id, timestamp, messageRange, originalTokens, countedTokens, compressedTokens, compressionRatio, level, number, ...more } = first;
+  assert.deepEqual([more, level, number, messageRange], [{}, 3, 0, [0, 15]]);
+  assert.match(id, /^cp_[a-z2-7]{26}$/);
+  assert.ok(timestamp > begun && timestamp <= now);
+  assert.equal(freedTokens, originalTokens - compressedTokens);
+  assert.equal(compressionRatio, compressedTokens / originalTokens);
+  assert.ok(countedTokens > 0 && countedTokens < originalTokens && originalTokens < previousTokens);
+  const levels = [];
+  for (let round = 1; round <= 3; round += 1) {
+    await session.append(...chat(8, round * 10));
+    assert.equal((await session.compact()).success, true);
+    const [aged] = session.checkpoints();
+    levels.push(aged.level);
+    assert.deepEqual([aged.id, aged.timestamp, aged.number, aged.messageRange], [id, timestamp, 0, [0, 15]]);
+  }
+  assert.deepEqual(levels, [3, 2, 1]);
+  await session.close();
+});
+
 test("s5_12_a_profile_may_name_what_the_provider_takes, and without a share it is all of the size", async () => {
   const profiles = [
     { model: "llama3:7b", size: 8_000, contextSize: 7_000, share: 0.85 },

@@ -151,6 +151,29 @@ test("S4.3: pinProposals accept pins at once, off looks for nothing", async () =
   await assert.rejects(compact(history(), { ...OPTIONS, pinProposals: "yes" }), fails("invalid_option", { field: "pinProposals" }));
 });
 
+test("S4.6: of each of the four types the app names the tools, and those of old are of it no longer", async () => {
+  const hit = (nth) => ({ title: `Hit ${nth}`, url: `https://example.org/${nth}`, snippet: "Windows are small. ".repeat(60) });
+  const order = (nth) => ({ id: nth, note: "please ring twice ".repeat(20) });
+  const list = (count, of) => Array.from({ length: count }, (_, nth) => of(nth));
+  const results = {
+    search: ["web_search", "search results", JSON.stringify({ results: list(5, hit) })],
+    files: ["read_file", "outline of the file", list(900, (nth) => `pub fn step_${nth}() {}`).join("\n")],
+    queries: ["query", "sample of the rows", ["id,name", ...list(150, (nth) => `${nth},name ${nth} and more`)].join("\n")],
+    apis: ["fetch", "key fields of the response", JSON.stringify({ status: 200, data: list(80, order) })],
+  };
+  for (const [type, [usual, says, content]] of Object.entries(results)) {
+    for (const [name, isProcessed] of [["Mine", true], [usual, false]]) {
+      const call = { id: "c", type: "function", function: { name, arguments: '{"path":"src/a.rs"}' } };
+      const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", factor3: { processTools: { [type]: ["mine"] } } });
+      await session.append({ role: "user", content: "Go." }, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content });
+      const { messages } = await session.prepare();
+      if (isProcessed) assert.ok(messages[2].content.startsWith(`[${says}; the whole result is at: off_`), messages[2].content.slice(0, 99));
+      else assert.equal(messages[2].content, content, `${type}: ${name}`);
+      await session.close();
+    }
+  }
+});
+
 test("S4.6: verbosity debug keeps results whole and still summarises; originals are read back", async () => {
   const lines = Array.from({ length: 900 }, (_, nth) => `pub fn step_${nth}() -> usize { ${nth} }`).join("\n");
   const call = { id: "c", type: "function", function: { name: "read_file", arguments: '{"path":"src/a.rs"}' } };

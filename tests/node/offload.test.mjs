@@ -66,7 +66,7 @@ test("S1.4: a summary follows what frees less than compactTriggerThreshold, and 
   }
 });
 
-test("S1.4: a compaction by hand is an attempt too: the steps are counted from it", async () => {
+test("S1.4: a compaction by hand is an attempt too, and the steps from it on are those of prepare, not of append", async () => {
   const session = await openSession({
     store: "memory",
     contextWindow: 32_000,
@@ -78,7 +78,8 @@ test("S1.4: a compaction by hand is an attempt too: the steps are counted from i
   assert.equal((await session.compact()).success, true);
   const attempts = [];
   for (let step = 1; step <= 7; step += 1) {
-    await session.append(...chat(5, step * 10));
+    // Three appends before one prepare are one step.
+    for (let nth = 0; nth < 3; nth += 1) await session.append(...chat(2, step * 10 + nth * 2));
     if ((await session.prepare()).result) attempts.push(step);
   }
   assert.deepEqual(attempts, [3, 6]);
