@@ -254,3 +254,47 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     fenced(messages, preset);
   }
 });
+
+/** What becomes of the only result of a session, and whether it was processed. */
+async function shown(format, messages, options = {}) {
+  const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", format, factor3: options, estimator: "chars4" });
+  await session.append(...messages);
+  const { messages: sent, edits } = await session.prepare();
+  await session.close();
+  return { same: sent.at(-1) === messages.at(-1), rungs: edits.map(({ rung }) => rung) };
+}
+
+test("S4.6: what a format calls an error is kept whole, whatever it says", async () => {
+  const lines = Array.from({ length: 900 }, (_, nth) => `pub fn step_${nth}() -> usize { ${nth} }`).join("\n");
+  const aiSdk = (output) => {
+    const named = { toolCallId: "c", toolName: "read_file" };
+    const call = { role: "assistant", content: [{ type: "tool-call", ...named, input: { path: "src/a.rs" } }] };
+    return [{ role: "user", content: "Go." }, call, { role: "tool", content: [{ type: "tool-result", ...named, output }] }];
+  };
+  const gemini = (response) => [
+    { role: "user", parts: [{ text: "Go." }] },
+    { role: "model", parts: [{ functionCall: { name: "read_file", args: { path: "src/a.rs" } } }] },
+    { role: "user", parts: [{ functionResponse: { name: "read_file", response } }] },
+  ];
+  for (const [format, messages, isError] of [
+    ["ai-sdk", aiSdk({ type: "text", value: lines }), false],
+    ["ai-sdk", aiSdk({ type: "error-text", value: lines }), true],
+    ["ai-sdk", aiSdk({ type: "error-json", value: { lines: lines.split("\n") } }), true],
+    ["gemini", gemini({ output: lines }), false],
+    ["gemini", gemini({ error: lines }), true],
+  ]) {
+    assert.deepEqual(await shown(format, messages), { same: isError, rungs: isError ? [] : ["admit"] }, JSON.stringify(messages[2]).slice(0, 99));
+  }
+});
+
+test("S4.6: YAML below 500 tokens is kept, prose of its size is not", async () => {
+  const call = { id: "c", type: "function", function: { name: "read_file", arguments: '{"path":"a"}' } };
+  const yaml = Array.from({ length: 60 }, (_, nth) => `- id: ${nth}\n  name: value ${nth}\n`).join("");
+  const prose = Array.from({ length: 60 }, (_, nth) => `The id is ${nth}\nand its name ${nth}\n`).join("");
+  // Four characters are a token here; a comment fills up.
+  const filled = (text, tokens) => `${text}# ${"x".repeat(tokens * 4 - text.length - 2)}`;
+  for (const [text, isKept] of [[filled(yaml, 499), true], [filled(yaml, 500), false], [filled(prose, 499), false]]) {
+    const messages = [{ role: "user", content: "Go." }, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content: text }];
+    assert.equal((await shown("openai-chat", messages, { fileLines: 10 })).same, isKept, `${text.length} ${text.slice(0, 20)}`);
+  }
+});
