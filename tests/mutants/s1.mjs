@@ -111,8 +111,8 @@ export const s1 = [
     id: "S1.3",
     what: "one that is too large fails the turn",
     file: `${core}/reduce/replace.rs`,
-    from: "Code::QuotaExceeded | Code::TooLarge",
-    to: "Code::QuotaExceeded",
+    from: "Err(error) if error.code == Code::TooLarge => match halves(batch) {",
+    to: "Err(error) if error.code == Code::QuotaExceeded => match halves(batch) {",
     tests: ["offload_rules"],
   },
   {

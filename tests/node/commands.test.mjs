@@ -259,6 +259,16 @@ test("S1.13: /context prints tokens, percent, a bar, the threshold and the count
   assert.match((await chatCommand(await open(), "/context", US)).text, /^0 \/ 200,000 tokens \(0%\)\n░{24}┃░{8}\n/);
 });
 
+test("S1.13: /context counts the offloads that the context references, as the locale writes numbers", async () => {
+  const session = await open({ contextWindow: 32_000, offload: { offloadThreshold: 1_000, scanRatio: 1, preserveCount: 1_000 } });
+  await session.append(...Array.from({ length: 3 }, (_, nth) => exchange(nth, 4_000)).flat());
+  await session.prepare();
+  assert.match((await chatCommand(session, "/context", US)).text, /^12 messages · 3 tool calls · 3 offloads$/m);
+  const usage = { usedTokens: 9_000, maxTokens: 30_000, threshold: 20_000, messageCount: 1_001, toolCallCount: 2_002, offloadCount: 3_003 };
+  const { text } = await chatCommand({ getContextUsage: () => usage }, "/context", { locale: "de-DE" });
+  assert.deepEqual(text.split("\n").slice(2), ["Compaction at 20.000 tokens", "1.001 messages · 2.002 tool calls · 3.003 offloads"]);
+});
+
 test("S1.13: the bar never leaves its frame", async () => {
   const usage = { usedTokens: 90, maxTokens: 30, threshold: 60, messageCount: 1, toolCallCount: 0, offloadCount: 0 };
   const { text } = await chatCommand({ getContextUsage: () => usage }, "/context", US);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, memoryStore, openSession, proposePins, validateHistory } from "../support/offload.mjs";
-import { fails, RECORD } from "../support/api.mjs";
+import { chat, exchange, fails, RECORD } from "../support/api.mjs";
 
 const SUMMARY = "## Key Decisions\nThe parser is rewritten step by step, and every step is tested.";
 const OPTIONS = { preset: "factor3", contextWindow: 8_000, summarize: async () => SUMMARY };
@@ -151,6 +151,29 @@ test("S4.3: pinProposals accept pins at once, off looks for nothing", async () =
   await assert.rejects(compact(history(), { ...OPTIONS, pinProposals: "yes" }), fails("invalid_option", { field: "pinProposals" }));
 });
 
+test("S4.6: of each of the four types the app names the tools, and those of old are of it no longer", async () => {
+  const hit = (nth) => ({ title: `Hit ${nth}`, url: `https://example.org/${nth}`, snippet: "Windows are small. ".repeat(60) });
+  const order = (nth) => ({ id: nth, note: "please ring twice ".repeat(20) });
+  const list = (count, of) => Array.from({ length: count }, (_, nth) => of(nth));
+  const results = {
+    search: ["web_search", "search results", JSON.stringify({ results: list(5, hit) })],
+    files: ["read_file", "outline of the file", list(900, (nth) => `pub fn step_${nth}() {}`).join("\n")],
+    queries: ["query", "sample of the rows", ["id,name", ...list(150, (nth) => `${nth},name ${nth} and more`)].join("\n")],
+    apis: ["fetch", "key fields of the response", JSON.stringify({ status: 200, data: list(80, order) })],
+  };
+  for (const [type, [usual, says, content]] of Object.entries(results)) {
+    for (const [name, isProcessed] of [["Mine", true], [usual, false]]) {
+      const call = { id: "c", type: "function", function: { name, arguments: '{"path":"src/a.rs"}' } };
+      const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", factor3: { processTools: { [type]: ["mine"] } } });
+      await session.append({ role: "user", content: "Go." }, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content });
+      const { messages } = await session.prepare();
+      if (isProcessed) assert.ok(messages[2].content.startsWith(`[${says}; the whole result is at: off_`), messages[2].content.slice(0, 99));
+      else assert.equal(messages[2].content, content, `${type}: ${name}`);
+      await session.close();
+    }
+  }
+});
+
 test("S4.6: verbosity debug keeps results whole and still summarises; originals are read back", async () => {
   const lines = Array.from({ length: 900 }, (_, nth) => `pub fn step_${nth}() -> usize { ${nth} }`).join("\n");
   const call = { id: "c", type: "function", function: { name: "read_file", arguments: '{"path":"src/a.rs"}' } };
@@ -175,5 +198,103 @@ test("S4.6: verbosity debug keeps results whole and still summarises; originals 
     const { result } = await session.prepare();
     assert.equal(result.success, true, "S4.1 goes on");
     await session.close();
+  }
+});
+
+test("S4.4: saved are the tokens summarised less those of the summary, whatever else the compaction frees", async () => {
+  // A message costs 100, its thinking 50 more; what stood before signed thinking has changed, so the tail loses it.
+  const tokenCounter = ([message]) => (JSON.stringify(message).includes('"thinking"') ? 150 : 100);
+  const thinking = { type: "thinking", thinking: "t", signature: "s" };
+  const session = await openSession({ ...OPTIONS, format: "anthropic", store: "memory", tokenCounter });
+  const messages = talk(5);
+  messages[9] = { role: "assistant", content: [thinking, { type: "text", text: "Yes." }] };
+  await session.append(...messages);
+  const { savedTokens, freedTokens, preservedCount, logEntry } = await session.compact();
+  const summarised = 100 * (10 - preservedCount);
+  assert.deepEqual([savedTokens, freedTokens], [summarised - 100, summarised - 50]);
+  assert.ok(logEntry.endsWith(`(saved ~${savedTokens} tokens)`) && logEntry.includes(`Savings: ${freedTokens} tokens`), logEntry);
+  await session.close();
+});
+
+test("S4.3: pins of every role stay word for word while checkpoints age and merge, and when the context begins anew", async () => {
+  const words = Array.from({ length: 60 }, (_, nth) => `word${nth * 7_919}`).join(" ");
+  const [, call, result] = exchange(0);
+  const pinned = ["The zebra is mine.", words, "The lion is yours."];
+  const begin = [{ role: "user", content: pinned[0] }, call, { ...result, content: words }, { role: "assistant", content: pinned[2] }];
+  const purposes = new Set();
+  const rounds = async (options) => {
+    const session = await openSession({ ...OPTIONS, store: "memory", fallback: "none", retryCount: 1, logger: () => {}, ...options });
+    await session.append(...begin);
+    for (const index of [0, 2, 3]) await session.pin(index);
+    return session;
+  };
+  const fenced = (messages, name) => {
+    const all = JSON.stringify(messages);
+    for (const text of pinned) assert.ok(all.includes(`\\n${text}\\n</`), `${name}: ${text}`);
+    assert.deepEqual(validateHistory(messages).problems, [], name);
+  };
+  const summarize = async (_, { purpose }) => {
+    purposes.add(purpose);
+    return `${purpose} ${purposes.size}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
+  };
+  const checkpoint = { ageModerate: 1, ageCompact: 2, mergeCount: 2 };
+  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, level: 3, checkpoint, summarize });
+  for (let round = 0; round < 5; round += 1) {
+    await aging.append(...chat(10, round * 10));
+    const { messages, success, error } = await aging.compact();
+    assert.equal(success, true, String(error));
+    fenced(messages, `round ${round}`);
+  }
+  assert.deepEqual([...purposes].sort(), ["age", "history", "merge"]);
+  for (const preset of ["factor3", "checkpoint"]) {
+    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: async () => Promise.reject(new Error("down")) });
+    await anew.append(...talk(6, 600));
+    const { messages, edits } = await anew.prepare();
+    assert.deepEqual(edits.map(({ rung }) => rung), ["rollover"]);
+    fenced(messages, preset);
+  }
+});
+
+/** What becomes of the only result of a session, and whether it was processed. */
+async function shown(format, messages, options = {}) {
+  const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", format, factor3: options, estimator: "chars4" });
+  await session.append(...messages);
+  const { messages: sent, edits } = await session.prepare();
+  await session.close();
+  return { same: sent.at(-1) === messages.at(-1), rungs: edits.map(({ rung }) => rung) };
+}
+
+test("S4.6: what a format calls an error is kept whole, whatever it says", async () => {
+  const lines = Array.from({ length: 900 }, (_, nth) => `pub fn step_${nth}() -> usize { ${nth} }`).join("\n");
+  const aiSdk = (output) => {
+    const named = { toolCallId: "c", toolName: "read_file" };
+    const call = { role: "assistant", content: [{ type: "tool-call", ...named, input: { path: "src/a.rs" } }] };
+    return [{ role: "user", content: "Go." }, call, { role: "tool", content: [{ type: "tool-result", ...named, output }] }];
+  };
+  const gemini = (response) => [
+    { role: "user", parts: [{ text: "Go." }] },
+    { role: "model", parts: [{ functionCall: { name: "read_file", args: { path: "src/a.rs" } } }] },
+    { role: "user", parts: [{ functionResponse: { name: "read_file", response } }] },
+  ];
+  for (const [format, messages, isError] of [
+    ["ai-sdk", aiSdk({ type: "text", value: lines }), false],
+    ["ai-sdk", aiSdk({ type: "error-text", value: lines }), true],
+    ["ai-sdk", aiSdk({ type: "error-json", value: { lines: lines.split("\n") } }), true],
+    ["gemini", gemini({ output: lines }), false],
+    ["gemini", gemini({ error: lines }), true],
+  ]) {
+    assert.deepEqual(await shown(format, messages), { same: isError, rungs: isError ? [] : ["admit"] }, JSON.stringify(messages[2]).slice(0, 99));
+  }
+});
+
+test("S4.6: YAML below 500 tokens is kept, prose of its size is not", async () => {
+  const call = { id: "c", type: "function", function: { name: "read_file", arguments: '{"path":"a"}' } };
+  const yaml = Array.from({ length: 60 }, (_, nth) => `- id: ${nth}\n  name: value ${nth}\n`).join("");
+  const prose = Array.from({ length: 60 }, (_, nth) => `The id is ${nth}\nand its name ${nth}\n`).join("");
+  // Four characters are a token here; a comment fills up.
+  const filled = (text, tokens) => `${text}# ${"x".repeat(tokens * 4 - text.length - 2)}`;
+  for (const [text, isKept] of [[filled(yaml, 499), true], [filled(yaml, 500), false], [filled(prose, 499), false]]) {
+    const messages = [{ role: "user", content: "Go." }, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content: text }];
+    assert.equal((await shown("openai-chat", messages, { fileLines: 10 })).same, isKept, `${text.length} ${text.slice(0, 20)}`);
   }
 });
