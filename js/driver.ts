@@ -41,7 +41,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "pin" | "dataloss" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "change" | "dataloss" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";
@@ -331,7 +331,8 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
     case "fetch":
       return within(effect.timeoutMs, host.signal, (signal) => send(effect.request, host, signal));
     case "sleep":
-      await sleep(effect.ms, host.signal);
+      // A pause, which lets nobody else work, comes before another try: two that tried at once would meet again.
+      await sleep(effect.parks ? effect.ms : effect.ms * (0.5 + Math.random()), host.signal);
       return { type: "done" };
     case "readWatermark":
       return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };
