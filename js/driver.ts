@@ -46,7 +46,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "pin" | "dataloss" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "change" | "dataloss" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";
@@ -332,7 +332,8 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
         ...(await send(effect.request, host.fetch, signal)),
       }));
     case "sleep":
-      await sleep(effect.ms, host.signal);
+      // A pause, which lets nobody else work, comes before another try: two that tried at once would meet again.
+      await sleep(effect.parks ? effect.ms : effect.ms * (0.5 + Math.random()), host.signal);
       return { type: "done" };
     case "readWatermark":
       return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };

@@ -4,7 +4,7 @@ import { invalidOption } from "./checks.js";
 import type { DataLoss, SessionEvents } from "./types.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "dataloss"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "change", "dataloss"];
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();

@@ -13,6 +13,7 @@ import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { asSent } from "./replies.js";
 import { byAge } from "./sessions.js";
+import { News } from "./news.js";
 import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
@@ -118,6 +119,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #turns: Turns;
   readonly #appends: Appends<M>;
   readonly #prepares: Prepares<M>;
+  readonly #news: News;
   readonly #watermarks: Watermarks;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
@@ -126,6 +128,7 @@ class LiveSession<M extends Message> implements Session<M> {
   #handle!: Handle;
   #id = "";
   #format!: Format;
+  #endNews: (() => void) | undefined;
 
   constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
@@ -163,6 +166,11 @@ class LiveSession<M extends Message> implements Session<M> {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
       warn: (warning) => this.#warnings.tell(warning),
     });
+    this.#news = new News(this.#turns, {
+      isNews: (sid, ver) => run(() => this.#handle.isNews(sid, ver)),
+      catchUp: () => this.#drive<void>((handle) => handle.catchUp()),
+      warn: (warning) => this.#warnings.tell(warning),
+    });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
       this.#held.incoming = messages;
@@ -192,6 +200,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#id = opened.id;
     this.#format = opened.format;
     this.#held.begin(opened.handle, opened.messages);
+    this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
   }
 
   get id(): string {
@@ -514,6 +523,7 @@ class LiveSession<M extends Message> implements Session<M> {
   #ended(last: () => Promise<void>): Promise<void> {
     this.#prepares.stop();
     return this.#turns.end(last, async () => {
+      this.#endNews?.();
       call(() => {
         this.#handle.close();
         this.#handle.free();

@@ -224,6 +224,18 @@ impl Session {
         Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
     }
 
+    /// Nothing: takes over what others wrote.
+    #[wasm_bindgen(js_name = catchUp)]
+    pub fn catch_up(&self) -> Operation {
+        Operation::new(self.core.catch_up(), |()| Ok(JsValue::NULL))
+    }
+
+    /// May it not know of commit `ver` of the session whose rows are `sid`'s?
+    #[wasm_bindgen(js_name = isNews)]
+    pub fn is_news(&self, sid: &str, ver: f64) -> Thrown<bool> {
+        self.core.is_news(sid, ver as u64).map_err(thrown)
+    }
+
     /// Takes over what the provider counted for the last prompt, JSON text; false when that cannot be it.
     #[wasm_bindgen(js_name = recordUsage)]
     pub fn record_usage(&self, usage: &str, model: Option<String>) -> Thrown<bool> {

@@ -477,4 +477,26 @@ const CHECKS: Record<string, Check> = {
     (scannedKey as (string | number)[])[2] = 9;
     same(await probe.contents("log"), [[["log", "s", 0], "mine"]], "log");
   },
+
+  "changes: where it tells of commits, the session and its version, as long as somebody listens": async (probe) => {
+    if (!probe.changes) return;
+    const key: Key = ["sessions", "s"];
+    const write = (version: number | null) => ({ expect: [{ key, version }], puts: [[key, bytesOf("row")] as Row] });
+    const told: [string, number][] = [];
+    const end = probe.changes((sid, ver) => told.push([sid, ver]));
+    await probe.commit(write(null));
+    await probe.refused("conflict", write(7));
+    await probe.commit(write(1));
+    for (let waits = 0; told.length < 2 && waits < 100; waits++) await moment(50);
+    same(told, [["s", 1], ["s", 2]], "what was told");
+    end();
+    end();
+    await probe.commit(write(2));
+    await moment(100);
+    same(told.length, 2, "commits told");
+  },
 };
+
+function moment(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -4,6 +4,7 @@ import { CompactionError } from "../errors.js";
 import { randomId } from "./keys.js";
 import { IDENTITY, openDatabase } from "./opening.js";
 import type { Identity, Opened } from "./opening.js";
+import { Tabs } from "./tabs.js";
 import { settle, storeError, TimedOut } from "./transaction.js";
 
 /** Versions 100 to 199 can be read and written by every release that knows one of them. */
@@ -19,6 +20,8 @@ export class Connection {
   /** Id of the database that was opened last. */
   #id: string | undefined;
   #loss: string | undefined;
+  /** Those that have this database open. */
+  readonly tabs = new Tabs();
 
   constructor(name: string, encrypted: boolean) {
     this.#name = name;
@@ -121,6 +124,7 @@ export class Connection {
   #recognise(id: string, made: Opened["made"]): void {
     const before = this.#id ?? marked(this.#name);
     this.#id = id;
+    this.tabs.tune(id);
     if (made?.dataLoss !== undefined) {
       this.#loss = `the browser found database "${this.#name}" damaged and began it anew (${made.dataLoss}; now ${id})`;
     } else if (before !== undefined && before !== id) {

@@ -234,6 +234,8 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
         if (owned.expect.length + owned.puts.length + owned.deletes.length > 0) await commit(owned);
       }),
 
+    ...(store.changes && { changes: (listener) => store.changes!(listener) }),
+
     ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),
 
     async close() {

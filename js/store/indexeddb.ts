@@ -6,7 +6,9 @@ import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
 import { checkKey, checkScan, conflict, isDamaged, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions, Value } from "./keys.js";
+import { Queue } from "./queue.js";
 import { rotateLog } from "./rotation.js";
+import type { Changed } from "./tabs.js";
 import { settle, storeError, TimedOut } from "./transaction.js";
 import type { On } from "./transaction.js";
 
@@ -53,6 +55,7 @@ export function indexedDbStore(options: IndexedDbOptions = {}): Store {
 function plainStore(options: IndexedDbOptions): Store {
   const { name = "context-compactor" } = options;
   const connection = new Connection(name, options.encryptionKey !== undefined);
+  const queue = new Queue();
   const caps = {
     atomic: "batch",
     cas: true,
@@ -119,11 +122,21 @@ function plainStore(options: IndexedDbOptions): Store {
       ];
       if (keys.length === 0) return;
       const durability = options.durability === "relaxed" ? "relaxed" : owned.durability;
-      await run(keys, "readwrite", durability, (tx, on) => execute(tx, on, owned));
+      const written = sessionOf(owned);
+      const write = () => run(keys, "readwrite", durability, (tx, on) => execute(tx, on, owned));
+      if (written) {
+        await queue.run(`context-compactor/${name}/${written.sid}`, write);
+        connection.tabs.tell(written.sid, written.ver);
+      } else await write();
       if (options.persist) askToPersist();
     },
 
     dataLoss: () => connection.dataLoss(),
+
+    // Old browsers have no channels.
+    ...(typeof BroadcastChannel !== "undefined" && {
+      changes: (listener: Changed) => connection.tabs.listen(listener),
+    }),
 
     close: () => connection.close(),
   };
@@ -146,6 +159,14 @@ function execute(tx: IDBTransaction, on: On, batch: Batch): void {
     else tx.objectStore(tableOf(key)).put({ version: version + 1, bytes } satisfies Row, rowOf(key));
   }
   for (const key of batch.deletes) tx.objectStore(tableOf(key)).delete(rowOf(key));
+}
+
+/** The session whose row a batch writes, and the version that the row then has. */
+function sessionOf({ expect, puts }: Batch): { sid: string; ver: number } | undefined {
+  const isOne = (key: Key) => key[0] === "sessions" && key.length === 2;
+  const row = puts.find(([key]) => isOne(key))?.[0];
+  const version = row && expect.find(({ key }) => isOne(key) && key[1] === row[1])?.version;
+  return row && version !== undefined ? { sid: String(row[1]), ver: (version ?? 0) + 1 } : undefined;
 }
 
 /** Most rows are written once, so this adds, and only counts a version up when the row is there already. */

@@ -21,6 +21,12 @@ export class Probe {
     this.#store = store;
   }
 
+  /** Listens where the store tells what was written. */
+  get changes(): Store["changes"] {
+    const store = this.#store;
+    return store.changes && ((listener) => store.changes!(listener));
+  }
+
   async read(keys: Key[]): Promise<(Uint8Array | undefined)[]> {
     const values = await this.answers(keys);
     return values.map((value, i) => (value === undefined ? undefined : sound(keys[i]!, value)));

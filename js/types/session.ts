@@ -110,6 +110,10 @@ export interface SessionEvents {
   progress: Progress;
   /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
   pin: PinProposal & { accepted: boolean };
+  /** What another handle on the session wrote, in another tab, process or here, is part of this one from now on: `messages`
+   *  is how many the session has, `generation` counts the changes of its context. In IndexedDB tabs tell each other at
+   *  once; with other stores it is noticed at the next `prepare`, `compact` or `append`. */
+  change: { messages: number; generation: number };
   /** The platform took something from the session, or something was mended when it was opened. What was found while it
    *  was opened is kept for the first listener; what was lost for good is told at every opening until something is
    *  appended. */

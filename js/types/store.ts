@@ -60,6 +60,10 @@ export interface Store {
    *  cleared or lost its database, say. In words, others for each loss; `undefined` while it knows of none. A loss is
    *  remembered, where there is a place for it, until it was told once. Opens the store where it is not open. */
   dataLoss?(): MaybePromise<string | undefined>;
+  /** Calls `listener` after commits that wrote the row of a session (`["sessions", sid]`), with the version that it then
+   *  has: those of other tabs or processes too, of this store's own or not, late or never. Nothing relies on it: a session
+   *  looks at its row itself before it prepares. Returns what ends it, and keeps no process alive. */
+  changes?(listener: (sid: string, ver: number) => void): () => void;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
   /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */

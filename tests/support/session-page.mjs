@@ -7,6 +7,8 @@ import * as library from "./offload.mjs";
 
 /** Open sessions by name. */
 const open = new Map();
+/** What each of them told of others' changes, and when. */
+const changes = new Map();
 const PRESERVED = 5;
 
 /** Numbers at which `prepare` offloads every result, and summarises nothing as long as there was one. */
@@ -69,6 +71,87 @@ const steps = {
       return answerTo(request, mark);
     };
     open.set(name, await library.openSession({ id: name, ...eager, retryCount: 1, summarize, ...settings }));
+  },
+
+  /** Opens a session over a store of this `kind`, as `name`; from then on its changes are kept. */
+  async openOver(name, id, kind) {
+    const session = await library.openSession({ id, ...(kind === "default" ? {} : { store: await storeOf(kind) }) });
+    const heard = [];
+    session.on("change", (change) => heard.push({ ...change, at: Date.now() }));
+    open.set(name, session);
+    changes.set(name, heard);
+  },
+
+  /** What was told of changes, once there are `count` of them, or after a while. */
+  async changes(name, count = 0) {
+    for (const until = Date.now() + 5_000; changes.get(name).length < count && Date.now() < until; ) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return changes.get(name);
+  },
+
+  /** Appends a text of the user; when it was durable. */
+  async append(name, content) {
+    await open.get(name).append({ role: "user", content });
+    return Date.now();
+  },
+
+  /** Appends `count` texts one after the other: how long each took in ms, and the codes of those that failed. */
+  async appendMany(name, from, count) {
+    const [waits, failed] = [[], []];
+    for (let nth = 0; nth < count; nth++) {
+      const begun = performance.now();
+      const outcome = await code(() => steps.append(name, `${from} ${nth}`));
+      waits.push(performance.now() - begun);
+      if (outcome !== "ok") failed.push(outcome);
+    }
+    return { waits, failed };
+  },
+
+  /** The texts of the log. */
+  async logged(name) {
+    const texts = [];
+    for await (const { content } of open.get(name).history()) texts.push(content);
+    return texts;
+  },
+
+  prepared: async (name) => (await open.get(name).prepare()).messages.map(({ content }) => content),
+  count: (name) => open.get(name).metadata().totalMessages,
+  close: (name) => open.get(name).close(),
+
+  /** As in browsers that have no channels. */
+  hideChannels() {
+    delete globalThis.BroadcastChannel;
+  },
+
+  /** Counts the channels that are open from now on, and what is said on them. */
+  watchChannels() {
+    channels.open = 0;
+    const { BroadcastChannel } = globalThis;
+    globalThis.BroadcastChannel = class extends BroadcastChannel {
+      constructor(name) {
+        super(name);
+        channels.open++;
+        channels.names.add(name);
+      }
+      postMessage(message) {
+        channels.said.push(message);
+        super.postMessage(message);
+      }
+      close() {
+        channels.open--;
+        super.close();
+      }
+    };
+  },
+  channels: () => ({ ...channels, names: [...channels.names] }),
+
+  /** Takes the lock of every session that is written from now on, as a tab does that is stopped in a commit. */
+  holdLocks() {
+    const { request } = LockManager.prototype;
+    LockManager.prototype.request = function (name, ...rest) {
+      return request.call(this, name, ...rest.slice(0, -1), () => new Promise(() => {}));
+    };
   },
 
   codeOfOpening: (name) => code(() => steps.open(name, "", { contextWindow: 32_000 })),
@@ -216,6 +299,19 @@ const steps = {
     if (moment.at === "ended") end(moment);
   },
 };
+
+const channels = { open: 0, names: new Set(), said: [] };
+
+/** One store for all sessions of a page that are `shared`. */
+let shared;
+
+async function storeOf(kind) {
+  if (kind === "shared") return (shared ??= library.indexedDbStore());
+  if (kind === "own") return library.indexedDbStore();
+  const bytes = new Uint8Array(32).fill(7);
+  const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
+  return library.indexedDbStore({ name: "encrypted", encryptionKey: key });
+}
 
 /** Ends the page: by itself, or by the test, which kills the browser. Lets it do nothing more for `block` ms. */
 function end({ kill, block = 0 }) {

@@ -29,6 +29,7 @@ const PREFIX = "scan: a prefix ends at a part, and tables are apart";
 const PAGES = "scan: pages by limit are whole and in order, both ways";
 const EXACT = "values: every byte comes back, in an array of exact length";
 const ISOLATED = "values: the caller's later changes do not reach the store";
+const CHANGES = "changes: where it tells of commits, the session and its version, as long as somebody listens";
 const HOSTILE = "keys: hostile strings stay apart";
 
 /** Sorts what a scan finds in another way. */
@@ -58,6 +59,34 @@ function flattened(caughtBy, flatten) {
             return seen.size < seen.add(text(key)).size;
           });
         store.commit({ ...batch, puts });
+      },
+    };
+  });
+}
+
+/** Tells of commits as `say` has it: what is told of a session and its version, whether it was written, and whom. */
+function telling(say) {
+  return mutant(CHANGES, (store) => {
+    const listeners = new Set();
+    return {
+      changes(listener) {
+        const own = (...told) => listener(...told);
+        listeners.add(own);
+        return () => say.forgets !== false && listeners.delete(own);
+      },
+      commit(batch) {
+        const tell = (isWritten) => {
+          const row = batch.expect.find(({ key: [table] }) => table === "sessions");
+          const told = row && say.of(row.key[1], (row.version ?? 0) + 1, isWritten);
+          if (told) for (const listener of listeners) listener(...told);
+        };
+        try {
+          store.commit(batch);
+        } catch (error) {
+          tell(false);
+          throw error;
+        }
+        tell(true);
       },
     };
   });
@@ -349,4 +378,9 @@ export const mutants = {
         store.scan(prefix, options).map(([key, value]) => [key, kept.get(text(key)) ?? value]),
     };
   }),
+  "tells nobody of a commit": telling({ of: () => undefined }),
+  "tells of a commit that was refused": telling({ of: (sid, ver) => [sid, ver] }),
+  "tells the version of before": telling({ of: (sid, ver, isWritten) => isWritten && [sid, ver - 1] }),
+  "tells the whole key": telling({ of: (sid, ver, isWritten) => isWritten && [["sessions", sid], ver] }),
+  "tells who does not listen any more": telling({ of: (sid, ver, isWritten) => isWritten && [sid, ver], forgets: false }),
 };

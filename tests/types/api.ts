@@ -137,6 +137,7 @@ export async function sessions(): Promise<void> {
   same<typeof off, () => void>();
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
+  session.on("change", (change) => same<typeof change, { messages: number; generation: number }>());
   session.on("dataloss", ({ kind, lostRecords, seq, index, reason }) => {
     const lost: number | undefined = kind === "records" ? lostRecords : undefined;
     same<typeof seq, number | undefined>();

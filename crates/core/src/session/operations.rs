@@ -334,6 +334,24 @@ impl Session {
         })
     }
 
+    /// Takes over what other handles on the session wrote, and tells it ([`crate::step::Notice::Change`]). A host calls it when it hears
+    /// of a commit that [`Session::is_news`].
+    ///
+    /// Errors: [`Code::Closed`] when the session was deleted.
+    pub fn catch_up(&self) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move { slot.take()?.catch_up(&io).await })
+    }
+
+    /// May this handle not know of commit `ver` of the session whose rows are `sid`'s? While nothing was written through it,
+    /// somebody else may have begun the session, under an id that is not known here.
+    ///
+    /// Errors: [`Code::Closed`].
+    pub fn is_news(&self, sid: &str, ver: u64) -> Result<bool> {
+        let is_news = |state: &State| state.row.ver == 0 || (state.sid == sid && state.row.ver < ver);
+        self.look(|state| state.durable && is_news(state))
+    }
+
     /// Refuses every later call.
     pub fn close(&self) {
         self.slot.close();

@@ -34,8 +34,24 @@ pub(crate) enum Attempt {
 }
 
 impl Held {
-    /// Takes over what others wrote since the row was last read. `true` when the view is another one now.
+    /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
+    /// answered as lost: nobody can tell the two apart here. `true` when the view is another one now.
     pub(super) async fn refresh(&self, io: &Io) -> Result<bool> {
+        let before = self.state().row.ver;
+        let moved = self.take_over(io).await?;
+        if self.state().row.ver != before {
+            self.tell_change(io);
+        }
+        Ok(moved)
+    }
+
+    fn tell_change(&self, io: &Io) {
+        let (messages, generation) = (self.state().row.messages, self.state().row.generation);
+        io.tell(Effect::Notify(Notice::Change { messages, generation }));
+    }
+
+    /// Takes over what others wrote, and does not tell it.
+    async fn take_over(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
@@ -142,14 +158,19 @@ impl Held {
             }
             Err(error) if retryable(&error) => {
                 pause(io, race).await?;
-                let before = self.state().row.next_seq;
-                let refreshed = self.refresh(io).await;
+                let (before, ver) = (self.state().row.next_seq, self.state().row.ver);
+                let taken_over = self.take_over(io).await;
                 // It was measured without what has been written since.
                 settled.context = None;
-                let written = match refreshed {
+                let written = match taken_over {
                     Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
                     Err(error) => Err(error),
                 };
+                // One commit that is our own is no news.
+                let own = u64::from(matches!(written, Ok(Some(_))));
+                if self.state().row.ver != ver + own {
+                    self.tell_change(io);
+                }
                 match written.map_err(|second| first_unless_conflict(error, second))? {
                     Some(places) => Ok(Attempt::Written(places)),
                     None => Ok(Attempt::Raced),

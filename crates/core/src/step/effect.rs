@@ -246,6 +246,13 @@ pub enum Notice {
         #[serde(flatten)]
         loss: Loss,
     },
+    /// What another handle on the session wrote was taken over.
+    Change {
+        /// Messages of the app in the session.
+        messages: usize,
+        /// Of the context.
+        generation: u64,
+    },
     /// Something went wrong and was handled.
     Warning {
         /// A stable code.
