@@ -199,8 +199,8 @@ export const s1 = [
     id: "S1.4",
     what: "an edit is told when nothing was offloaded",
     file: `${core}/plan/ladder.rs`,
-    from: "edit.filter(|edit| !edit.indices.is_empty())",
-    to: "edit.filter(|edit| !edit.indices.is_empty() || *rung == Rung::Offload)",
+    from: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty()) else {",
+    to: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty() || *rung == Rung::Offload) else {",
     tests: ["offload_rules"],
   },
   {
