@@ -49,7 +49,8 @@ export class Tabs {
   #hear(data: unknown): void {
     const { sid, ver } = Object(data) as { sid?: unknown; ver?: unknown };
     if (typeof sid !== "string" || !Number.isSafeInteger(ver)) return;
-    for (const listener of [...this.#listeners]) listener(sid, ver as number);
+    // A frozen tab gets messages, but no timers: a read that it began would never end, and would block who writes.
+    setTimeout(() => [...this.#listeners].forEach((listener) => listener(sid, ver as number)));
   }
 
   #hangUp(): void {
