@@ -230,6 +230,8 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
         if (owned.expect.length + owned.puts.length + owned.deletes.length > 0) await commit(owned);
       }),
 
+    ...(store.remains && { remains: async () => encryptedStore(await store.remains!(), options) }),
+
     ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),
 
     async close() {

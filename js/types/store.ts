@@ -60,6 +60,9 @@ export interface Store {
    *  cleared or lost its database, say. In words, others for each loss; `undefined` while it knows of none. A loss is
    *  remembered, where there is a place for it, until it was told once. Opens the store where it is not open. */
   dataLoss?(): MaybePromise<string | undefined>;
+  /** The rows that can still be read, for `salvage`, also where the store does not open: a store that is only read, while
+   *  this one is not closed. Its `dataLoss` says what is missing. */
+  remains?(): MaybePromise<Store>;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
   /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */
