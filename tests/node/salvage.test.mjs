@@ -307,6 +307,25 @@ test("D16: a session of schema 100 is in the archive as this release migrates it
   assert.deepEqual((await copy.prepare()).messages, fixture.context);
 });
 
+test("D16, D13: each row of a session of schema 100 in turn: one message is missing at most", async () => {
+  const { store: memory } = await ofSchema100();
+  const [{ archive: whole }] = await salvaged(memory);
+  const lines = linesOf(whole, "message");
+  for (const [key] of (await rowsOf(memory)).filter(([key]) => key[0] !== "blobs")) {
+    for (const damage of ["report", "gone"]) {
+      const { store: rows } = await ofSchema100();
+      const store = frail(rows);
+      await (damage === "gone" ? remove(rows, key) : store.report(key));
+      const [{ archive, gaps }, ...others] = await salvaged(store);
+      const what = `${damage}: ${JSON.stringify(key)}`;
+      assert.deepEqual(others, [], what);
+      assert.ok(archive, `${what}: ${JSON.stringify(gaps)}`);
+      const isOther = (line) => key[0] !== "log" || JSON.parse(line).seq !== key[2];
+      assert.deepEqual(linesOf(archive, "message"), lines.filter(isOther), what);
+    }
+  }
+});
+
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 /** A directory with sessions, closed; and the lines of their messages. */
