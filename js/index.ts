@@ -21,6 +21,7 @@ export {
 export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
+export { salvage } from "./salvage.js";
 export { openSession } from "./session.js";
 export { listSessions, restoreBackup } from "./sessions.js";
 export { storeConformance, type ConformanceCase, type ConformanceOptions } from "./store/conformance.js";

@@ -6,7 +6,8 @@ import { invalidOption } from "./checks.js";
 import { hostOf } from "./options.js";
 import type { SessionInfo, Store } from "./types.js";
 
-function hostOn(store: Store) {
+/** What an operation on a store that is no session's is performed with. */
+export function hostOn(store: Store) {
   if (typeof store !== "object" || typeof store?.commit !== "function") throw invalidOption("store", "must be a Store");
   const none = () => {
     throw new CompactionError("poisoned", "no message is counted here");

@@ -154,6 +154,12 @@ pub fn list_sessions() -> Operation {
     Operation::new(CoreSession::list(), to_js)
 }
 
+/// The sessions of which a damaged store has anything left: `[{ id, loss? }]`. Writes names where they are missing.
+#[wasm_bindgen]
+pub fn remains() -> Operation {
+    Operation::new(CoreSession::remains(), to_js)
+}
+
 /// Puts a session back as it was before it was migrated: the number of its schema.
 #[wasm_bindgen(js_name = restoreBackup)]
 pub fn restore_backup(id: String) -> Operation {

@@ -1,5 +1,6 @@
 /** Sessions: their options, what is told of them, and their calls. */
 
+import type { CompactionError } from "../errors.js";
 import type { Format, Message, NewMessageAmong, Usage } from "./messages.js";
 import type { CompactOptions, Progress } from "./options.js";
 import type {
@@ -138,6 +139,25 @@ export interface DataLoss {
   index?: number;
   /** For people; nothing that was said is in it. */
   reason: string;
+}
+
+/** A session that `salvage` took out of a damaged store. */
+export interface Salvaged {
+  /** The session's own id, or `salvaged-…` where that is not known. */
+  id: string;
+  /** JSON lines for `importSession`, as those of `session.exportJsonl()`: read while the store is open, once. `undefined`
+   *  where nothing could be made of the session; `gaps` says why. */
+  archive: ReadableStream<Uint8Array> | undefined;
+  /** What could not be read; empty where the session is whole. Of kind `records` and with a `seq`: messages that are
+   *  missing in the archive, one entry for each gap. What was found when the session was opened stands before those, and
+   *  may speak of the same messages. */
+  gaps: SalvageGap[];
+}
+
+/** What `salvage` could not read, or made again from other rows. */
+export interface SalvageGap extends DataLoss {
+  /** Why there is no archive. */
+  error?: CompactionError;
 }
 
 /** Rows of the log, one behind the other, that cannot be read. */

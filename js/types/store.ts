@@ -64,6 +64,9 @@ export interface Store {
    *  has: those of other tabs or processes too, of this store's own or not, late or never. Nothing relies on it: a session
    *  looks at its row itself before it prepares. Returns what ends it, and keeps no process alive. */
   changes?(listener: (sid: string, ver: number) => void): () => void;
+  /** The rows that can still be read, for `salvage`, also where the store does not open: a store that is only read, while
+   *  this one is not closed. Its `dataLoss` says what is missing. */
+  remains?(): MaybePromise<Store>;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
   /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */

@@ -13,6 +13,7 @@ import {
   optionsFromEnv,
   planCompaction,
   repairHistory,
+  salvage,
   splitMessages,
   storeConformance,
   type ActiveContext,
@@ -29,6 +30,7 @@ import {
   type NewMessageAmong,
   type Plan,
   type RecallTools,
+  type SalvageGap,
   type SearchHit,
   type Session,
   type SnapshotInfo,
@@ -219,6 +221,11 @@ export async function transcript(): Promise<void> {
   same<typeof again, Session<ChatMessage>>();
   await importSession(new Uint8Array(), { store: "memory" });
   await importSession(lines());
+  for await (const { id, archive, gaps } of salvage(store)) {
+    if (archive) await importSession(archive, { id });
+    same<typeof gaps, SalvageGap[]>();
+    same<(typeof gaps)[number]["error"], CompactionError | undefined>();
+  }
   // @ts-expect-error: a session is restored from its context or from its transcript.
   await importSession("", { from: "summary" });
 }

@@ -19,6 +19,7 @@ import { corrupt } from "./faults.js";
 import { randomId } from "./record.js";
 
 const NAME = /^journal-(\d{12})(\.[a-z2-7]{26}\.new)?$/;
+const KEPT = /^damaged-(\d{12})$/;
 const ACKNOWLEDGED = "acknowledged";
 /** Windows has neither flag; a link there needs rights that few have. A pipe is not waited for. */
 const GUARDS = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -58,15 +59,20 @@ export class Directory {
     return new Directory(await realpath(path));
   }
 
-  /** The journals' numbers, in order, and whether anything was ever acknowledged here. */
-  async look(): Promise<{ journals: number[]; used: boolean }> {
+  /** The numbers of the journals and of those that were kept, in order, and whether anything was ever acknowledged here. */
+  async look(): Promise<{ journals: number[]; kept: number[]; used: boolean }> {
     const names = await readdir(this.#base);
-    return { journals: numbers(names), used: names.includes(ACKNOWLEDGED) };
+    return { journals: numbers(names), kept: numbers(names, KEPT), used: names.includes(ACKNOWLEDGED) };
   }
 
   /** Opens journal `number`; undefined when it is gone. */
   async journal(number: number): Promise<Opened | undefined> {
     return this.#existing(nameOf(number), constants.O_APPEND);
+  }
+
+  /** Opens what was kept of journal `number`, to be read. */
+  async kept(number: number): Promise<Opened> {
+    return { handle: await this.#opened(keptName(number), constants.O_RDONLY) };
   }
 
   /** Opens the note of what was acknowledged; undefined when there is none and `make` is false. */
@@ -178,9 +184,9 @@ export function keptName(number: number): string {
   return `damaged-${String(number).padStart(12, "0")}`;
 }
 
-/** Those of the journals among `names`, in order. */
-function numbers(names: string[]): number[] {
-  const journals = names.map((name) => NAME.exec(name)).filter((match) => match && !match[2]);
+/** Those of the journals among `names`, in order, or of other files. */
+function numbers(names: string[], pattern = NAME): number[] {
+  const journals = names.map((name) => pattern.exec(name)).filter((match) => match && !match[2]);
   return journals.map((match) => Number(match![1])).sort((a, b) => a - b);
 }
 

@@ -33,12 +33,12 @@ export function fileError(error: unknown): CompactionError {
 }
 
 /** The error of files that are not as they were written. */
-export function corrupt(what: string): CompactionError {
-  return new CompactionError(
-    "store_corrupt",
-    `The store's files are damaged: ${what}; nothing was changed. Put the directory back from a copy of it, or import the sessions from their archives into a new one`,
-  );
+export function corrupt(what: string, advice = ADVICE): CompactionError {
+  return new CompactionError("store_corrupt", `The store's files are damaged: ${what}; nothing was changed. ${advice}`);
 }
+
+const ADVICE =
+  "Put the directory back from a copy of it, or take out what can be read with salvage(store), and import that into a new one";
 
 /** The error of a batch that may have been written. */
 export function indeterminate(cause: unknown): CompactionError {

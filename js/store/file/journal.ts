@@ -18,10 +18,10 @@ import type { Damaged } from "../../types.js";
 import type { Note } from "./acknowledged.js";
 import { keptName } from "./directory.js";
 import { corrupt, fileError, indeterminate } from "./faults.js";
-import { mendTitle } from "./mend.js";
+import { mendTitle, readHead } from "./mend.js";
 import { Reader } from "./reader.js";
 import type { Found } from "./reader.js";
-import { encode, readTitle, SCHEMA, SCHEMA_END, title, TITLE_BYTES } from "./record.js";
+import { encode, PRELUDE, readTitle, SCHEMA, SCHEMA_END, title, TITLE_BYTES } from "./record.js";
 import type { Encoded, Record } from "./record.js";
 import type { Row, Rows } from "./rows.js";
 import { Window } from "./window.js";
@@ -75,6 +75,7 @@ export class Journal {
 
   /**
    * Reads the whole journal into `rows`; `note` says how far it is known to be on the disk. Undefined for an empty file.
+   * With `salvaging` all of it was, where no note says how far, and its records say whose they are where nothing else does.
    * Throws `schema_too_new`, and `store_corrupt` where nothing can be read.
    */
   static async open(
@@ -82,10 +83,12 @@ export class Journal {
     { handle, readOnly }: { handle: FileHandle; readOnly?: unknown },
     rows: Rows,
     note: Note | undefined,
+    salvaging = false,
   ): Promise<Journal | undefined> {
     const { size } = await handle.stat();
     if (size === 0) return undefined;
-    const start = await new Window(handle, size).bytes(0, TITLE_BYTES);
+    const window = new Window(handle, size);
+    const start = await window.bytes(0, TITLE_BYTES);
     const found = readTitle(start);
     const titled = found?.sound ? found : mendTitle(start);
     const { schema } = titled ?? found ?? {};
@@ -94,12 +97,12 @@ export class Journal {
       throw new CompactionError("schema_too_new", `The store has schema ${schema}, ${range}: update the app`);
     }
     // Whose the records are is known elsewhere, too.
-    const id = titled?.id ?? note?.id;
+    const id = titled?.id ?? (salvaging ? await idIn(window, size) : undefined) ?? note?.id;
     const nothing = corrupt(`journal ${number} was not written by this library, or its first line is not what was written`);
     if (id === undefined || (titled && titled.schema < SCHEMA)) throw nothing;
     const journal = new Journal(number, handle, readOnly, id, titled?.bytes ?? title(id).length);
     const ours = note?.id === id ? note : undefined;
-    journal.#vouched = ours?.end ?? 0;
+    journal.#vouched = ours?.end ?? (salvaging ? size : 0);
     await journal.#read(rows, false);
     if (!titled && journal.#seq === 0) throw nothing;
     if (ours && journal.#end < ours.end) journal.#gap(rows, ours.seq - journal.#seq, ours.end);
@@ -308,6 +311,16 @@ export class Journal {
     this.#end = this.#next = end;
     this.#sealed = record.sealed === true;
   }
+}
+
+/** Whose the first record is that says so. */
+async function idIn(window: Window, size: number): Promise<string | undefined> {
+  for (let at = PRELUDE; (at = await window.find('{"at":', at, size)) >= 0; at++) {
+    const start = at - PRELUDE;
+    const id = (await window.bytes(start, PRELUDE)).toString("latin1").split(" ")[0]!;
+    if (await readHead(id, (length) => window.bytes(start, length))) return id;
+  }
+  return undefined;
 }
 
 function damaged({ key }: Row, how: string): Damaged {

@@ -13,6 +13,8 @@ import type { Fresh } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
 import { Journal } from "./journal.js";
 import { randomId } from "./record.js";
+import { remainsOf } from "./remains.js";
+import type { Remains } from "./remains.js";
 import { writeJournal } from "./rewrite.js";
 import { Rows } from "./rows.js";
 import type { Row } from "./rows.js";
@@ -63,6 +65,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     scan: (prefix, options) => store.scan(prefix, options),
     commit: (batch) => store.commit(batch),
     dataLoss: () => store.dataLoss(),
+    remains: () => store.remains(),
     close: () => store.close(),
   };
 }
@@ -75,6 +78,8 @@ class FileStore {
   #acknowledged: Acknowledged | undefined;
   #journal: Journal | undefined;
   #rows = new Rows();
+  /** What is read until this is closed. */
+  readonly #remains: Remains[] = [];
   /** One at a time: whoever looks at the rows, or changes them. */
   readonly #turns = new Mutex();
   #queue: Entry[] = [];
@@ -148,9 +153,17 @@ class FileStore {
     });
   }
 
+  async remains(): Promise<Store> {
+    this.#checkOpen();
+    const remains = await remainsOf(this.#path, this.caps).catch((error: unknown) => Promise.reject(fileError(error)));
+    this.#remains.push(remains);
+    return remains.store;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
+    await Promise.all(this.#remains.splice(0).map((remains) => remains.close()));
     await this.#exclusive(async () => {
       const [journal, acknowledged] = [this.#journal, this.#acknowledged];
       // What was relaxed is vouched for from now on, so that damage of it is known as such.
