@@ -375,8 +375,8 @@ export const s3 = [
     id: "S3.9",
     what: "a line that is missing is not found",
     file: `${core}/session/transcript/import/own.rs`,
-    from: "if (row.seq, row.n, &row.prev, &row.chain) != (seen.rows, seen.messages, &seen.head, &chain) {",
-    to: "if (row.n, &row.chain) != (seen.messages, &chain) && row.seq > 99_999 {",
+    from: "if (row.seq, row.n) != (seen.rows, seen.messages) || !(follows || seen.in_gap) {",
+    to: "if row.n != seen.messages && row.seq > 99_999 && !(follows || seen.in_gap) {",
     tests: ["archive_rules"],
   },
   {

@@ -87,8 +87,8 @@ export const s5 = [
     id: "S5.2",
     what: "another view is restored",
     file: `${core}/session/snapshots.rs`,
-    from: "self.context_at(io, note.generation, note.tail_from, mark.seq)",
-    to: "self.context_at(io, 0, 0, mark.seq)",
+    from: "self.context_at(io, note.generation, note.tail_from, mark.seq, messages)",
+    to: "self.context_at(io, 0, 0, mark.seq, messages)",
     tests: ["snapshot_rules"],
   },
   {
