@@ -33,3 +33,11 @@ for (const [number, fault, , tests] of rows) {
     }
   });
 }
+
+test("every fault that the README's table of stores cites is on the page", () => {
+  const [, table] = /### What each store survives\n([\s\S]*?)\n## /.exec(read("README.md"));
+  const cited = Array.from(table.matchAll(/\(([\d, –]+)\)/g), ([, numbers]) => numbers.split(/, |–/)).flat();
+  assert.ok(cited.length > 10, cited.join());
+  const known = new Set(rows.map(([number]) => number));
+  assert.deepEqual(cited.filter((number) => !known.has(number)), []);
+});
