@@ -227,7 +227,7 @@ export const mutants = {
   },
   "knows the journal by its first line alone": {
     caughtBy: "D15: the first line is gone",
-    changes: [{ file: "journal.ts", from: "titled?.id ?? note?.id", to: "titled?.id" }],
+    changes: [{ file: "journal.ts", from: "undefined) ?? note?.id", to: "undefined)" }],
   },
   "does not keep a damaged journal": {
     caughtBy: DAMAGED,

@@ -133,8 +133,12 @@ pub(crate) async fn run(
                     warn(io, held);
                 }
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
-                // Nobody was asked to write, so nobody failed.
-                Err(error) if error.code == Code::SummaryRejected && !by_model(&held.settings(), order) => {
+                // Nobody was asked to write, so nobody failed, as long as the context fits.
+                Err(error)
+                    if error.code == Code::SummaryRejected
+                        && !by_model(&held.settings(), order)
+                        && held.tokens() <= held.settings().hard_limit =>
+                {
                     result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
                 }
                 Err(error) => {
