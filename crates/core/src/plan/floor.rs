@@ -258,9 +258,7 @@ pub(super) async fn overflow(
         (Some(error), _) => {
             let with_one = floor(io, held, trigger, false).await?;
             let advice = if with_one.total > limit { advice.as_str() } else { "" };
-            format!(
-                "the summary failed ({error}); {refused}without one {size}; with one it {with_one}{named}{advice}"
-            )
+            format!("the summary failed ({error}); {refused}without one {size}: {least}{named}{advice}")
         }
         (None, Some(error)) => {
             format!("{refused}{size}: the summary failed ({error}); {least}{named}{advice}")

@@ -45,7 +45,8 @@ pub struct Look {
 pub fn look(session: &Session) -> Result<Look> {
     session.look(|state| Look {
         context: state.context.clone(),
-        generation: state.row.generation,
+        // Those in memory alone count too: the store has no such view.
+        generation: state.view(),
         rows: state.row.next_seq,
     })
 }
