@@ -59,6 +59,7 @@ fn fitting(desk: &mut Desk, format: Format) -> (Prepared, Vec<Value>) {
 }
 
 #[test]
+#[ignore = "D18"]
 fn d18_whichever_commit_is_refused_there_is_a_prompt_and_room_stores_it() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
         for format in FORMATS {
@@ -106,6 +107,7 @@ fn d18_whichever_commit_is_refused_there_is_a_prompt_and_room_stores_it() {
 }
 
 #[test]
+#[ignore = "D18"]
 fn d18_what_is_appended_meanwhile_stands_behind_what_is_in_memory() {
     for preset in ["balanced", "offload", "checkpoint"] {
         let mut desk = Desk::new(options(preset));
@@ -130,6 +132,7 @@ fn d18_what_is_appended_meanwhile_stands_behind_what_is_in_memory() {
 }
 
 #[test]
+#[ignore = "D18"]
 fn d18_a_context_that_another_tab_changed_wins_over_what_is_in_memory() {
     let mut desk = Desk::new(options("offload"));
     overfull(&mut desk, Format::OpenaiChat);
@@ -145,6 +148,7 @@ fn d18_a_context_that_another_tab_changed_wins_over_what_is_in_memory() {
 }
 
 #[test]
+#[ignore = "D18"]
 fn d18_what_was_asked_for_to_be_stored_is_stored_or_fails() {
     let mut desk = Desk::new(options("offload"));
     overfull(&mut desk, Format::OpenaiChat);
@@ -165,6 +169,7 @@ fn d18_what_was_asked_for_to_be_stored_is_stored_or_fails() {
 }
 
 #[test]
+#[ignore = "D18"]
 fn d18_a_crash_or_a_lost_answer_while_it_is_stored_leaves_one_context_or_the_other() {
     for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::Conflict)] {
         for nth in 1..=3 {

@@ -50,7 +50,8 @@ impl Change {
 
     /// A compaction.
     pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
-        Change { can_wait: true, ..Change::new(splices, cause) }
+        // Off until what is stored later keeps every fate (D18): see `full_rules.rs`.
+        Change { can_wait: false, ..Change::new(splices, cause) }
     }
 
     /// Changes `context`.
