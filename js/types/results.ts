@@ -68,7 +68,8 @@ export interface CompactionResult<M = Message> {
   /** The context fits the window, with room for the answer: `currentTokens` is at most `contextWindow` less
    *  `maxOutputTokens` and `reserveTokens`. */
   fits: boolean;
-  /** The store has it: a session that cannot store a compaction throws. Absent for `compact()`, which stores nothing. */
+  /** The store has it. False when the store is full: the result stands in memory, `prepare` sends it, and the next call that
+   *  finds room stores it. Absent for `compact()`, which stores nothing. */
   stored?: boolean;
   /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
    *  largest message. Where it does not fit because the summary failed, `cause` is that error, such as `summary_failed`. */
@@ -183,7 +184,9 @@ export interface Prepared<M = Message> {
   edits: Edit[];
   /** The context still is as large as the preset acts at (`S1.2`), whatever was done. */
   stillExceedsThreshold: boolean;
-  /** The store has the context that this is made of: a `prepare` that cannot store a compaction throws. */
+  /** The store has the context that this is made of. False when the store is full: the context is compacted in memory, a
+   *  `warning` says so (`quota_exceeded`), `append` fails until there is room, and the next `prepare` that finds room stores
+   *  it. */
   stored: boolean;
   /** Present when a summary was attempted. */
   result?: CompactionResult<M | NewMessageAmong<M>>;

@@ -397,7 +397,7 @@ test("lesson: browser storage: localStorage is never touched", async (context) =
   await session.close();
 });
 
-test("lesson: browser storage: a full disk is an error that says so; what was stored stays, and later appends go through", { todo: "D18" }, async () => {
+test("lesson: browser storage: a full disk is an error that says so; what was stored stays, and later appends go through", async () => {
   const store = openStore();
   const session = await openSession({ store, id: "s", summarize: summariser(), contextWindow: 200_000 });
   const history = frozen(chat(10));

@@ -92,6 +92,7 @@ impl Held {
     pub(super) async fn return_to(&self, io: &Io, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
+            self.store_changes(io).await?;
             let change = find().await?.change(&self.state());
             let after = self.changed(&change)?;
             let written = match self.try_change(io, &change, after, &commit_id).await? {

@@ -3,6 +3,7 @@
 
 use super::context::Context;
 use super::state::{Fixed, State};
+use super::unstored::Version;
 use crate::error::{Code, Error, Result};
 use crate::plan::Settings;
 use crate::wire::Format;
@@ -36,7 +37,7 @@ impl Slot {
     /// Errors: [`Code::Closed`]; [`Code::Conflict`] when another operation holds it (hosts queue their calls).
     pub(crate) fn take(&self) -> Result<Held> {
         self.lift()?;
-        Ok(Held { slot: self.clone(), holds: true, released_at: 0 })
+        Ok(Held { slot: self.clone(), holds: true, released_at: Version::default() })
     }
 
     fn lift(&self) -> Result<()> {
@@ -109,7 +110,7 @@ impl Drop for Background {
 pub(crate) struct Held {
     slot: Slot,
     holds: bool,
-    released_at: u64,
+    released_at: Version,
 }
 
 impl Held {
@@ -117,7 +118,7 @@ impl Held {
     pub(crate) fn copy_of(state: &State) -> Self {
         let mut copy = state.clone();
         copy.durable = false;
-        Held { slot: Slot::new(copy), holds: false, released_at: 0 }
+        Held { slot: Slot::new(copy), holds: false, released_at: Version::default() }
     }
 
     /// The state.
@@ -168,8 +169,8 @@ impl Held {
 
     /// Lets other calls run: used while a model works.
     pub(crate) fn release(&mut self) {
-        let view = self.state().view();
-        self.released_at = view;
+        let version = self.state().version();
+        self.released_at = version;
         self.slot.0.taken.set(false);
         self.holds = false;
     }
@@ -181,7 +182,7 @@ impl Held {
     pub(crate) fn acquire(&mut self) -> Result<()> {
         self.slot.lift()?;
         self.holds = true;
-        if self.state().view() == self.released_at {
+        if self.state().version() == self.released_at {
             Ok(())
         } else {
             Err(Error::new(

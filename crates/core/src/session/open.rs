@@ -112,7 +112,7 @@ impl State {
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
-        self.unstored = None;
+        self.given_up += u64::from(self.unstored.take().is_some());
         self.context = self.items(io, unread).await?.into_iter().collect();
         self.context.set_left(left);
         ledger::conserve(&self.context, self.row.messages)

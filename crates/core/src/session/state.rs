@@ -15,7 +15,7 @@ use super::session_log::SessionLog;
 use super::snapshots::{Mark, SnapshotNote};
 use super::sound::{HandedOut, Unsent};
 use super::staging::rows_of;
-use super::unstored::Unstored;
+use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) context: Context,
     /// Where a full store does not have the context: what it has.
     pub(super) unstored: Option<Unstored>,
+    /// How often what stood in memory alone was given up for what someone else stored.
+    pub(super) given_up: u64,
     /// Options.
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
@@ -86,7 +88,7 @@ pub(crate) struct State {
     /// `prepare`s so far.
     pub(super) prepared: u64,
     /// The view that the app was handed last.
-    pub(crate) handed: u64,
+    pub(super) handed: Version,
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
     /// Messages whose terms are in no page.
@@ -173,6 +175,7 @@ impl State {
             row,
             context: Context::default(),
             unstored: None,
+            given_up: 0,
             settings,
             durable: true,
             recalls: true,
@@ -193,7 +196,7 @@ impl State {
             past: None,
             handed_out: None,
             prepared: 0,
-            handed: 0,
+            handed: Version::default(),
             unseen_from: None,
             unpaged: Unpaged::default(),
             collected: None,
@@ -202,12 +205,12 @@ impl State {
 
     /// The app has the context as it is now: what it appends from now on was written with that before it.
     pub(crate) fn hand_out(&mut self) {
-        self.handed = self.view();
+        self.handed = self.version();
     }
 
     /// A message was appended. Whoever wrote it saw the context that was handed out last.
     pub(super) fn note_unseen(&mut self, index: usize) {
-        if self.view() != self.handed {
+        if self.version() != self.handed {
             self.unseen_from.get_or_insert(index);
         }
     }

@@ -18,7 +18,20 @@ pub(crate) struct Unstored {
     changes: Vec<Rc<Change>>,
 }
 
+/// Tells one context of a session in memory from every other. The number alone does not: what stood in memory alone may
+/// be given up for a context that someone else stored under the same number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Version {
+    given_up: u64,
+    view: u64,
+}
+
 impl State {
+    /// Which context this is.
+    pub(super) fn version(&self) -> Version {
+        Version { given_up: self.given_up, view: self.view() }
+    }
+
     /// Counts the contexts that there were, those in memory too.
     pub(crate) fn view(&self) -> u64 {
         self.row.generation + self.unstored.as_ref().map_or(0, |unstored| unstored.changes.len() as u64)
@@ -35,6 +48,13 @@ impl State {
             unstored.stored.push(item.clone());
         }
         self.context.push(item);
+    }
+
+    /// Goes back to the context that the store has.
+    fn give_up(&mut self) {
+        let Some(unstored) = self.unstored.take() else { return };
+        self.context = unstored.stored;
+        self.given_up += 1;
     }
 
     /// Offloads that the store does not have yet: their references and texts.
@@ -65,7 +85,7 @@ impl Held {
         }
     }
 
-    /// Stores what is in memory alone; all of it is when it ends.
+    /// Stores what is in memory alone. When it ends, nothing is: it is stored, or given up for what someone else stored.
     ///
     /// Errors: [`Code::QuotaExceeded`] when there is still no room.
     pub(super) async fn store_changes(&self, io: &Io) -> Result<()> {
@@ -91,6 +111,8 @@ impl Held {
                     self.refresh(io).await?;
                 }
                 Err(error) if retryable(&error) => return Err(conflict()),
+                // It never met the store's limit. The log has every message: the next compaction makes smaller batches.
+                Err(error) if error.code == Code::TooLarge => self.state_mut().give_up(),
                 Err(error) => return Err(error),
             }
         }

@@ -50,8 +50,7 @@ impl Change {
 
     /// A compaction.
     pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
-        // Off until what is stored later keeps every fate (D18): see `full_rules.rs`.
-        Change { can_wait: false, ..Change::new(splices, cause) }
+        Change { can_wait: true, ..Change::new(splices, cause) }
     }
 
     /// Changes `context`.

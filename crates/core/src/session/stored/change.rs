@@ -16,11 +16,16 @@ impl Held {
     /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
     /// here or elsewhere, stay behind it.
     ///
-    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
     /// A compaction that finds the store full stands in memory alone ([`Held::store_changes`]).
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
     pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
         if !change.can_wait {
+            let version = self.state().version();
             self.store_changes(io).await?;
+            if self.state().version() != version {
+                return Err(conflict());
+            }
         }
         let commit_id = io.new_id().await?;
         for race in 0..=RACES {
@@ -76,6 +81,7 @@ impl Held {
         after: Context,
         commit_id: &str,
     ) -> Result<Result<(), (Error, SessionRow)>> {
+        debug_assert!(self.state().unstored.is_none(), "a context in memory is stored before the next one");
         let now = io.now().await?;
         let (batch, row) = self.state().change_batch(change, commit_id, now)?;
         match self.commit(io, batch, Some(change)).await {
