@@ -19,7 +19,7 @@ fn the_memory_store_passes_the_suite() {
 }
 
 /// Seeds of tabs on one session, when no other number is asked for.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 4_000;
 /// Seeds over each store that breaks a promise.
 const MUTANT_SEEDS: u64 = 200;
 /// Seeds of damage between two runs.

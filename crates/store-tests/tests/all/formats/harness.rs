@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Histories for each format when nobody asks for more.
-const HISTORIES: u64 = 5_000;
+const HISTORIES: u64 = 2_000;
 /// Failures after which a property is given up.
 const ENOUGH: usize = 5;
 /// Seeds between two words about progress.
