@@ -14,6 +14,7 @@ import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Ite
 import { asSent } from "./replies.js";
 import { byAge } from "./sessions.js";
 import { News } from "./news.js";
+import { Persistence } from "./persistence.js";
 import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
 import { activeContext, type Active } from "./state.js";
@@ -121,6 +122,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #prepares: Prepares<M>;
   readonly #news: News;
   readonly #watermarks: Watermarks;
+  readonly #persistence: Persistence;
   readonly #held = new Held<M>();
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
@@ -139,6 +141,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#watermarks = new Watermarks(options.watermark, store, (message) =>
       this.#warnings.tell({ code: "store_unavailable", message }),
     );
+    this.#persistence = new Persistence(store, (warning) => this.#warnings.tell(warning));
     this.#host = {
       ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
@@ -175,6 +178,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
       this.#held.incoming = messages;
       this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
+      void this.#persistence.watch();
     });
   }
 
@@ -200,6 +204,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#id = opened.id;
     this.#format = opened.format;
     this.#held.begin(opened.handle, opened.messages);
+    void this.#persistence.look();
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
   }
 
@@ -209,6 +214,10 @@ class LiveSession<M extends Message> implements Session<M> {
 
   get durable(): Store["caps"]["durable"] {
     return this.#lease.store.caps.durable;
+  }
+
+  get persisted(): boolean | undefined {
+    return this.#persistence.value;
   }
 
   get format(): Format {

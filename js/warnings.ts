@@ -20,6 +20,14 @@ export const READ_ONLY: Warning = {
     "the store can be read but not written, so every append will fail: give it a place that this process may write to",
 };
 
+/** Of browsers that may evict a site's data. */
+export const NOT_PERSISTED: Warning = {
+  code: "not_persisted",
+  message:
+    "the browser may remove this site's data, and the conversations with them, when space runs out: ask with " +
+    "navigator.storage.persist() when the user can tell why, and keep a watermark on your server, so that a loss is noticed",
+};
+
 /** Codes that calls without a session told already. */
 const told = new Set<string>();
 

@@ -6,6 +6,7 @@ import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
 import { checkKey, checkScan, conflict, isDamaged, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions, Value } from "./keys.js";
+import { askToPersist, isPersisted } from "./persistence.js";
 import { Queue } from "./queue.js";
 import { rotateLog } from "./rotation.js";
 import type { Changed } from "./tabs.js";
@@ -29,9 +30,9 @@ export interface IndexedDbOptions {
   encryptionKey?: CryptoKey;
   /** The key of before: a database that it opens is changed to `encryptionKey`. */
   previousEncryptionKey?: CryptoKey;
-  /** Asks the browser, once in a page and after the first commit, not to clear this site's data when space runs out.
-   *  Nothing waits for the answer. Firefox asks the user: you may want to do it yourself, at a moment when it is
-   *  understood (`navigator.storage.persist()`). Default `false`. */
+  /** Asks the browser, once in a page and after the first commit, to keep this site's data when space runs out. Nothing
+   *  waits for the answer: see `session.persisted`. Firefox asks the user. `false` to call `navigator.storage.persist()`
+   *  yourself, at a moment when the user understands why. Default `true`. */
   persist?: boolean;
 }
 
@@ -128,10 +129,11 @@ function plainStore(options: IndexedDbOptions): Store {
         await queue.run(`context-compactor/${name}/${written.sid}`, write);
         connection.tabs.tell(written.sid, written.ver);
       } else await write();
-      if (options.persist) askToPersist();
+      if (options.persist ?? true) askToPersist();
     },
 
     dataLoss: () => connection.dataLoss(),
+    persisted: isPersisted,
 
     // Old browsers have no channels.
     ...(typeof BroadcastChannel !== "undefined" && {
@@ -248,17 +250,4 @@ function tableOf(key: Key): string {
 
 function rowOf(key: Key): (string | number)[] {
   return key.slice(1);
-}
-
-let askedToPersist = false;
-
-/** Firefox leaves the promise pending until the user answers. */
-function askToPersist(): void {
-  if (askedToPersist) return;
-  askedToPersist = true;
-  try {
-    navigator.storage.persist().catch(() => undefined);
-  } catch {
-    // Not here: some places have no storage manager.
-  }
 }

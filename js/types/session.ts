@@ -195,6 +195,11 @@ export interface Session<M = Message> extends AsyncDisposable {
   /** What an `append` that resolved survives: `synced` a power cut, `process` a crash, `none` nothing, not even the end of
    *  the page. It is the store's word: a private window, which no page can tell from another, forgets all the same. */
   readonly durable: Store["caps"]["durable"];
+  /** Whether the browser keeps what is stored when space runs out: false where it may remove all of the site's data, and
+   *  then there is a `warning` (`not_persisted`) after the first `append`. As of the last look: at opening, and after the
+   *  first `append`, when `indexedDbStore` asks the browser (`persist`). `undefined` until the browser answers, and with stores
+   *  that no platform removes. Source: `navigator.storage.persisted()`. */
+  readonly persisted: boolean | undefined;
   /** The format that the messages are read as. Plain ones, and none, are read as `openai-chat` until one comes that
    *  only another format has, unless the options say it. */
   readonly format: Format;

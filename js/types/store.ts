@@ -60,6 +60,9 @@ export interface Store {
    *  cleared or lost its database, say. In words, others for each loss; `undefined` while it knows of none. A loss is
    *  remembered, where there is a place for it, until it was told once. Opens the store where it is not open. */
   dataLoss?(): MaybePromise<string | undefined>;
+  /** Whether the platform keeps what is stored when space runs out; `undefined` where it does not say. It may wait for
+   *  the user's answer for as long as that takes: no call of a session waits for it. */
+  persisted?(): MaybePromise<boolean | undefined>;
   /** Calls `listener` after commits that wrote the row of a session (`["sessions", sid]`), with the version that it then
    *  has: those of other tabs or processes too, of this store's own or not, late or never. Nothing relies on it: a session
    *  looks at its row itself before it prepares. Returns what ends it, and keeps no process alive. */

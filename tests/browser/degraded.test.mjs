@@ -97,6 +97,33 @@ for (const name of browsers) {
       await page.close();
     });
 
+    for (const { what, answers, opened, used } of [
+      {
+        what: "what the browser may remove is warned of, once and after the first append",
+        answers: { before: false, answer: false },
+        opened: { persisted: false, warnings: [] },
+        used: { persisted: false, warnings: ["not_persisted"], asked: 1 },
+      },
+      {
+        what: "a browser that agrees is believed",
+        answers: { before: false, answer: true },
+        opened: { persisted: false, warnings: [] },
+        used: { persisted: true, warnings: [], asked: 1 },
+      },
+      {
+        what: "an app that asks by itself is told all the same",
+        answers: { before: false, answer: true, persist: false },
+        opened: { persisted: false, warnings: [] },
+        used: { persisted: false, warnings: ["not_persisted"], asked: 0 },
+      },
+    ]) {
+      test(`D19: ${what}`, async () => {
+        const page = await pages.openPage(session);
+        assert.deepEqual(await call(page, "persistence", `persistence ${what}`, answers), { opened, used });
+        await page.close();
+      });
+    }
+
     test("row 7: no space left: the app deletes a session and goes on; what was acknowledged is there", async () => {
       const preferences = { "dom.quotaManager.temporaryStorage.fixedLimit": 6_000, "dom.quotaManager.testing": true };
       const small = await launch(name, { preferences });

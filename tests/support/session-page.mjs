@@ -173,12 +173,32 @@ const steps = {
     const storage = { persist: () => (asked++, new Promise(() => {})) };
     Object.defineProperty(navigator, "storage", { value: storage, configurable: true });
     for (let nth = 0; nth < times; nth++) {
-      const store = library.indexedDbStore({ name, persist: true });
+      const store = library.indexedDbStore({ name });
       const session = await library.openSession({ id: `${nth}`, store });
       await session.append({ role: "user", content: "hello" });
       await session.close();
     }
     return asked;
+  },
+
+  /** What a session says of its store's persistence, where the browser answers `before` until it is asked, and then `answer`. */
+  async persistence(name, { before, answer, persist }) {
+    let asked = 0;
+    const storage = { persisted: async () => before, persist: async () => (asked++, answer) };
+    Object.defineProperty(navigator, "storage", { value: storage, configurable: true });
+    const session = await library.openSession({ id: "one", contextWindow: 32_000, store: library.indexedDbStore({ name, persist }) });
+    const warnings = [];
+    session.on("warning", ({ code }) => warnings.push(code));
+    const turn = () => new Promise((resolve) => setTimeout(resolve, 50));
+    await turn();
+    const opened = { persisted: session.persisted, warnings: [...warnings] };
+    for (let nth = 0; nth < 2; nth++) {
+      await session.append({ role: "user", content: "hello" });
+      await turn();
+    }
+    const used = { persisted: session.persisted, warnings, asked };
+    await session.close();
+    return { opened, used };
   },
 
   /**
