@@ -163,6 +163,17 @@ export class Held<M extends Message> {
     });
   }
 
+  /** Lets go of the object of a message that was erased. */
+  forget(index: number): void {
+    const kept = this.#known[index];
+    this.#known[index] = undefined;
+    for (const [seq, other] of this.#held) if (other === kept) this.#held.delete(seq);
+    this.#newest = this.#newest.filter((place) => place.index !== index);
+    if (kept) this.#standing.delete(kept);
+    this.#sent = [];
+    this.#sentNth = 0;
+  }
+
   /** The object of a message of the log, where the process holds it. */
   logged({ seq, index }: Place): M | undefined {
     return this.#held.get(seq)?.message ?? this.#known[index]?.message;

@@ -284,6 +284,17 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
+  erase(index: number, options: { reason: string; signal?: AbortSignal }): Promise<void> {
+    return this.#turns.exclusive(options, ["signal", "reason"], async (host) => {
+      checkWhole("index", index, 0);
+      const { reason } = options;
+      if (typeof reason !== "string" || reason === "") throw invalidOption("reason", "must be a text that says why");
+      await this.#drive((handle) => handle.erase(index, reason), host);
+      this.#held.forget(index);
+      await this.#lease.store.purge?.();
+    });
+  }
+
   fork(options: { id?: string } = {}): Promise<Session<M>> {
     return this.#turns.queued(async () => {
       checkOptions(options, ["id"]);

@@ -80,6 +80,11 @@ impl Session {
         Operation::new(self.core.rewind(index), |()| Ok(JsValue::NULL))
     }
 
+    /// Nothing.
+    pub fn erase(&self, index: usize, reason: String) -> Operation {
+        Operation::new(self.core.erase(index, reason), |()| Ok(JsValue::NULL))
+    }
+
     /// Which messages of the log are the history: `{ messages, behind: [[from, to]] }`.
     pub fn branch(&self) -> Thrown<JsValue> {
         to_js(&self.core.branch().map_err(thrown)?)

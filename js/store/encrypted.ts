@@ -234,6 +234,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
         if (owned.expect.length + owned.puts.length + owned.deletes.length > 0) await commit(owned);
       }),
 
+    ...(store.purge && { purge: () => open(async () => store.purge!()) }),
     ...(store.persisted && { persisted: () => store.persisted!() }),
     ...(store.changes && { changes: (listener) => store.changes!(listener) }),
     ...(store.remains && { remains: async () => encryptedStore(await store.remains!(), options) }),

@@ -55,7 +55,8 @@ export interface Progress {
     | "update"
     | "validate"
     | "commit"
-    | "verify";
+    | "verify"
+    | "erase";
   done: number;
   total: number;
   tokensBefore: number;

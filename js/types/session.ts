@@ -227,6 +227,21 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  chains, references, views, snapshots, one fate for every message. Other calls go on meanwhile. `progress` has the
    *  stage `verify`. What is wrong with what is stored is no error. */
   verify(options?: { signal?: AbortSignal }): Promise<Verified>;
+  /** Removes what message `index` said, for good: a leaked secret, a request to delete. `index` counts all messages from 0, as
+   *  `explain` does; `reason` says why, and stays. An empty message ("[erased]") takes its place in the log, in the context,
+   *  in `history` and in exports, so that calls and results still pair; its fate is `dropped`, with the reason and the hash
+   *  of what it was. Its offloads go, and so do sentences of summaries, snapshots and the goal that have a word or four words
+   *  in a row that no other message has. `restore`, `rewind` and `read` cannot bring it back.
+   *
+   *  The call writes all that stays of the session anew and resolves when the old rows are gone; `progress` has the stage
+   *  `erase`. Stopped at any point, the message is whole or erased. Other handles on the session go on with the new rows.
+   *  `fileStore` writes its journal anew at once and removes journals that it kept for `salvage`; the files of a browser's
+   *  database or of a Durable Object are written over when their engine likes. Out of reach are exports, backups, forks
+   *  (erase it there, too), and objects that the app holds. `sync` recognizes a history that still has the message.
+   *
+   *  Throws `invalid_option` for an index of no message, `store_corrupt` where the message cannot be read, and what the store
+   *  throws: the message is whole then, but after `indeterminate`, when only a new call tells. */
+  erase(index: number, options: { reason: string; signal?: AbortSignal }): Promise<void>;
   /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and a log of
    *  its own with the messages that stand in this context; what a summary stands for stays here. Its offloads are copies:
    *  neither session changes the other from then on, nor does deleting one. Throws `conflict` when there is a session

@@ -70,6 +70,9 @@ export interface Store {
   /** The rows that can still be read, for `salvage`, also where the store does not open: a store that is only read, while
    *  this one is not closed. Its `dataLoss` says what is missing. */
   remains?(): MaybePromise<Store>;
+  /** Removes from its files what was replaced or deleted, where it would stand there until it is needed for something else.
+   *  `session.erase` calls it. */
+  purge?(): MaybePromise<void>;
   /** Waits for what is under way. What is called later rejects with `closed`. */
   close?(): MaybePromise<void>;
   /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */

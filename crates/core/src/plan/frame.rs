@@ -10,11 +10,12 @@ use crate::message::{Message, Part, Role};
 use crate::reduce::offload;
 use crate::reduce::replace::ends;
 use crate::session::{
-    Cover, Held, How, Item, Made, Offload, Origin, Place, State, carried, ids, logged, measure,
+    Cover, Erasure, Held, How, Item, Made, Offload, Origin, PinProposal, Place, State, carried, ids, logged,
+    measure,
 };
 use crate::step::{Effect, Io, Level, Notice, Whose};
 use crate::summary;
-use crate::wire::{self, Author, Repaired};
+use crate::wire::{self, Author, ERASED, Repaired};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -241,6 +242,58 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
+}
+
+/// A summary without what `erasure` takes out: sentences with something that only the message says, and its quote.
+pub(crate) fn erased(
+    held: &Held,
+    origin: Origin,
+    body: Rc<str>,
+    erasure: &Erasure,
+) -> Result<(Origin, Rc<str>)> {
+    let Origin::Summary { checkpoint, covers, quotes, prose, made } = origin else {
+        return Ok((origin, body));
+    };
+    let wire = held.format().wire();
+    let like = wire::parse(0, &body)?;
+    let read = wire.read(0, &like)?;
+    let (role, text) = (read.role, read.text());
+    let mut now = made.as_deref().cloned().unwrap_or_default();
+    let is_open = |open: &PinProposal| {
+        open.index != erasure.index && !open.constraints.iter().any(|own| erasure.is_in(own))
+    };
+    let gone: Vec<String> = {
+        let proposed =
+            now.proposed.iter().filter(|open| !is_open(open)).flat_map(|open| open.constraints.clone());
+        proposed.chain(now.rules.iter().filter(|rule| erasure.is_in(rule)).cloned()).collect()
+    };
+    now.proposed.retain(is_open);
+    now.rules.retain(|rule| !erasure.is_in(rule));
+    let (head, tail) =
+        text.split_at_checked(if prose > 0 { prose } else { text.len() }).unwrap_or((&text, ""));
+    let (mark, own) = head.split_at_checked(now.header).unwrap_or(("", head));
+    let (front, behind) = tail.split_at_checked(now.front).unwrap_or(("", tail));
+    let head = format!("{mark}{}", erasure.without(own));
+    let front = gone.iter().fold(front.to_string(), |front, sentence| front.replace(sentence, ERASED));
+    let front = erasure.without(&front);
+    let mut behind = behind.to_string();
+    if let Some(quote) = summary::find_quote(&behind, erasure.index) {
+        let blank = wire::parse(erasure.index, &erasure.blank)?;
+        let blank = wire.read(erasure.index, &blank)?;
+        behind = behind.replace(&quote, &summary::quote(erasure.index, &blank, &[]));
+    }
+    let behind = erasure.without(&behind);
+    let erased = format!("{head}{front}{behind}");
+    (now.front, now.text_tokens) = (front.len(), now.text_tokens.min(now.tokens));
+    let prose = if prose > 0 { head.len() } else { 0 };
+    let body = if erased == text {
+        Rc::clone(&body)
+    } else {
+        let author = if role == Role::Assistant { Author::Assistant } else { Author::User };
+        Rc::from(wire.text_message(author, &erased, &checkpoint, Some(&like)))
+    };
+    let made = made.map(|_| Rc::new(now));
+    Ok((Origin::Summary { checkpoint, covers, quotes, prose, made }, body))
 }
 
 /// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and

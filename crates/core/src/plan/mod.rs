@@ -46,6 +46,6 @@ pub(crate) use options::read_goal;
 pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use floor::settle;
-pub(crate) use frame::quoting;
+pub(crate) use frame::{erased, quoting};
 pub(crate) use keeping::Collected;
 pub(crate) use ladder::{Climb, Climbed, Part, climb, plan, reason};

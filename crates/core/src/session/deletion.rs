@@ -1,6 +1,7 @@
 //! Deleting a session: whole, whatever the store takes in one batch and wherever it is stopped.
 
 use super::batch::{Batch, Durability, Key, keys};
+use super::erase;
 use super::held::Held;
 use super::record::{self, NameRow};
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
@@ -11,6 +12,15 @@ impl Held {
     /// Removes everything that the session stored: in one batch where the store takes it, else the session's row first,
     /// so that nothing can be appended any more, and the rest behind it. [`State::open`] ends what was stopped half-way.
     pub(crate) async fn delete(&self, io: &Io) -> Result<()> {
+        let renamed = {
+            let (id, sid) = (self.state().row.id.clone(), self.state().sid.clone());
+            // A store that is damaged is deleted all the same.
+            readable(erase::renamed(io, &id, &sid).await)?.flatten()
+        };
+        if let Some((sid, row)) = renamed {
+            let mut state = self.state_mut();
+            (state.sid, state.row) = (sid, row);
+        }
         let (id, sid, most) = {
             let state = self.state();
             // First: a mark that outlives its session would be taken for a loss.

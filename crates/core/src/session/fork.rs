@@ -55,10 +55,10 @@ const LEASE: u64 = 3_600_000;
 
 /// A fork that takes several batches: nothing leads to its rows before the last.
 #[derive(Debug, Serialize, Deserialize)]
-struct StagingRow {
-    v: u32,
-    sid: String,
-    at: u64,
+pub(super) struct StagingRow {
+    pub(super) v: u32,
+    pub(super) sid: String,
+    pub(super) at: u64,
 }
 
 /// A session that begins with the context of the one that is held. Returns it with the places in the parent that its
@@ -291,19 +291,26 @@ impl Copy {
     }
 }
 
+/// Writes the note that leads to the rows called `sid` until a name does; returns its key.
+pub(super) async fn begin_staging(io: &Io, sid: &str, now: u64) -> Result<Key> {
+    let note = keys::staging(sid);
+    let row = StagingRow { v: record::SCHEMA, sid: sid.into(), at: now };
+    let (expect, puts) = (vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)]);
+    let begin = Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
+    match commit_again(io, begin).await {
+        // Nobody else writes it: the answer to the first was lost.
+        Err(error) if error.code == Code::Conflict => {}
+        begun => begun?,
+    }
+    Ok(note)
+}
+
 /// Writes a fork: in one batch where the store takes it, else behind a note that leads to its rows until it is whole.
 async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> {
     let most = state.max_batch_ops;
     if last.expect.len() + last.puts.len() > most {
-        let note = keys::staging(&state.sid);
-        let row = StagingRow { v: record::SCHEMA, sid: state.sid.clone(), at: now };
+        let note = begin_staging(io, &state.sid, now).await?;
         let put = |expect, puts| Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
-        let begin = put(vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)]);
-        match commit_again(io, begin).await {
-            // Nobody else writes it: the answer to the first was lost.
-            Err(error) if error.code == Code::Conflict => {}
-            begun => begun?,
-        }
         // Row and name of the session stand last, and are written last.
         let rows: Vec<(Key, Vec<u8>)> = last.puts.drain(..last.puts.len().saturating_sub(2)).collect();
         for page in rows.chunks(most.saturating_sub(1).max(1)) {

@@ -1,6 +1,7 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
 use super::context::{Context, How, Left, Offload, Origin, Why};
+use super::record::Erased;
 use crate::error::{Code, Error, Result};
 use crate::order;
 use serde::Serialize;
@@ -33,6 +34,12 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
+    /// Of a message that was erased.
+    pub(crate) fn erased(erased: &Erased) -> LedgerEntry {
+        let reason = Some(format!("it was erased: {}", erased.reason));
+        LedgerEntry { sha256: Some(erased.sha256.clone()), reason, ..entry(erased.index, Fate::Dropped) }
+    }
+
     /// Says what became of the message where nobody keeps its texts.
     pub(crate) fn forget_references(&mut self) {
         if self.reference.take().is_none() {

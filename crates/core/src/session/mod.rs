@@ -9,6 +9,7 @@ mod check;
 mod checkpoints;
 mod context;
 mod deletion;
+mod erase;
 mod fork;
 mod gaps;
 mod held;
@@ -61,6 +62,7 @@ pub use snapshots::{SnapshotInfo, SnapshotPurpose};
 pub use usage::{Category, ContextUsage};
 pub use verify::Verified;
 
+pub(crate) use erase::Erasure;
 pub(crate) use gaps::Walk;
 pub(crate) use held::Held;
 pub(crate) use jobs::{Closing, Job, elsewhere, question};

@@ -1,8 +1,9 @@
 //! Opening a session: as it was left, or mended where the platform broke it ([`super::recovery`]). Every step is
 //! one batch or none, so whoever dies on the way leaves what the next opening goes on from.
 
-use super::context::Item;
+use super::context::{Item, Origin};
 use super::deletion::free_name;
+use super::erase;
 use super::jobs;
 use super::ledger;
 use super::loss::{Loss, LossKind, absent, refused};
@@ -72,8 +73,15 @@ impl State {
         {
             losses.push(loss);
         }
+        let former = row.formerly.last().cloned();
+        if known.mark.as_ref().is_some_and(|mark| row.formerly.contains(&mark.sid)) {
+            self.told_losses += 1;
+        }
         if recovery::context(io, self, row).await?.is_none() {
             return Ok(None);
+        }
+        if let Some(former) = former {
+            erase::sweep(io, &former, self.max_batch_ops).await?;
         }
         jobs::recover(io, self).await?;
         losses.extend(self.row.losses.iter().cloned());
@@ -157,6 +165,13 @@ impl State {
         }
         let mut items = Vec::with_capacity(filled.len());
         for (origin, body) in filled {
+            // The app may still have the object of a message that was erased, and is to hand out what stands in its place.
+            let origin = match origin {
+                Origin::Message(place) if self.row.is_erased(place.index) => {
+                    Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false }
+                }
+                origin => origin,
+            };
             let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
             items.push(Item { body, size, origin });
         }

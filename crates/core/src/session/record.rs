@@ -2,7 +2,9 @@
 
 mod view;
 
-pub(crate) use view::{Cause, StoredItem, Unread, ViewRow, WHOLE_EVERY, load_items, replay, store_change};
+pub(crate) use view::{
+    Cause, StoredItem, Unread, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
+};
 
 use super::ids;
 use super::loss::Loss;
@@ -95,6 +97,12 @@ pub(crate) struct SessionRow {
     /// told has not heard it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
+    /// Messages that were erased, in the order in which they were (`D24`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub erased: Vec<Erased>,
+    /// What its rows were called before: an erasure writes all that stays anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub formerly: Vec<String>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
@@ -116,6 +124,26 @@ pub(crate) struct Parent {
     pub seq: u64,
     /// Messages that were taken over together with a summary: no context of this session ends before them.
     pub floor: usize,
+}
+
+/// A message that was erased. Its row of the log says who it was from, and nothing of what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Erased {
+    /// Index among the app's messages.
+    pub index: usize,
+    /// Of the message as it was, in hex.
+    pub sha256: String,
+    /// When, in ms since 1970.
+    pub at: u64,
+    /// Why, as the app says.
+    pub reason: String,
+}
+
+impl SessionRow {
+    /// True for a message that was erased.
+    pub(crate) fn is_erased(&self, index: usize) -> bool {
+        self.erased.iter().any(|erased| erased.index == index)
+    }
 }
 
 /// Which session has a name. Written with the first messages, removed with the last.

@@ -135,7 +135,8 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
 
 /// What the watermark knows and the log does not (R3).
 pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark) -> Result<Option<Loss>> {
-    if mark.sid != state.sid {
+    let is_former = row.formerly.contains(&mark.sid);
+    if mark.sid != state.sid && !is_former {
         return Ok(Some(Loss::session(mark)));
     }
     let lost = mark.next_seq.saturating_sub(row.next_seq);
@@ -146,7 +147,8 @@ pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark
     let Some(seq) = mark.next_seq.checked_sub(1) else { return Ok(None) };
     let bytes = read_one(io, keys::log(&state.sid, seq)).await?.unwrap_or_default();
     // What cannot be read at all is missed by whoever reads it.
-    let is_other = record::read_row(&bytes).is_ok_and(|(_, hash)| hash != mark.head);
+    // An erasure changed all hashes, and who erased may have died before it told the mark.
+    let is_other = !is_former && record::read_row(&bytes).is_ok_and(|(_, hash)| hash != mark.head);
     let reason =
         format!("log row {seq} is another one than was acknowledged: the store went back and on from there");
     Ok(is_other.then(|| Loss::new(LossKind::Records, reason)))

@@ -187,6 +187,11 @@ pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
             entry.reason = Some(reason.clone());
         }
     }
+    for erased in &state.row.erased {
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.index == erased.index) {
+            *entry = LedgerEntry::erased(erased);
+        }
+    }
     entries
 }
 

@@ -166,6 +166,8 @@ impl State {
             secrets,
             calibrations: Calibrations::default(),
             losses: Vec::new(),
+            erased: Vec::new(),
+            formerly: Vec::new(),
             created_at: now,
             updated_at: now,
             rest: serde_json::Map::new(),

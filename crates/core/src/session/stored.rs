@@ -4,6 +4,7 @@ mod change;
 
 use super::batch::{Batch, Key, KeyPart, keys};
 use super::context::{Left, Origin, Place};
+use super::erase::renamed;
 use super::gaps::Walk;
 use super::held::Held;
 use super::migrations;
@@ -63,7 +64,12 @@ impl Held {
             return Ok(moved);
         }
         let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
-            return Err(deleted());
+            if !copy.follow(io).await? {
+                return Err(deleted());
+            }
+            copy.mark(io);
+            *self.state_mut() = copy;
+            return Ok(true);
         };
         // Where the platform took the end of the log, what is known of it is gone too.
         let end = (copy.row.next_seq, copy.row.head.clone());
@@ -322,6 +328,7 @@ pub(crate) async fn latest(io: &Io, sid: String, known: SessionRow) -> Result<(S
     let sid = begun.filter(|name| !name.deleted).map_or(sid, |name| name.sid);
     match session_row(io, &sid).await {
         Ok(Some(row)) if row.ver > known.ver => Ok((sid, row)),
+        Ok(None) if known.ver > 0 => Ok(renamed(io, &known.id, &sid).await?.unwrap_or((sid, known))),
         Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Err(error),
         _ => Ok((sid, known)),
     }

@@ -38,6 +38,7 @@ impl Session {
             if row.ver == 0 {
                 return Ok(Verified { ok: true, problems: Vec::new() });
             }
+            let (sid, row) = stored::latest(&io, sid, row).await?;
             let mut verifier = Verifier { io, sid, row, tokens, done: 0, found: Findings::default() };
             verifier.run().await?;
             let problems = verifier.found.into_problems();

@@ -208,6 +208,8 @@ pub enum Stage {
     Commit,
     /// Checking what is stored.
     Verify,
+    /// Writing a session anew without a message.
+    Erase,
 }
 
 /// Events of a session for the app (`S1.14`).

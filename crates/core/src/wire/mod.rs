@@ -6,6 +6,7 @@
 
 mod ai_sdk;
 mod anthropic;
+mod blank;
 mod blocks;
 mod detect;
 mod edit;
@@ -23,6 +24,7 @@ mod rules;
 mod tagged;
 mod tools;
 
+pub(crate) use blank::{ERASED, blank};
 pub use detect::detect;
 pub(crate) use detect::rate;
 pub use past::Past;

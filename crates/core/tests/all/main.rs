@@ -23,6 +23,7 @@ mod checkpoint_ageing;
 mod checkpoint_rules;
 mod compact_faults;
 mod compact_rules;
+mod erase_rules;
 mod factor3_rules;
 mod fallback_rules;
 mod figures;

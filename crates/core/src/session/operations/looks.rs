@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
@@ -35,7 +35,13 @@ impl Session {
         Machine::new(move |io| async move {
             let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
             let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
-            let text = archive.text(&io, &reference).await?;
+            let text = match archive.text(&io, &reference).await {
+                // Another handle may have written the session's rows anew.
+                Err(error) if error.code == Code::NotFound => {
+                    archive_of(&io, &slot).await?.0.text(&io, &reference).await?
+                }
+                text => text?,
+            };
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
             }

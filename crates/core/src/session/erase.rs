@@ -1,0 +1,457 @@
+//! Erasing a message for good (`D24`). All that stays of the session is written anew under other keys: the log with an empty
+//! message in its place, the views with their summaries, the offloads of the other messages. One commit then gives the
+//! session's name to the new rows and takes it from the old ones, which go after that; what stops on the way leaves the
+//! message whole or erased, and the next opening removes the rows to which no name leads. Nothing is changed in place, so
+//! every chain and hash holds as in any other session.
+
+mod text;
+
+use super::batch::{Batch, Durability, Key, KeyPart, keys};
+use super::check::Noted;
+use super::context::Cover;
+use super::deletion::remove_rows;
+use super::fork::{StagingRow, begin_staging};
+use super::gaps::Walk;
+use super::held::Held;
+use super::offloads;
+use super::operations::Session;
+use super::record::{
+    self, Erased, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items,
+};
+use super::snapshots::SnapshotNote;
+use super::state::{State, ViewNote};
+use super::stored::{
+    PAGE, RACES, commit_again, conflict, logged, name_row, page, pause, place_of, retryable, session_row,
+};
+use super::{Item, Origin, Size, ids, seal, wide};
+use crate::error::{Code, Error, Result};
+use crate::message::Role;
+use crate::plan;
+use crate::recall::Unpaged;
+use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
+use crate::wire;
+pub(crate) use crate::wire::ERASED;
+use serde_json::value::RawValue;
+use std::rc::Rc;
+use text::Own;
+
+/// The message to be erased.
+pub(crate) struct Erasure {
+    /// Its index.
+    pub(crate) index: usize,
+    /// What stands in its place.
+    pub(crate) blank: Rc<str>,
+    own: Own,
+}
+
+impl Erasure {
+    /// A text without what only the message says.
+    pub(crate) fn without(&self, text: &str) -> String {
+        self.own.without(text)
+    }
+
+    /// True for a text with something that only the message says.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.own.is_in(text)
+    }
+}
+
+impl Session {
+    /// Removes what message `index` said, for good: from the log, the context, summaries, snapshots and offloads. An empty
+    /// message with its hash and `reason` stays. Durable when it ends, and what is left of the old rows is gone.
+    ///
+    /// Errors: [`Code::InvalidOption`] for an index of no message; [`Code::StoreCorrupt`] when the message cannot be read;
+    /// those of the store: the message is whole then, or erased where [`Code::Indeterminate`] says that nobody knows.
+    pub fn erase(&self, index: usize, reason: String) -> Machine<()> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let held = slot.take()?;
+            for race in 0..=RACES {
+                held.catch_up(&io).await?;
+                held.store_changes(&io).await?;
+                if index >= held.messages() {
+                    let what = format!("there are {} messages, counted from 0", held.messages());
+                    return Err(Error { index: Some(index), ..Error::option("index", what) });
+                }
+                if held.state().row.is_erased(index) {
+                    return Ok(());
+                }
+                match held.erase(&io, index, &reason).await {
+                    Err(error) if retryable(&error) => pause(&io, race).await?,
+                    done => return done,
+                }
+            }
+            Err(conflict())
+        })
+    }
+}
+
+impl Held {
+    async fn erase(&self, io: &Io, index: usize, reason: &str) -> Result<()> {
+        let place = place_of(io, self, index).await?;
+        let body = logged(io, self, place).await?;
+        let now = io.now().await?;
+        let sid = ids::id(&[b"sid", io.new_id().await?.as_bytes()]);
+        let (old, most) = (self.state().sid.clone(), self.state().max_batch_ops);
+        let note = begin_staging(io, &sid, now).await?;
+        let written = async {
+            let erasure = self.erasure(io, index, &body).await?;
+            let mut copy = Copy::new(io, self, &erasure, &sid);
+            copy.all().await?;
+            let mut row = copy.row;
+            row.erased.push(Erased {
+                index,
+                sha256: ids::sha256_hex(body.as_bytes()),
+                at: now,
+                reason: reason.into(),
+            });
+            row.formerly.push(old.clone());
+            row.pins.retain(|pin| *pin != index);
+            row.updated_at = now;
+            self.rename(io, &sid, &row).await
+        };
+        if let Err(error) = written.await {
+            // It may have been written all the same.
+            if name_row(io, &self.state().row.id).await?.is_some_and(|name| name.sid == sid) {
+                return self.follow_to(io, &old, most).await;
+            }
+            // What is left where this fails goes with the next fork or erasure.
+            if remove_rows(io, &sid, most).await.is_ok() {
+                let _ = commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await;
+            }
+            return Err(error);
+        }
+        self.follow_to(io, &old, most).await
+    }
+
+    /// What only this message says: all others are read for it.
+    async fn erasure(&self, io: &Io, index: usize, body: &str) -> Result<Erasure> {
+        let format = self.format();
+        let mut own = Own::of(format, index, body)?;
+        let (sid, rows) = (self.state().sid.clone(), self.state().row.next_seq);
+        let mut walk = Walk::at(0, 0);
+        while let Some(page) = walk.page(io, &sid, rows).await? {
+            for (seq, bytes) in page {
+                match walk.row(seq, &bytes)? {
+                    Some((_, row)) if row.kind == Kind::Message && row.n != index => {
+                        own.share(format, row.n, row.body.get())?;
+                    }
+                    _ => {}
+                }
+            }
+            rest(io, self, walk.next, rows * 2).await?;
+        }
+        Ok(Erasure { index, blank: wire::blank(format, index, body)?.into(), own })
+    }
+
+    /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
+    async fn rename(&self, io: &Io, sid: &str, row: &SessionRow) -> Result<()> {
+        let (old, ver) = (self.state().sid.clone(), self.state().row.ver);
+        let name = name_row(io, &row.id)
+            .await?
+            .filter(|name| name.sid == old && !name.deleted)
+            .ok_or_else(conflict)?;
+        let (new, note, left) = (keys::session(sid), keys::staging(sid), keys::staging(&old));
+        let staged = StagingRow { v: SCHEMA, sid: old.clone(), at: 0 };
+        let ver_of_name = name.ver;
+        let renamed = record::NameRow { sid: sid.into(), ver: name.ver + 1, ..name };
+        io.commit(Batch {
+            expect: vec![
+                (keys::session(&old), Some(ver)),
+                (new.clone(), None),
+                (note.clone(), Some(1)),
+                (keys::name(&row.id), Some(ver_of_name)),
+            ],
+            puts: vec![
+                (left, record::encode(&staged)?),
+                (new, seal::write(row)?),
+                (keys::name(&row.id), record::encode(&renamed)?),
+            ],
+            deletes: vec![note, keys::session(&old)],
+            durability: Durability::Strict,
+        })
+        .await
+    }
+
+    /// Goes on with the new rows, and removes the old ones.
+    async fn follow_to(&self, io: &Io, old: &str, most: usize) -> Result<()> {
+        let mut copy = self.state().clone();
+        if !copy.follow(io).await? {
+            return Err(conflict());
+        }
+        copy.mark(io);
+        *self.state_mut() = copy;
+        io.log(Level::Info, "Erased a message, and wrote the session anew without it");
+        sweep(io, old, most).await
+    }
+}
+
+impl State {
+    /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.
+    pub(super) async fn follow(&mut self, io: &Io) -> Result<bool> {
+        let Some((sid, row)) = renamed(io, &self.row.id, &self.sid).await? else { return Ok(false) };
+        self.sid = sid;
+        self.load_at(io, row).await?;
+        self.given_up += 1;
+        self.told_losses += 1;
+        (self.unpaged, self.collected, self.past) = (Unpaged::default(), None, None);
+        (self.handed_out, self.sent) = (None, None);
+        self.unsent.clear();
+        Ok(true)
+    }
+}
+
+/// The rows that session `id` has now, where those called `sid` were written anew.
+pub(super) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
+    let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
+    let Some(name) = name else { return Ok(None) };
+    let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
+    Ok(row.map(|row| (name.sid, row)))
+}
+
+/// Removes the rows that an erasure left, where it was stopped before it did.
+pub(super) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
+    let note = keys::staging(sid);
+    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
+        return Ok(());
+    }
+    remove_rows(io, sid, most).await?;
+    commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await
+}
+
+fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {
+    Batch { expect, puts, deletes, durability: Durability::Strict }
+}
+
+/// Tells how far it is, and lets others run.
+async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
+    let tokens = held.tokens();
+    let (done, total) = (done as usize, total as usize);
+    io.tell(Effect::Progress(Progress {
+        stage: Stage::Erase,
+        done,
+        total,
+        tokens_before: tokens,
+        tokens_now: tokens,
+    }));
+    io.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
+}
+
+/// The rows of a session on their way to other keys.
+struct Copy<'a> {
+    io: &'a Io,
+    held: &'a Held,
+    erasure: &'a Erasure,
+    /// What the rows are called now, and will be.
+    old: String,
+    new: &'a str,
+    /// The session's row: its end of the log is as far as the copy is.
+    row: SessionRow,
+    /// Views so far.
+    views: u64,
+    puts: Vec<(Key, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl<'a> Copy<'a> {
+    fn new(io: &'a Io, held: &'a Held, erasure: &'a Erasure, new: &'a str) -> Self {
+        let state = held.state();
+        let (old, mut row) = (state.sid.clone(), state.row.clone());
+        (row.head, row.chain) = (String::new(), String::new());
+        row.goal = row.goal.map(|goal| without(erasure, goal));
+        row.ver = 1;
+        Copy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
+    }
+
+    async fn all(&mut self) -> Result<()> {
+        let (rows, messages) = (self.row.next_seq, self.row.messages);
+        let (head, chain) = (self.held.state().row.head.clone(), self.held.state().row.chain.clone());
+        let mut walk = Walk::at(0, 0);
+        while let Some(page) = walk.page(self.io, &self.old, rows).await? {
+            for (seq, bytes) in page {
+                let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
+                self.log_row(&row, gap.is_some()).await?;
+                self.flush(PAGE).await?;
+            }
+            rest(self.io, self.held, rows + walk.next, rows * 2).await?;
+        }
+        if walk.end(rows, messages).is_some() {
+            (self.row.head, self.row.chain) = (head, chain);
+        }
+        // Those whose rows of the log are lost.
+        for number in self.views + 1..=self.row.generation {
+            if let Some(view) = self.view(number).await? {
+                self.put(keys::view(self.new, number), view);
+            }
+        }
+        self.offloads().await?;
+        self.flush(0).await
+    }
+
+    async fn log_row(&mut self, row: &LogRow<'_>, is_behind_gap: bool) -> Result<()> {
+        let body = match row.kind {
+            Kind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
+            Kind::Message => None,
+            Kind::Snapshot => {
+                let note: Option<SnapshotNote> = serde_json::from_str(row.body.get()).ok();
+                note.map(|note| self.snapshot(note)).transpose()?
+            }
+            Kind::View => self.view_note(row).await?,
+        };
+        let raw = body.map(|body| RawValue::from_string(body).map_err(unwritable)).transpose()?;
+        let body: &RawValue = raw.as_deref().unwrap_or(row.body);
+        // No hash holds what comes behind a gap.
+        let (prev, chain) = match (is_behind_gap, row.kind) {
+            (true, _) => (row.prev.clone(), row.chain.clone()),
+            (false, Kind::Message) => {
+                (std::mem::take(&mut self.row.head), record::chain(&self.row.chain, body.get()))
+            }
+            (false, _) => (std::mem::take(&mut self.row.head), self.row.chain.clone()),
+        };
+        let (v, seq, n, kind, at) = (row.v, row.seq, row.n, row.kind, row.at);
+        let written = LogRow { v, seq, n, id: row.id.clone(), kind, at, prev, chain: chain.clone(), body };
+        let (bytes, hash) = record::write_row(&written)?;
+        (self.row.head, self.row.chain) = (hash, chain);
+        self.put(keys::log(self.new, row.seq), bytes);
+        Ok(())
+    }
+
+    fn snapshot(&self, note: SnapshotNote) -> Result<String> {
+        let goal = note.goal.map(|goal| without(self.erasure, goal));
+        text_of(&SnapshotNote { goal, ..note })
+    }
+
+    /// The body of a row that tells of a view, and the view.
+    async fn view_note(&mut self, row: &LogRow<'_>) -> Result<Option<String>> {
+        let Some(noted) = Noted::of(row) else { return Ok(None) };
+        self.views = noted.view;
+        let Some(view) = self.view(noted.view).await? else { return Ok(None) };
+        let snapshot = record::decode::<ViewRow>(&view, "view")?.cause.snapshot;
+        let (rung, snapshot) = (noted.rung.as_str(), snapshot.as_deref());
+        let note = ViewNote { view: noted.view, rung, snapshot, sha256: &ids::sha256_hex(&view) };
+        let note = text_of(&note)?;
+        self.put(keys::view(self.new, noted.view), view);
+        Ok(Some(note))
+    }
+
+    /// A view without the message; `None` where it cannot be read.
+    async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        let stored = self.io.read(vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
+        let Ok(mut view) = record::decode::<ViewRow>(&stored.unwrap_or_default(), "view") else {
+            return Ok(None);
+        };
+        if let Some(whole) = view.whole.take() {
+            view.whole = Some(self.items(whole).await?);
+        }
+        for splice in &mut view.splices {
+            splice.insert = self.items(std::mem::take(&mut splice.insert)).await?;
+        }
+        if !view.cause.input.is_empty() {
+            view.cause.input.clone_from(&self.row.head);
+        }
+        Ok(Some(record::encode(&view)?))
+    }
+
+    async fn items(&self, stored: Vec<StoredItem>) -> Result<Vec<StoredItem>> {
+        let mut items = Vec::new();
+        for (origin, body) in load_items(stored) {
+            items.push(self.item(origin, body.unwrap_or_else(|| "null".into())).await?);
+        }
+        store_items(&items)
+    }
+
+    async fn item(&self, origin: Origin, body: Rc<str>) -> Result<Item> {
+        let index = self.erasure.index;
+        let (origin, body) = match origin {
+            Origin::Edited { place, .. } if place.index == index => (Origin::Message(place), body),
+            Origin::Summary { checkpoint, covers, quotes, prose, made } => {
+                let without = |cover: Cover| {
+                    let offloads = cover.offloads.into_iter().filter(|(of, _)| *of != index).collect();
+                    Cover { offloads, ..cover }
+                };
+                let covers = covers.into_iter().map(without).collect();
+                let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
+                plan::erased(self.held, origin, body, self.erasure)?
+            }
+            other => (other, body),
+        };
+        // Sizes are not stored.
+        let size = Size { tokens: 0, role: Role::User, calls: 0, results: 0, clearable: 0 };
+        Ok(Item { body, size, origin })
+    }
+
+    /// The offloads of the other messages. Pages of terms are made again when they are searched.
+    async fn offloads(&mut self) -> Result<()> {
+        let mut last: Option<String> = None;
+        while let Some(reference) = offloads::next(self.io, &self.old, last.as_deref()).await? {
+            let head = offloads::head(self.io, &self.old, &reference).await?;
+            // One that does not say whose it is may be of the message.
+            if head.is_some_and(|(index, _)| index != self.erasure.index) {
+                let (prefix, mut after) = (keys::parts(&self.old, &reference), None);
+                loop {
+                    let rows = page(self.io, prefix.clone(), after, false).await?;
+                    let Some((end, _)) = rows.last() else { break };
+                    after = Some(end.clone());
+                    for (key, bytes) in rows {
+                        self.put(renamed_key(key, self.new), bytes);
+                    }
+                    self.flush(PAGE).await?;
+                }
+            }
+            last = Some(reference);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.bytes += value.len();
+        self.puts.push((key, value));
+    }
+
+    /// Writes what waits when it is more than `bytes`.
+    async fn flush(&mut self, bytes: usize) -> Result<()> {
+        let most = self.held.state().max_batch_ops.saturating_sub(1).clamp(1, 1_000);
+        if self.bytes < bytes && self.puts.len() < most {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let puts = wide::beside(self.new, std::mem::take(&mut self.puts))?;
+        for page in puts.chunks(most) {
+            let expect = vec![(keys::staging(self.new), Some(1))];
+            commit_again(self.io, batch(expect, page.to_vec(), Vec::new())).await?;
+        }
+        Ok(())
+    }
+}
+
+fn renamed_key(mut key: Key, sid: &str) -> Key {
+    if let Some(part) = key.0.get_mut(1) {
+        *part = KeyPart::Text(sid.into());
+    }
+    key
+}
+
+/// A record with texts in it, without what only the message says.
+fn without<T: serde::Serialize + serde::de::DeserializeOwned>(erasure: &Erasure, record: T) -> T {
+    fn texts(value: &mut serde_json::Value, erasure: &Erasure) {
+        match value {
+            serde_json::Value::String(text) if erasure.is_in(text) => *text = erasure.without(text),
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| texts(item, erasure)),
+            serde_json::Value::Object(fields) => fields.values_mut().for_each(|field| texts(field, erasure)),
+            _ => {}
+        }
+    }
+    let read = serde_json::to_value(&record).ok().and_then(|mut value| {
+        texts(&mut value, erasure);
+        serde_json::from_value(value).ok()
+    });
+    read.unwrap_or(record)
+}
+
+fn text_of<T: serde::Serialize>(record: &T) -> Result<String> {
+    serde_json::to_string(record).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(Code::Poisoned, format!("a record could not be written: {error}"))
+}

@@ -1,0 +1,266 @@
+//! One message is erased for good (D24): nothing of what it said is left in the store, wherever that is stopped, and every
+//! other message stays as it was.
+
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::plan::PRESETS;
+use context_compactor_core::session::{Fate, SnapshotPurpose};
+use context_compactor_core::step::{Effect, Notice, Stage};
+use context_compactor_core::wire::{Author, Format};
+use context_compactor_store_tests::How;
+use context_compactor_store_tests::conversation::{Body, assistant, calls, results, say, user};
+use context_compactor_store_tests::host::summary;
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+const SECRET: &str = "zanzibarkey";
+/// A summarizer that tells it to whoever reads on.
+const TELLTALE: &str = "## Current Status\nThe user asked about the parser.\nThe token is zanzibarkey, keep it.\nThe tools answered.";
+
+fn options(preset: &str) -> Value {
+    json!({ "preset": preset, "contextWindow": 8_000 })
+}
+
+fn desk(preset: &str) -> Desk {
+    let mut desk = Desk::new(options(preset));
+    desk.host.summarise = Box::new(|_, _| summary(TELLTALE));
+    desk
+}
+
+/// Who says it, and how: the messages of an exchange, and which of them does.
+fn leaks(format: Format) -> Vec<(&'static str, Vec<Body>, usize)> {
+    let read = |path: &str, text: &str| {
+        [calls(format, &[("call_leak", path)]), results(format, &[("call_leak", text)])].concat()
+    };
+    let large = format!("{} {SECRET} {}", long("result leak", 1_500), long("and more", 1_500));
+    let call = read(&format!("/home/{SECRET}"), "fine");
+    vec![
+        ("user", vec![say(format, Author::User, &format!("Never push to main. My token is {SECRET}."))], 0),
+        ("assistant", vec![say(format, Author::Assistant, &format!("I take {SECRET} then."))], 0),
+        ("call", call.clone(), 0),
+        ("result", read("a.rs", SECRET), call.len() - 1),
+        ("large result", read("a.rs", &large), call.len() - 1),
+    ]
+}
+
+/// A session that was summarized with the leak in what the summary stands for, with a snapshot: the leak's index.
+fn leaked(desk: &mut Desk, format: Format, leak: &(&str, Vec<Body>, usize)) -> usize {
+    for nth in 0..3 {
+        desk.append(&turn(format, nth, 400));
+    }
+    let (_, bodies, at) = leak;
+    if leak.0 == "assistant" {
+        desk.append(&[say(format, Author::User, "And?")]);
+    }
+    let index = desk.stored().messages.len() + at;
+    desk.append(bodies);
+    desk.append(&[say(format, Author::Assistant, "Done.")]);
+    for nth in 3..8 {
+        desk.append(&turn(format, nth, 800));
+        desk.prepare();
+    }
+    desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    desk.compact();
+    desk.append(&[say(format, Author::User, "And now?")]);
+    index
+}
+
+fn history(desk: &Desk) -> Vec<String> {
+    desk.stored().messages.iter().map(|body| body.to_string()).collect()
+}
+
+/// Rows of the store in which `needle` stands, in any case.
+fn hits(desk: &Desk, needle: &str) -> Vec<String> {
+    let is_hit = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(needle);
+    desk.memory.rows().iter().filter(|(_, value)| is_hit(value)).map(|(key, _)| key.to_string()).collect()
+}
+
+fn erase(desk: &mut Desk, index: usize) {
+    desk.host.run(desk.session.erase(index, "a leaked token".into())).unwrap();
+}
+
+/// The session is whole and has nothing of the leak; all other messages are as they were `before`.
+fn check(desk: &mut Desk, format: Format, index: usize, before: &[String], what: &str) {
+    assert_eq!(hits(desk, SECRET), [""; 0], "{what}");
+    let verified = desk.host.run(desk.session.verify()).unwrap();
+    assert!(verified.ok, "{what}: {:?}", verified.problems);
+    let now = history(desk);
+    assert_eq!(now.len(), before.len(), "{what}");
+    for (at, (now, before)) in now.iter().zip(before).enumerate() {
+        assert_eq!(now == before, at != index, "{what}: message {at}: {now}");
+    }
+    let sent = desk.sent();
+    assert_valid(format, &sent);
+    assert!(!json!(sent).to_string().contains(SECRET), "{what}");
+    let entry = desk.session.explain().unwrap().into_iter().find(|entry| entry.index == index).unwrap();
+    assert_eq!(entry.fate, Fate::Dropped, "{what}");
+    assert_eq!(entry.reason.as_deref(), Some("it was erased: a leaked token"), "{what}");
+    assert!(entry.sha256.is_some(), "{what}");
+}
+
+#[test]
+fn d24_nothing_of_an_erased_message_is_left_and_the_others_are_as_they_were() {
+    for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
+        for format in FORMATS {
+            for leak in leaks(format) {
+                let what = format!("{} {format:?} {}", preset.name, leak.0);
+                let mut desk = desk(preset.name);
+                let index = leaked(&mut desk, format, &leak);
+                let before = history(&desk);
+                assert!(!hits(&desk, SECRET).is_empty(), "{what}");
+                erase(&mut desk, index);
+                check(&mut desk, format, index, &before, &what);
+                let mut again = Desk::over(Rc::clone(&desk.memory), "b", options(preset.name));
+                check(&mut again, format, index, &before, &format!("{what}, opened again"));
+                // No way back leads to it.
+                let found = again.host.run(again.session.search(SECRET.into(), 10)).unwrap();
+                assert!(found.is_empty(), "{what}");
+                let snapshots = again.host.run(again.session.snapshots()).unwrap();
+                for snapshot in snapshots {
+                    again.host.run(again.session.restore(snapshot.id)).unwrap();
+                    assert!(!json!(again.sent()).to_string().contains(SECRET), "{what}");
+                }
+                again.host.run(again.session.rewind(before.len() - 1)).unwrap();
+                assert!(!json!(again.sent()).to_string().contains(SECRET), "{what}");
+                assert!(again.host.run(again.session.verify()).unwrap().ok, "{what}");
+                again.append(&[say(format, Author::User, "More.")]);
+                again.compact();
+                assert_eq!(hits(&again, SECRET), [""; 0], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn d24_wherever_it_is_stopped_the_message_is_whole_or_erased_after_reopening() {
+    let format = Format::OpenaiChat;
+    for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
+        let mut ends = [0, 0];
+        for nth in 1.. {
+            let mut desk = desk("balanced");
+            let index = leaked(&mut desk, format, &leaks(format)[4]);
+            let before = history(&desk);
+            let commits = |effect: &Effect| matches!(effect, Effect::Commit(_));
+            let ran = desk.host.seen.commits.len();
+            desk.host.fault(nth, commits, how);
+            let ended = desk.host.try_run(desk.session.erase(index, "a leaked token".into()));
+            let is_over = matches!(ended, Some(Ok(()))) && desk.host.seen.commits.len() - ran < nth;
+            let mut again = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
+            let what = format!("{how:?} {nth}");
+            if hits(&again, SECRET).is_empty() {
+                check(&mut again, format, index, &before, &what);
+                ends[1] += 1;
+            } else {
+                assert_eq!(history(&again), before, "{what}");
+                assert!(again.host.run(again.session.verify()).unwrap().ok, "{what}");
+                assert!(!matches!(ended, Some(Ok(()))), "{what}: it said that it was erased");
+                // The next time nothing is left either.
+                erase(&mut again, index);
+                check(&mut again, format, index, &before, &what);
+                ends[0] += 1;
+            }
+            if is_over {
+                break;
+            }
+        }
+        assert!(ends[0] > 0 && ends[1] > 0 || matches!(how, How::Lost), "{how:?}: {ends:?}");
+    }
+}
+
+#[test]
+fn d24_another_tab_goes_on_with_what_is_left() {
+    let format = Format::OpenaiChat;
+    let mut desk = desk("balanced");
+    let index = leaked(&mut desk, format, &leaks(format)[0]);
+    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
+    let mut third = Desk::over(Rc::clone(&desk.memory), "c", options("balanced"));
+    let before = history(&desk);
+    erase(&mut desk, index);
+    other.append(&[user("From the other tab.")]);
+    let mut after = before.clone();
+    after.push(user("From the other tab.").to_string());
+    check(&mut other, format, index, &after, "the tab that appends");
+    check(&mut third, format, index, &after, "the tab that prepares");
+    assert_eq!(desk.sent(), other.sent());
+    third.host.run(third.session.delete()).unwrap();
+    assert_eq!(desk.memory.rows().len(), 0);
+}
+
+#[test]
+fn d24_an_append_of_another_tab_during_an_erasure_is_kept() {
+    let format = Format::OpenaiChat;
+    let mut desk = desk("balanced");
+    let index = leaked(&mut desk, format, &leaks(format)[3]);
+    let mut before = history(&desk);
+    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
+    let mut commits = 0;
+    desk.host.meanwhile = Box::new(move |effect| {
+        if is_commit(effect) {
+            commits += 1;
+            if commits == 3 {
+                other.append(&[user("Meanwhile.")]);
+            }
+        }
+    });
+    erase(&mut desk, index);
+    before.push(user("Meanwhile.").to_string());
+    check(&mut desk, format, index, &before, "appended meanwhile");
+}
+
+#[test]
+fn d24_a_history_that_still_has_it_is_recognized() {
+    let format = Format::OpenaiChat;
+    let mut desk = desk("balanced");
+    let index = leaked(&mut desk, format, &leaks(format)[0]);
+    let before = desk.stored().messages.iter().map(|body| Rc::from(&**body)).collect::<Vec<Rc<str>>>();
+    erase(&mut desk, index);
+    let all = [before, vec![assistant("Yes.")]].concat();
+    let synced = desk.host.run(desk.session.sync(0, all)).unwrap();
+    assert_eq!((synced.appended, synced.diverged), (1, None));
+}
+
+#[test]
+fn d24_what_cannot_be_erased_says_so_and_twice_is_once() {
+    let mut desk = desk("balanced");
+    desk.append(&[user("One zanzibarkey."), assistant("Two.")]);
+    let error = desk.host.run(desk.session.erase(2, String::new())).unwrap_err();
+    assert_eq!((error.code, error.index), (Code::InvalidOption, Some(2)));
+    desk.host.run(desk.session.pin(0)).unwrap();
+    erase(&mut desk, 0);
+    let rows = desk.memory.rows();
+    erase(&mut desk, 0);
+    assert_eq!(desk.memory.rows(), rows);
+    assert_eq!(hits(&desk, SECRET), [""; 0]);
+    let told = desk.host.seen.progress.iter().any(|told| told.stage == Stage::Erase);
+    assert!(told, "nobody was told how far it is");
+}
+
+#[test]
+fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
+    let over = || {
+        let mut options = options("balanced");
+        options["hasWatermark"] = json!(true);
+        options
+    };
+    for how in [None, Some(How::CrashBefore), Some(How::CrashAfter)] {
+        for nth in 1..12 {
+            let mut desk = Desk::new(over());
+            desk.append(&[user("One zanzibarkey."), assistant("Two."), user("Three.")]);
+            if let Some(how) = how {
+                desk.host.fault(nth, is_commit, how);
+            }
+            desk.host.try_run(desk.session.erase(0, "a leaked token".into()));
+            let marks = Rc::clone(&desk.host.marks);
+            let mut again = context_compactor_store_tests::Host::new(Rc::clone(&desk.memory) as _, "b");
+            again.marks = marks;
+            let open =
+                || context_compactor_core::session::Session::open(settings(over()), Some("s".into()), 10_000);
+            for _ in 0..2 {
+                again.run(open()).unwrap();
+                let losses =
+                    again.seen.notices.iter().filter(|told| matches!(told, Notice::Dataloss { .. })).count();
+                assert_eq!(losses, 0, "{how:?} {nth}");
+            }
+        }
+    }
+}
