@@ -4,8 +4,8 @@
  *     journal-000000000007           the journal; lower numbers are sealed, and empty soon
  *     journal-000000000008.<id>.new  the next one while it is being written
  *     acknowledged                   how far the journal is known to be on the disk
- *     damaged-000000000006           a journal that was damaged when it was written anew, for whoever can use it; it can
- *                                    be deleted
+ *     damaged-000000000006           a journal that was damaged when it was written anew, for `salvage`; it can be deleted,
+ *                                    and is when the sessions are for which it was kept
  *
  * No symbolic link is followed; files are for this user alone.
  */
@@ -109,6 +109,11 @@ export class Directory {
       // Somebody else kept it, or put the next one in its place already.
       if (!["EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
     });
+  }
+
+  /** Removes what was kept of journal `number`. */
+  removeKept(number: number): Promise<void> {
+    return unlink(this.#path(keptName(number)));
   }
 
   /** Resolves when the names in the directory are on the disk. */

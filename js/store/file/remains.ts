@@ -1,45 +1,106 @@
-/** What the files of a store still have, whether it opens or not. Nothing is written, and nothing is made room for. */
+/**
+ * What the files of a store still have, whether it opens or not. Nothing is written, and nothing is made room for.
+ *
+ * The newest journal that can be read says what there is. What is damaged in it is taken out of an older file where it was
+ * whole: of those that were kept because they were damaged elsewhere. What is missing in it may have been deleted; only
+ * where records of it cannot be read is that taken, too, and told.
+ */
 
 import { CompactionError } from "../../errors.js";
-import type { Store } from "../../types.js";
+import type { Damaged, Key, Store } from "../../types.js";
+import { isDamaged } from "../keys.js";
 import { Acknowledged } from "./acknowledged.js";
 import { Directory, keptName } from "./directory.js";
 import type { Opened } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
 import { Journal } from "./journal.js";
 import { Rows } from "./rows.js";
+import type { Row } from "./rows.js";
 
 export interface Remains {
   store: Store;
   close(): Promise<void>;
 }
 
-/** The rows of the newest journal in the directory at `path` that can be read, of those too that were kept. */
+/** A file that can be read, and what it has. */
+interface Source {
+  journal: Journal;
+  rows: Rows;
+  /** Of one that is not the newest journal. */
+  name: string;
+}
+
+/** The rows in the directory at `path` that can be read. */
 export async function remainsOf(path: string, caps: Store["caps"]): Promise<Remains> {
   const directory = await Directory.open(path);
   const { journals, kept, used } = await directory.look();
   const acknowledged = await Acknowledged.open(directory);
   const note = await acknowledged.read();
   await acknowledged.close();
-  const newest = [
+  const files = [
     ...journals.map((number) => ({ number, open: () => directory.journal(number), old: "" })),
     ...kept.map((number) => ({ number, open: () => directory.kept(number), old: keptName(number) })),
   ].sort((a, b) => b.number - a.number || a.old.length - b.old.length);
-  for (const { number, open, old } of newest) {
-    const [rows, opened] = [new Rows(), await open()];
-    const journal = opened && (await journalIn(number, opened, rows, note));
-    if (!journal) continue;
-    const lost = old
-      ? [`the journal cannot be read: this is what ${old} has, and what was written later is missing`, ...journal.lost]
-      : journal.lost;
-    return { store: storeOf(journal, rows, caps, lost.join("; ")), close: () => journal.retire() };
+  const sources: Source[] = [];
+  const close = async () => void (await Promise.all(sources.map(({ journal }) => journal.retire())));
+  const lost: string[] = [];
+  try {
+    for (const { number, open, old } of files) {
+      const [rows, opened] = [new Rows(), await open()];
+      const journal = opened && (await journalIn(number, opened, rows, note));
+      if (!journal) continue;
+      if (sources.length === 0 && old) {
+        lost.push(`the journal cannot be read: this is what ${old} has, and what was written later is missing`);
+      }
+      sources.push({ journal, rows, name: old || `journal ${number}` });
+    }
+  } catch (error) {
+    await close();
+    throw error;
   }
-  if (used || newest.length > 0) throw corrupt("none of its journals can be read", "Put the directory back from a copy of it");
-  return { store: storeOf(undefined, new Rows(), caps, ""), close: async () => {} };
+  const newest = sources[0];
+  if (!newest && (used || files.length > 0)) {
+    throw corrupt("none of its journals can be read", "Put the directory back from a copy of it");
+  }
+  const { from, taken } = newest ? withMissing(sources) : { from: new Map<string, Source>(), taken: [] };
+  lost.push(...(newest?.journal.lost ?? []), ...taken);
+  return { store: storeOf(sources, from, caps, lost.join("; ")), close };
+}
+
+/**
+ * Adds to the rows of the newest file what older ones have and what records that cannot be read may have taken: which
+ * file each such row is `from`, by its key, and in words what was `taken`.
+ */
+function withMissing([newest, ...older]: Source[]): { from: Map<string, Source>; taken: string[] } {
+  const { journal, rows } = newest!;
+  const from = new Map<string, Source>();
+  const taken: string[] = [];
+  let isIncomplete = journal.incomplete;
+  for (const source of older) {
+    if (isIncomplete) {
+      const known = new Set(rows.all().flatMap(({ key }) => (key[0] === "meta" ? [] : [key[1]!])));
+      const missing = source.rows.all().filter(({ key }) => !rows.find(key) && isWanted(key, known));
+      for (const row of missing) {
+        rows.set(row);
+        from.set(JSON.stringify(row.key), source);
+      }
+      if (missing.length > 0) {
+        taken.push(`${missing.length} rows that are missing are as ${source.name} has them: sessions among them may have been deleted since`);
+      }
+    }
+    isIncomplete ||= source.journal.incomplete;
+  }
+  return { from, taken };
+}
+
+/** Of a session that is `known` what is written once; of any other all that there is. */
+function isWanted([table, part]: Key, known: Set<string | number>): boolean {
+  if (table === "meta") return part === "session" || part === "keys";
+  return table === "log" || table === "blobs" || !known.has(part!);
 }
 
 /** The journal in a file; undefined, and the file closed, where it cannot be read. */
-async function journalIn(number: number, opened: Opened, rows: Rows, note: Parameters<typeof Journal.open>[3]) {
+export async function journalIn(number: number, opened: Opened, rows: Rows, note?: Parameters<typeof Journal.open>[3]) {
   let journal: Journal | undefined;
   try {
     journal = await Journal.open(number, opened, rows, note, true);
@@ -51,17 +112,47 @@ async function journalIn(number: number, opened: Opened, rows: Rows, note: Param
   return journal;
 }
 
-function storeOf(journal: Journal | undefined, rows: Rows, caps: Store["caps"], lost: string): Store {
-  const values: Journal["values"] = async (found) => {
-    const reading = journal?.using(() => journal.values(found)) ?? [];
-    return Promise.resolve(reading).catch((error: unknown) => Promise.reject(fileError(error)));
-  };
+function storeOf(sources: Source[], from: Map<string, Source>, caps: Store["caps"], lost: string): Store {
+  const rows = sources[0]?.rows ?? new Rows();
+  const sourceOf = ({ key }: Row) => from.get(JSON.stringify(key)) ?? sources[0]!;
+  const valuesIn = ({ journal }: Source, found: (Row | undefined)[]) => journal.using(() => journal.values(found));
+
+  /** The value of a row that is damaged, out of an older file where it is whole. */
+  async function elsewhere(row: Row): Promise<Uint8Array | undefined> {
+    if (row.doubt) return undefined;
+    let sum = row.kept === undefined ? row.crc : undefined;
+    for (const source of sources.slice(sources.indexOf(sourceOf(row)) + 1)) {
+      const other = source.rows.find(row.key);
+      if (!other || other.version !== row.version || other.kept !== undefined || other.doubt) continue;
+      sum ??= other.crc;
+      if (other.crc !== sum) continue;
+      const [value] = await valuesIn(source, [other]);
+      if (value instanceof Uint8Array) return value;
+    }
+    return undefined;
+  }
+
+  async function values(found: (Row | undefined)[]): Promise<(Uint8Array | Damaged | undefined)[]> {
+    const values: (Uint8Array | Damaged | undefined)[] = found.map(() => undefined);
+    for (const source of sources) {
+      const own = found.map((row) => (row && sourceOf(row) === source ? row : undefined));
+      if (!own.some(Boolean)) continue;
+      for (const [i, value] of (await valuesIn(source, own)).entries()) values[i] ??= value;
+    }
+    for (const [i, value] of values.entries()) {
+      if (isDamaged(value)) values[i] = (await elsewhere(found[i]!)) ?? value;
+    }
+    return values;
+  }
+
+  const reading = (found: (Row | undefined)[]) =>
+    values(found).catch((error: unknown) => Promise.reject(fileError(error)));
   return {
     caps: { ...caps, durable: "none" },
-    read: (keys) => (journal ? values(keys.map((key) => rows.find(key))) : keys.map(() => undefined)),
+    read: (keys) => reading(keys.map((key) => rows.find(key))),
     async scan(prefix, options) {
       const found = rows.scan(prefix, options);
-      const read = options.keysOnly ? found.map(() => new Uint8Array()) : await values(found);
+      const read = options.keysOnly ? found.map(() => new Uint8Array()) : await reading(found);
       return found.map(({ key }, i) => [[...key], read[i]!]);
     },
     commit() {

@@ -12,6 +12,7 @@ import { Directory } from "./directory.js";
 import type { Fresh } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
 import { Journal } from "./journal.js";
+import { removeKept } from "./kept.js";
 import { randomId } from "./record.js";
 import { remainsOf } from "./remains.js";
 import type { Remains } from "./remains.js";
@@ -86,6 +87,8 @@ class FileStore {
   #working: Promise<void> | undefined;
   #closed = false;
   #readOnly = false;
+  /** There are journals that were kept because they were damaged. */
+  #hasKept = false;
   /** How much of the journal is known to be on the disk. */
   #synced = 0;
   /** After a failure the journal is not written anew before it has so many bytes. */
@@ -224,6 +227,7 @@ class FileStore {
         const attempt = await this.#exclusive(() => this.#attempt(rest));
         ({ written, rest } = attempt);
         await attempt.durable;
+        if (this.#hasKept && written.some(deletesForGood)) await this.#removeKept();
         written.forEach((entry) => entry.resolve());
       } catch (thrown) {
         const error = fileError(thrown);
@@ -250,6 +254,14 @@ class FileStore {
       rest: entries.filter((entry) => waiting.has(entry)),
       durable: strict ? journal.using(() => this.#sync(journal)) : Promise.resolve(),
     };
+  }
+
+  /** Removes what was kept for sessions that are deleted. A failure costs room: it is tried again with the next deletion. */
+  async #removeKept(): Promise<void> {
+    await this.#exclusive(async () => {
+      const journal = await this.#current();
+      this.#hasKept = await removeKept(this.#directory!, journal.number, this.#rows);
+    }).catch(() => {});
   }
 
   async #sync(journal: Journal): Promise<void> {
@@ -293,7 +305,8 @@ class FileStore {
       const note = await this.#acknowledged.read();
       const journal = await Journal.open(number, opened, rows, note);
       // Looked at again: in the meantime, it may have been sealed, and its name taken by somebody who came too late.
-      if ((await directory.look()).journals.at(-1) !== number) return false;
+      const { journals, kept } = await directory.look();
+      if (journals.at(-1) !== number) return false;
       if (!journal) throw corrupt(`journal ${number} is empty`);
       if (writable) {
         // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
@@ -307,6 +320,7 @@ class FileStore {
         await directory.clean(number).catch(() => {});
       }
       [this.#journal, this.#rows, this.#readOnly] = [journal, rows, !writable];
+      this.#hasKept = kept.length > 0;
       return true;
     } finally {
       if (this.#journal?.number !== number) await opened.handle.close();
@@ -386,6 +400,11 @@ class FileStore {
     const records = journal.encode([{ change, values: [] }]);
     return (await journal.append(records, this.#rows)).has(records[0]!.sum);
   }
+}
+
+/** Jobs come and go; what else is deleted may be the last that a session had. */
+function deletesForGood({ batch }: Entry): boolean {
+  return batch.deletes.some(([table]) => table !== "jobs");
 }
 
 function bytesOf({ puts }: Batch): number {
