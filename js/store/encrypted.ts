@@ -235,6 +235,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
       }),
 
     ...(store.changes && { changes: (listener) => store.changes!(listener) }),
+    ...(store.notices && { notices: (listener) => store.notices!(listener) }),
     ...(store.remains && { remains: async () => encryptedStore(await store.remains!(), options) }),
 
     ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),
