@@ -250,6 +250,8 @@ class Mirror {
     this.#ending.signal.throwIfAborted();
     signal?.throwIfAborted();
     const isDone = await this.#turn("second", () => this.#pair.step(patient));
+    // Its caller did not hear that it is on the first disk, either.
+    if (isDone && this.#owed) await this.#first.sync();
     this.#isOpen ||= this.#pair.isFirstWhole;
     if (isDone) {
       this.#isLevel = true;
@@ -310,8 +312,7 @@ class Mirror {
       const done = await Promise.allSettled([this.#writeSecond(next, change, owned.durability), waits && this.#first.sync()]);
       for (const one of done) if (one.status === "rejected") throw one.reason;
     } catch (error) {
-      this.#isLevel = false;
-      this.#owed = new Set(keys.map((key) => JSON.stringify(key)));
+      this.#owe(keys);
       const { message } = error as Error;
       const what = `only one copy has this commit for sure, and it was to be in both: ${message}`;
       throw new CompactionError("indeterminate", what, { cause: error });
@@ -334,6 +335,7 @@ class Mirror {
         if (!isConflict(error)) {
           // It may have been written.
           this.#isLevel = false;
+          if (this.#waits) this.#owe(keys);
           throw error;
         }
         await this.#first.look();
@@ -343,6 +345,11 @@ class Mirror {
         this.#isOpen = this.#pair.isFirstWhole;
       }
     }
+  }
+
+  #owe(keys: Key[]): void {
+    this.#isLevel = false;
+    this.#owed = new Set([...(this.#owed ?? []), ...keys.map((key) => JSON.stringify(key))]);
   }
 
   async #writeSecond(next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {

@@ -16,11 +16,14 @@ export async function versionsOf(store: Store, keys: Key[]): Promise<(number | n
 }
 
 async function versionOf(store: Store, key: Key): Promise<number | null> {
-  for (let from = 1, count = 1; from < MAX_VERSION; from += count, count = AT_ONCE) {
-    const guesses = Array.from({ length: count }, (_, i) => from + i);
-    const held = await Promise.all(guesses.map((version) => holds(store, [{ key, version }])));
-    const at = held.indexOf(true);
-    if (at >= 0) return guesses[at]!;
+  // From the beginning again each time: it may have been put while it was asked for, and be one that was asked already.
+  for (let most = 4; most <= MAX_VERSION; most *= 4) {
+    for (let from = 1; from <= most; from += AT_ONCE) {
+      const guesses = Array.from({ length: Math.min(AT_ONCE, most + 1 - from) }, (_, i) => from + i);
+      const held = await Promise.all(guesses.map((version) => holds(store, [{ key, version }])));
+      const at = held.indexOf(true);
+      if (at >= 0) return guesses[at]!;
+    }
     // Deleted meanwhile.
     if (await holds(store, [{ key, version: null }])) return null;
   }
