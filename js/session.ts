@@ -131,6 +131,7 @@ class LiveSession<M extends Message> implements Session<M> {
   #id = "";
   #format!: Format;
   #endNews: (() => void) | undefined;
+  #endNotices: (() => void) | undefined;
 
   constructor(options: SessionOptions, lease: Lease) {
     this.#options = options;
@@ -206,6 +207,10 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#held.begin(opened.handle, opened.messages);
     void this.#persistence.look();
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
+    this.#endNotices = this.#lease.store.notices?.((notice) => {
+      if (notice.kind === "repaired") this.#notify({ event: "dataloss", ...notice });
+      else this.#warnings.tell({ code: notice.code, message: notice.message });
+    });
   }
 
   get id(): string {
@@ -544,6 +549,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#prepares.stop();
     return this.#turns.end(last, async () => {
       this.#endNews?.();
+      this.#endNotices?.();
       call(() => {
         this.#handle.close();
         this.#handle.free();

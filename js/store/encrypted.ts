@@ -237,6 +237,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     ...(store.purge && { purge: () => open(async () => store.purge!()) }),
     ...(store.persisted && { persisted: () => store.persisted!() }),
     ...(store.changes && { changes: (listener) => store.changes!(listener) }),
+    ...(store.notices && { notices: (listener) => store.notices!(listener) }),
     ...(store.remains && { remains: async () => encryptedStore(await store.remains!(), options) }),
 
     ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),

@@ -67,6 +67,10 @@ export interface Store {
    *  has: those of other tabs or processes too, of this store's own or not, late or never. Nothing relies on it: a session
    *  looks at its row itself before it prepares. Returns what ends it, and keeps no process alive. */
   changes?(listener: (sid: string, ver: number) => void): () => void;
+  /** Calls `listener` with what the store did or could not do beside the calls on it: rows that it made whole again, a copy
+   *  that it cannot write. What came while nobody listened is told to the first who does. Returns what ends it, and keeps no
+   *  process alive. */
+  notices?(listener: (notice: StoreNotice) => void): () => void;
   /** The rows that can still be read, for `salvage`, also where the store does not open: a store that is only read, while
    *  this one is not closed. Its `dataLoss` says what is missing. */
   remains?(): MaybePromise<Store>;
@@ -77,6 +81,37 @@ export interface Store {
   close?(): MaybePromise<void>;
   /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */
   readonly name?: string;
+}
+
+/** What a store tells beside its answers. A session tells `repaired` as `dataloss` of that kind, and `warning` as such. */
+export type StoreNotice =
+  | { kind: "repaired"; reason: string }
+  | { kind: "warning"; code: string; message: string };
+
+export interface MirrorOptions {
+  /** When a commit resolves: `both` (default) when both copies have it, `first` when the first has it, and the second follows. */
+  acknowledge?: "both" | "first";
+}
+
+/** Two stores as one (`mirrorStore`). `close` closes both. */
+export interface MirrorStore extends Store {
+  /** By how many commits the second copy is behind the first, as far as this process knows. With `acknowledge: "first"` so
+   *  many are lost at most when the first copy is. */
+  readonly behind: number;
+  notices(listener: (notice: StoreNotice) => void): () => void;
+  /** Reads every row of both copies, page by page, and makes those whole again that one of them lost. It is done by itself
+   *  when the pair is opened and it was not done for a day. `signal` ends it between two pages. */
+  check(options?: { signal?: AbortSignal }): Promise<MirrorReport>;
+}
+
+/** What a `check` of two copies found. */
+export interface MirrorReport {
+  /** Rows that were compared. */
+  rows: number;
+  /** Rows that one copy had lost and has again. */
+  repaired: number;
+  /** Rows that neither copy has as they were written. */
+  lost: number;
 }
 
 /** Keeps texts outside of a store. */

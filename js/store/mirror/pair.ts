@@ -1,0 +1,186 @@
+/** The two copies of a mirrored store, brought to one state whatever came between two commits. */
+
+import { CompactionError } from "../../errors.js";
+import { randomId } from "../keys.js";
+import { Copy, JUMP, writtenSince } from "./mark.js";
+import type { Mark } from "./mark.js";
+import { copyRows, keysSince, makePage } from "./rows.js";
+import type { Copied } from "./rows.js";
+import { isConflict } from "./versions.js";
+
+/** Another process is about to write what is missing in the second copy: it has so many ms, looked at so often. */
+const GRACE_MS = 4;
+const GRACES = 5;
+
+/** What was made whole, or cannot be. */
+export type Found = (kind: "repaired" | "lost", reason: string) => void;
+
+export class Pair {
+  readonly first: Copy;
+  readonly second: Copy;
+  readonly #found: Found;
+  /** Who was asked what it lost, and what they said. */
+  readonly #asked = new Set<Copy>();
+  readonly #losses = new Map<Copy, string>();
+  #done: Copied = { changed: [], damaged: [] };
+
+  constructor(first: Copy, second: Copy, found: Found) {
+    [this.first, this.second] = [first, second];
+    this.#found = found;
+  }
+
+  /** True when both copies are as far, by what was seen last. */
+  get isLevel(): boolean {
+    const [one, two] = [this.first.mark, this.second.mark];
+    return one === undefined ? two === undefined : isSound(one) && isSound(two) && one.seq === two.seq && one.tag === two.tag;
+  }
+
+  /** True when the first copy can be read, whatever the second has: nothing is known that only that one has. */
+  get isFirstWhole(): boolean {
+    const [one, two] = [this.first.mark, this.second.mark];
+    if (one === undefined) return two === undefined;
+    return isSound(one) && (!isSound(two) || two.seq <= one.seq);
+  }
+
+  /** Looks at both, and brings them one step nearer to one state; true when they are. For who has both turns. `patient`: the
+   *  second may be in the middle of another process' commit. */
+  async step(patient = false): Promise<boolean> {
+    const { first, second } = this;
+    await Promise.all([first.look(), second.look()]);
+    await this.#askLosses();
+    if (!first.mark && !second.mark) return this.#begin();
+    const [source, target] = this.#direction();
+    const mark = source.mark!;
+    if (!isSound(mark)) {
+      // Nobody says how far it is: it is what is left.
+      this.#found("lost", `how far the ${source.name} copy was is not known any more: the last commits may be missing`);
+      await source.write({ ...fresh(), seq: 1 }, {}, "strict");
+      return false;
+    }
+    const isKnown = target.mark && target.mark.pair !== "";
+    if (isKnown ? target.mark!.pair !== mark.pair : !(await target.isEmpty()) && !target.mark && !this.#losses.has(target)) {
+      throw strangers();
+    }
+    try {
+      return await this.#level(source, target, mark, patient);
+    } catch (error) {
+      // Somebody else does the same, or went on.
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  async #askLosses(): Promise<void> {
+    for (const copy of [this.first, this.second].filter((copy) => !this.#asked.has(copy))) {
+      const reason = await copy.dataLoss();
+      this.#asked.add(copy);
+      if (reason) this.#losses.set(copy, reason);
+    }
+  }
+
+  async #level(source: Copy, target: Copy, mark: Mark, patient: boolean): Promise<boolean> {
+    const making = target.mark?.making;
+    if (making) {
+      if (await makePage(source, target, making, this.#done)) this.#made(source, target);
+      return false;
+    }
+    if (this.isLevel) {
+      const [[lost] = []] = this.#losses;
+      if (!lost) return true;
+      if (this.#losses.size === 1) {
+        await this.#make(lost === this.first ? this.second : this.first, lost);
+        return false;
+      }
+      for (const [{ name }, reason] of this.#losses) this.#found("lost", `the ${name} copy: ${reason}`);
+      this.#losses.clear();
+      return true;
+    }
+    const from = target.mark && ([target.mark.seq, target.mark.tag] as [number, string]);
+    if (!from || writtenSince(mark, from) === undefined) {
+      await this.#make(source, target);
+      return false;
+    }
+    for (let waits = 0; patient && target === this.second && waits < GRACES; waits++) {
+      await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+      if ((await target.look())?.tag !== from[1]) return false;
+    }
+    const { damaged } = await copyRows(source, target, (mark) => keysSince(mark, from), (mark) => mark);
+    this.#done.damaged.push(...damaged);
+    if (target === this.first) {
+      this.#found("repaired", `the first copy had lost its last ${mark.seq - from[0]} commits, and has them again from the second`);
+    }
+    return false;
+  }
+
+  /** Two stores without a mark: new ones, or one that is to have a second copy. */
+  async #begin(): Promise<boolean> {
+    const [one, two] = await Promise.all([this.first.isEmpty(), this.second.isEmpty()]);
+    if (one && two) {
+      for (const [{ name }, reason] of this.#losses) this.#found("lost", `the ${name} copy: ${reason}`);
+      this.#losses.clear();
+      return true;
+    }
+    if (!one && !two) throw strangers();
+    await (one ? this.second : this.first).write({ ...fresh(), seq: 1 }, {}, "strict");
+    return false;
+  }
+
+  /** Which copy is to be made what the other one is. */
+  #direction(): [source: Copy, target: Copy] {
+    const { first, second } = this;
+    const [one, two] = [first.mark, second.mark];
+    if (!isSound(two)) return one ? [first, second] : [second, first];
+    if (!isSound(one)) return [second, first];
+    return two.seq > one.seq ? [second, first] : [first, second];
+  }
+
+  /** Begins to make `target` anew from `source`. */
+  async #make(source: Copy, target: Copy): Promise<void> {
+    if (target === this.first) {
+      if (source.mark!.early && !isSound(target.mark)) {
+        this.#found("lost", "the first copy is made again from the second, which was behind: its last commits are missing");
+      }
+      // What the first had and the second did not may come back with a disk: it is older than what comes now.
+      const mark = source.mark!;
+      await source.write({ ...mark, seq: mark.seq + JUMP, tag: randomId(8), pending: null }, {}, "strict");
+    }
+    const { pending, ...mark } = source.mark!;
+    this.#done = { changed: [], damaged: [] };
+    const making = { table: 0, after: null, from: [mark.seq, mark.tag] as [number, string] };
+    await target.write({ ...mark, pending: null, making }, {}, "strict");
+    this.#losses.delete(target);
+  }
+
+  #made(source: Copy, target: Copy): void {
+    const { changed, damaged } = this.#done;
+    if (changed.length > 0) {
+      this.#found("repaired", `the ${target.name} copy was made again from the ${source.name}: ${changed.length} rows`);
+    }
+    if (damaged.length > 0) {
+      this.#found("lost", `${damaged.length} rows are damaged in the ${source.name} copy, and were not copied: ${named(damaged)}`);
+    }
+    this.#done = { changed: [], damaged: [] };
+  }
+}
+
+function isSound(mark: Mark | undefined): mark is Mark {
+  return mark !== undefined && mark.pair !== "" && !mark.making;
+}
+
+/** The mark of a pair without a commit. */
+export function fresh(): Mark {
+  return { pair: randomId(16), seq: 0, tag: "", pending: [[0, "", []]], early: false, checked: Date.now() };
+}
+
+/** Rows by their keys, a few of them. */
+export function named(keys: readonly (readonly (string | number)[])[]): string {
+  const some = keys.slice(0, 3).map((key) => JSON.stringify(key));
+  return keys.length > some.length ? `${some.join(", ")} and ${keys.length - some.length} more` : some.join(", ");
+}
+
+function strangers(): CompactionError {
+  return new CompactionError(
+    "invalid_option",
+    "mirrorStore: these two stores are no copies of each other, and nothing was changed: give the copy that is to stay and an empty store",
+  );
+}
