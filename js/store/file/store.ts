@@ -67,6 +67,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     commit: (batch) => store.commit(batch),
     dataLoss: () => store.dataLoss(),
     remains: () => store.remains(),
+    purge: () => store.purge(),
     close: () => store.close(),
   };
 }
@@ -161,6 +162,19 @@ class FileStore {
     const remains = await remainsOf(this.#path, this.caps).catch((error: unknown) => Promise.reject(fileError(error)));
     this.#remains.push(remains);
     return remains.store;
+  }
+
+  /** Writes the journal anew, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
+  async purge(): Promise<void> {
+    this.#checkOpen();
+    await this.#working;
+    await this.#rewrite();
+    await this.#exclusive(async () => {
+      const { number } = await this.#current();
+      const { kept } = await this.#directory!.look();
+      for (const old of kept) if (old < number) await this.#directory!.removeKept(old);
+      this.#hasKept = false;
+    });
   }
 
   async close(): Promise<void> {

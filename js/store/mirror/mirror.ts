@@ -57,6 +57,8 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
     commit: (batch) => mirror.commit(batch),
     ...((first.dataLoss || second.dataLoss) && { dataLoss: () => mirror.dataLoss() }),
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
+    ...(first.persisted && { persisted: () => first.persisted!() }),
+    ...((first.purge || second.purge) && { purge: () => mirror.purge() }),
     notices: (listener) => mirror.notices(listener),
     get behind() {
       return mirror.behind;
@@ -187,6 +189,16 @@ class Mirror {
       checkOptions(options, ["signal"]);
       await this.#open();
       return this.#check(options.signal);
+    });
+  }
+
+  /** Both copies have the same rows before, so that none brings back what the other removed. */
+  purge(): Promise<void> {
+    return this.#run(async () => {
+      await this.#open();
+      await this.#following;
+      await this.#turn("first", () => this.#level());
+      await Promise.all([this.#first, this.#second].map(({ store }) => store.purge?.()));
     });
   }
 
