@@ -264,3 +264,58 @@ fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
         }
     }
 }
+
+#[test]
+fn d24_an_erased_message_of_any_format_leaves_a_history_that_its_provider_takes() {
+    for format in Format::ALL {
+        for seed in 0..150 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let history = context_compactor_store_tests::histories::valid(format, &mut rng);
+            if history.is_empty() || !problems(format, &history).is_empty() {
+                continue;
+            }
+            let what = format!("{format:?} {seed}");
+            let over = json!({ "format": format.as_str(), "preset": "layered", "contextWindow": 1_000_000 });
+            let mut desk = Desk::new(over);
+            desk.append(&history.iter().map(|message| Rc::from(message.to_string())).collect::<Vec<Body>>());
+            let before = self::history(&desk);
+            let index = rng.usize(..before.len());
+            erase(&mut desk, index);
+            let now = self::history(&desk);
+            for (at, (now, before)) in now.iter().zip(&before).enumerate() {
+                assert!(at == index || now == before, "{what}: message {at}");
+            }
+            assert!(desk.host.run(desk.session.verify()).unwrap().ok, "{what}");
+            let left: Vec<Value> = now.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+            assert_eq!(
+                problems(format, &left),
+                [""; 0],
+                "{what}: message {index}, {} -> {}",
+                before[index],
+                now[index]
+            );
+            for text in texts(&serde_json::from_str(&before[index]).unwrap()) {
+                let is_long = text.chars().count() > 24;
+                assert!(!is_long || !now[index].contains(&json!(text).to_string()), "{what}: {text}");
+            }
+        }
+    }
+}
+
+/// The rules that a history breaks.
+fn problems(format: Format, messages: &[Value]) -> Vec<String> {
+    let texts: Vec<String> = messages.iter().map(Value::to_string).collect();
+    let values: Vec<_> =
+        texts.iter().map(|text| context_compactor_core::wire::parse(0, text).unwrap()).collect();
+    format.wire().validate(&values, false).iter().map(|problem| format!("{problem:?}")).collect()
+}
+
+/// All texts in a value.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
