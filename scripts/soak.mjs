@@ -1,14 +1,16 @@
 /**
- * `npm run soak`: what takes too long for `npm test`, in three parts, each with a report of its own in `bench/reports/`.
+ * `npm run soak`: what takes too long for `npm test`, in four parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of the
  * small set of transcripts and a sample of all of them, the small set as sessions through every preset with every
  * summariser, and the exact tokenizers against others over more texts. `kills` (`soak-kills.json`): browsers and
- * processes that are killed under sessions. `simulation` (`soak-simulation.json`): the simulator over more seeds. Counts
- * are shown as they come; a report is written when all of its part was run.
+ * processes that are killed under sessions. `flips` (`soak-flips.json`): bits that flip in the files under sessions.
+ * `simulation` (`soak-simulation.json`): the simulator over more seeds. Counts are shown as they come; a report is written
+ * when all of its part was run.
  *
- * `--only formats|kills|simulation`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
+ * `--only formats|kills|flips|simulation`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
  * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For kills: `--kills N` of each engine,
- * `--engines a,b`, `--together N` of them, `--seed N`. For the simulation: `--seeds N`.
+ * `--engines a,b`, `--together N` of them, `--seed N`. For flips: `--flips N`, `--databases N` of each browser, `--files a,b`
+ * of which ones, `--seed N`. For the simulation: `--seeds N`.
  * A run other than the whole one leaves its report as it is, unless `--report FILE` (with `--only`) says where to write.
  */
 
@@ -19,12 +21,13 @@ import { parseArgs } from "node:util";
 import { build as buildPackage } from "./build.mjs";
 import { Problem, root, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
+import * as flips from "./soak/flips.mjs";
 import * as formats from "./soak/formats.mjs";
 import * as kills from "./soak/kills.mjs";
 import * as simulation from "./soak/simulation.mjs";
 
 /** What can be run: `usual` numbers, how to `run` with them, and what of them is `told` in the report. */
-const PARTS = { formats, kills, simulation };
+const PARTS = { formats, kills, flips, simulation };
 
 await script(async () => {
   const names = Object.values(PARTS).flatMap(({ usual }) => Object.keys(usual));
@@ -36,7 +39,7 @@ await script(async () => {
   if (unknown) throw new Problem(`soak: --only ${unknown}: there are ${Object.keys(PARTS).join(", ")}`);
   if (asked.report && !asked.only) throw new Problem("soak: --report needs --only: each part has a report of its own");
   const started = Date.now();
-  await setup({ tools: true, browsers: chosen.includes("kills") });
+  await setup({ tools: true, browsers: chosen.includes("kills") || chosen.includes("flips") });
   await buildPackage();
   for (const name of chosen) {
     const { usual, run, told } = PARTS[name];

@@ -4,13 +4,13 @@ import { checkOptions, invalidOption } from "../checks.js";
 import type { Batch, Damaged, Key, Store } from "../types.js";
 import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
-import { checkKey, checkScan, conflict, isDamaged, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
+import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions, Value } from "./keys.js";
 import { askToPersist, isPersisted } from "./persistence.js";
 import { Queue } from "./queue.js";
 import { rotateLog } from "./rotation.js";
 import type { Changed } from "./tabs.js";
-import { settle, storeError, TimedOut } from "./transaction.js";
+import { isOfARow, settle, storeError, TimedOut } from "./transaction.js";
 import type { On } from "./transaction.js";
 
 /** What an object store holds under `key.slice(1)`. */
@@ -95,6 +95,27 @@ function plainStore(options: IndexedDbOptions): Store {
     }
   }
 
+  const readTogether = (keys: Key[]) =>
+    run(keys, "readonly", "relaxed", (tx, on) => {
+      const values: (Value | undefined)[] = keys.map(() => undefined);
+      keys.forEach((key, i) => on(get(tx, key), (row: Row | undefined) => (values[i] = row && bytesOf(row))));
+      return values;
+    });
+  const scanTogether = (prefix: Key, options: ScanOptions) =>
+    run([prefix], "readonly", "relaxed", (tx, on) => scan(tx, on, prefix, options));
+
+  /** The same where the engine may be unable to read one of them. Goes on while `wants(value)`. */
+  const readApart = (keys: Key[], wants: (value: Value | undefined) => boolean) =>
+    run(keys, "readonly", "relaxed", (tx) => {
+      const values: (Value | undefined)[] = [];
+      const next = (): void => {
+        const key = keys[values.length];
+        if (key) getApart(tx, key, (value) => (values.push(value), wants(value) && next()));
+      };
+      next();
+      return values;
+    });
+
   return {
     caps,
     name,
@@ -102,16 +123,29 @@ function plainStore(options: IndexedDbOptions): Store {
     async read(keys) {
       keys.forEach(checkKey);
       if (keys.length === 0) return [];
-      return run(keys, "readonly", "relaxed", (tx, on) => {
-        const values: (Value | undefined)[] = keys.map(() => undefined);
-        keys.forEach((key, i) => on(get(tx, key), (row: Row | undefined) => (values[i] = row && bytesOf(row))));
-        return values;
-      });
+      try {
+        return await readTogether(keys);
+      } catch (error) {
+        if (!isOfARow(error)) throw error;
+        return readApart(keys, () => true);
+      }
     },
 
     async scan(prefix, options) {
       checkScan(prefix, options);
-      return run([prefix], "readonly", "relaxed", (tx, on) => scan(tx, on, prefix, options));
+      try {
+        return await scanTogether(prefix, options);
+      } catch (error) {
+        if (options.keysOnly || !isOfARow(error)) throw error;
+        const keys = (await scanTogether(prefix, { ...options, keysOnly: true })).map(([key]) => key);
+        if (keys.length === 0) return [];
+        let bytes = 0;
+        const values = await readApart(keys, (value) => (bytes += sizeOf(value)) <= options.maxBytes);
+        // The last one may be too much, and some may have been deleted since.
+        if (bytes > options.maxBytes && values.length > 1) values.pop();
+        const page = values.map((value, i): [Key, Value | undefined] => [keys[i]!, value]);
+        return page.filter((entry): entry is [Key, Value] => entry[1] !== undefined);
+      }
     },
 
     async commit(batch) {
@@ -197,7 +231,7 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
   function add(row: IDBValidKey, stored: unknown): boolean {
     const key = [tableOf(prefix), ...(row as (string | number)[])];
     const value = keysOnly ? new Uint8Array() : bytesOf(stored);
-    const size = isDamaged(value) ? 0 : value.byteLength;
+    const size = sizeOf(value);
     bytes += size;
     if (page.length > 0 && bytes > maxBytes) return false;
     largest = Math.max(largest, size);
@@ -235,6 +269,31 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
 
 function get(tx: IDBTransaction, key: Key): IDBRequest {
   return tx.objectStore(tableOf(key)).get(rowOf(key));
+}
+
+/** Reads one row; one that the engine cannot read is damaged, and its transaction goes on. */
+function getApart(tx: IDBTransaction, key: Key, take: (value: Value | undefined) => void): void {
+  const request = get(tx, key);
+  const cannot = (error: unknown) => take({ damaged: `the browser cannot read it (${(error as Error).name})` });
+  request.onsuccess = () => {
+    let row: unknown;
+    try {
+      row = request.result;
+    } catch (error) {
+      // Firefox has it, and cannot make a value of it.
+      return cannot(error);
+    }
+    take(row === undefined ? undefined : bytesOf(row));
+  };
+  request.onerror = (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    cannot(request.error);
+  };
+}
+
+function sizeOf(value: Value | undefined): number {
+  return value instanceof Uint8Array ? value.byteLength : 0;
 }
 
 function bytesOf(row: unknown): Value {

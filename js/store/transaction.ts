@@ -93,6 +93,16 @@ export function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On
   });
 }
 
+/**
+ * Whether a read failed by what it read: Firefox says `InvalidStateError` or `UnknownError` for a page of rows of which one is
+ * damaged on the disk, Chromium others. A connection that was lost, which says the same, was opened again by then.
+ */
+export function isOfARow(error: unknown): boolean {
+  const { code, cause } = error as CompactionError;
+  const isKnown = ["store_unavailable", "unsupported_value", "store_corrupt"].includes(code);
+  return isKnown && cause instanceof DOMException && cause.name !== "AbortError" && cause.name !== "SecurityError";
+}
+
 /** The typed error for what an engine threw. Matches names: the classes differ between engines. */
 export function storeError(error: unknown): CompactionError {
   if (CompactionError.isInstance(error)) return error;

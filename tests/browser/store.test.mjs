@@ -103,6 +103,20 @@ for (const name of CHOSEN) {
         for (const { page } of pages) await page.close();
       });
 
+      test("D13: a row that the engine cannot read is damaged, and costs no other; a database that it cannot read is an error", async () => {
+        const { page } = await openStores(session);
+        const [read, found, some, few, left] = await page.evaluate(() => globalThis.stores.unreadable("rows"));
+        const why = "the browser cannot read it (InvalidStateError)";
+        const values = Array.from({ length: 10 }, (_, nth) => [nth, nth === 4 ? why : nth]);
+        assert.deepEqual(read, [...values.map(([, value]) => value), "none"]);
+        assert.deepEqual(found, values);
+        assert.deepEqual(some, values.slice(3, 6));
+        assert.deepEqual(few, values.slice(0, 7));
+        assert.deepEqual(left, values.filter(([nth]) => nth !== 4));
+        assert.deepEqual(await page.evaluate(() => globalThis.stores.unreadable("nothing", true)), ["store_unavailable", "store_unavailable"]);
+        await page.close();
+      });
+
       test("an upgrade by another page goes through, and the older page says what to do", async () => {
         const [old, newer] = [await openStores(session), await openStores(session)];
         await old.page.evaluate(() => globalThis.stores.increment("upgraded", 1));

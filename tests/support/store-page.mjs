@@ -43,6 +43,22 @@ function changeRow(name, [table, ...row], change) {
   });
 }
 
+/** While `work` runs, the engine reads no page in which `isBad(row)` is true of one, as Firefox does of damaged rows. */
+async function unreadable(isBad, work) {
+  const { get } = Object.getOwnPropertyDescriptor(IDBRequest.prototype, "result");
+  const result = function () {
+    const found = get.call(this);
+    if ([found].flat().some((row) => row && isBad(row))) throw new DOMException("made by the test", "InvalidStateError");
+    return found;
+  };
+  Object.defineProperty(IDBRequest.prototype, "result", { configurable: true, get: result });
+  try {
+    return await work();
+  } finally {
+    Object.defineProperty(IDBRequest.prototype, "result", { configurable: true, get });
+  }
+}
+
 function makeKey() {
   return crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }
@@ -181,6 +197,29 @@ globalThis.stores = {
     return new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => resolve(data);
       worker.onerror = (event) => reject(new Error(event.message));
+    });
+  },
+
+  /** What a store makes of ten rows of which the engine cannot read the fifth, or none; by then it has them open. */
+  async unreadable(name, all) {
+    const store = open(name);
+    const key = (nth) => ["log", "s", nth];
+    const puts = Array.from({ length: 10 }, (_, nth) => [key(nth), new Uint8Array([nth])]);
+    await store.commit({ expect: [], puts, deletes: [], durability: "strict" });
+    const isBad = ({ bytes }) => all || bytes?.[0] === 4;
+    const kind = (value) => value?.damaged ?? value?.[0] ?? "none";
+    return unreadable(isBad, async () => {
+      const scan = (options) => store.scan(["log", "s"], { limit: 100, maxBytes: 1_000, ...options });
+      const [read, found, some, few] = await Promise.all([
+        store.read([...puts.map(([key]) => key), key(99)]),
+        scan(),
+        scan({ after: key(2), limit: 3 }),
+        scan({ maxBytes: 6 }),
+      ].map((reading) => reading.catch(({ code }) => code)));
+      if (typeof read === "string") return [read, found];
+      await store.commit({ expect: [], puts: [], deletes: [key(4)], durability: "strict" });
+      const pages = [found, some, few, await scan()].map((page) => page.map(([key, value]) => [key[2], kind(value)]));
+      return [read.map(kind), ...pages];
     });
   },
 
