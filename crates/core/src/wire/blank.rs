@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub(crate) const ERASED: &str = "[erased]";
 
 /// Names, ids and states: what ties messages together.
-const KEPT: [&str; 21] = [
+const KEPT: &[&str] = &[
     "role",
     "type",
     "id",
@@ -26,6 +26,8 @@ const KEPT: [&str; 21] = [
     "is_error",
     "isError",
     "approval",
+    "approval_request_id",
+    "approve",
     "approvalId",
     "approved",
     "success",
@@ -33,22 +35,36 @@ const KEPT: [&str; 21] = [
     "dynamic",
     "index",
     "function",
+    "language",
+    "outcome",
 ];
 /// Objects and lists that hold further parts.
-const HOLDING: [&str; 10] = [
+const HOLDING: &[&str] = &[
     "content",
     "parts",
     "tool_calls",
+    "function_call",
     "functionCall",
+    "function_response",
     "functionResponse",
+    "executable_code",
+    "executableCode",
+    "code_execution_result",
+    "codeExecutionResult",
+    "custom",
+    "action",
+    "operation",
+    "command",
+    "commands",
     "output",
     "summary",
     "results",
     "calls",
     "tool_result",
+    "value",
 ];
 /// What is said: the text goes, whatever it was.
-const SAID: [&str; 13] = [
+const SAID: &[&str] = &[
     "content",
     "text",
     "output",
@@ -62,11 +78,13 @@ const SAID: [&str; 13] = [
     "reasoning",
     "summary",
     "code",
+    "path",
+    "diff",
 ];
 /// What goes into a call or comes out of it as an object.
-const OBJECTS: [&str; 4] = ["input", "args", "response", "parameters"];
+const OBJECTS: &[&str] = &["input", "args", "response", "parameters", "env"];
 /// Parts that are nothing but what is said, or that the provider checks.
-const DROPPED: [&str; 14] = [
+const DROPPED: &[&str] = &[
     "image",
     "image_url",
     "input_image",
@@ -81,6 +99,13 @@ const DROPPED: [&str; 14] = [
     "reasoning",
     "search_result",
     "source",
+    "media",
+    "file-data",
+    "file-url",
+    "file-id",
+    "image-data",
+    "image-url",
+    "image-file-id",
 ];
 
 /// `json` without anything that was said in it.
@@ -89,11 +114,14 @@ const DROPPED: [&str; 14] = [
 pub(crate) fn blank(format: Format, index: usize, json: &str) -> Result<String> {
     let value = parse(index, json)?;
     let read = format.wire().read(index, &value)?;
-    if let Some(blank) = emptied(&value) {
-        let text = super::json(&blank);
+    let problems = format.wire().validate(std::slice::from_ref(&value), false).len();
+    for drops_compaction in [false, true] {
+        let Some(blank) = emptied(&value) else { break };
+        let text = super::json(&if drops_compaction { without_compaction(blank) } else { blank });
         let is_alike = parse(index, &text).and_then(|value| {
             let emptied = format.wire().read(index, &value)?;
-            Ok(shape(&emptied) == shape(&read))
+            let is_taken = format.wire().validate(std::slice::from_ref(&value), false).len() <= problems;
+            Ok(is_taken && shape(&emptied) == shape(&read))
         });
         if is_alike == Ok(true) {
             return Ok(text);
@@ -116,6 +144,24 @@ fn shape(message: &Message<'_>) -> (Role, Vec<String>) {
     (message.role, ties.collect())
 }
 
+/// The provider's own summary says something, but where it is not of this message's author.
+fn without_compaction<'a>(mut message: Value<'a>) -> Value<'a> {
+    if let Value::Object(fields) = &mut message
+        && let Some(Value::Array(blocks)) = fields.get_mut("content")
+    {
+        let is_compaction = |block: &Value<'_>| {
+            block.as_object().and_then(|block| block.get("type")).and_then(|kind| kind.as_str())
+                == Some("compaction")
+        };
+        blocks.retain(|block| !is_compaction(block));
+        if blocks.is_empty() {
+            blocks
+                .push(Value::Object([("type", text("text")), ("text", text(ERASED))].into_iter().collect()));
+        }
+    }
+    message
+}
+
 fn text(text: &'static str) -> Value<'static> {
     Value::Str(Cow::Borrowed(text))
 }
@@ -128,13 +174,25 @@ fn emptied<'a>(value: &'a Value<'a>) -> Option<Value<'a>> {
     if is_dropped && fields.get("role").is_none() && fields.get("id").is_none() {
         return None;
     }
+    let kind = fields.get("type").and_then(|kind| kind.as_str());
     let mut kept: Vec<(&'a str, Value<'a>)> = Vec::new();
     for (key, field) in fields.iter() {
-        if let Some(field) = emptied_field(key, field) {
+        // What is unknown is named like its type.
+        let is_unknown = !HOLDING.contains(&key) && !KEPT.contains(&key);
+        let own = (Some(key) == kind && is_unknown && field.is_object())
+            .then(|| Value::Object(ObjectAsVec::default()));
+        if let Some(field) = own.or_else(|| emptied_field(key, field)) {
             kept.push((key, field));
         }
     }
-    Some(Value::Object(kept.into_iter().collect::<ObjectAsVec<'a>>()))
+    let says_nothing = |(key, field): &(&str, Value<'_>)| *key == "content" && field.is_null();
+    let does = ["tool_calls", "function_call"]
+        .iter()
+        .any(|key| fields.get(key).is_some_and(|calls| !calls.is_null()));
+    if let Some(content) = kept.iter_mut().find(|field| says_nothing(field) && !does) {
+        content.1 = text(ERASED);
+    }
+    (!kept.is_empty()).then(|| Value::Object(kept.into_iter().collect::<ObjectAsVec<'a>>()))
 }
 
 fn emptied_field<'a>(key: &str, field: &'a Value<'a>) -> Option<Value<'a>> {
@@ -147,19 +205,23 @@ fn emptied_field<'a>(key: &str, field: &'a Value<'a>) -> Option<Value<'a>> {
     match field {
         Value::Array(parts) if HOLDING.contains(&key) => {
             let mut left: Vec<Value<'a>> = parts.iter().filter_map(part).collect();
-            if left.is_empty() && !parts.is_empty() && (key == "content" || key == "parts") {
-                left.push(Value::Object(
-                    [("type", text("text")), ("text", text(ERASED))].into_iter().collect(),
-                ));
+            if left.is_empty() && !parts.is_empty() && ["content", "parts", "value"].contains(&key) {
+                let is_typed =
+                    |part: &Value<'_>| part.as_object().is_some_and(|part| part.get("type").is_some());
+                let kind = parts.iter().any(is_typed).then(|| ("type", text("text")));
+                left.push(Value::Object(kind.into_iter().chain([("text", text(ERASED))]).collect()));
             }
             Some(Value::Array(left))
         }
+        Value::Object(_) if key == "value" => Some(text(ERASED)),
         _ if tagged::object(field).is_some() && (HOLDING.contains(&key) || KEPT.contains(&key)) => {
             emptied(field)
         }
         Value::Null | Value::Bool(_) if KEPT.contains(&key) || SAID.contains(&key) => Some(field.clone()),
         Value::Str(_) | Value::Number(_) if KEPT.contains(&key) => Some(field.clone()),
         _ if SAID.contains(&key) => Some(text(ERASED)),
+        // What is unknown may be tied to something by its id.
+        Value::Object(own) if own.get("id").is_some() => emptied(field),
         _ => None,
     }
 }

@@ -267,6 +267,7 @@ fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
 
 #[test]
 fn d24_an_erased_message_of_any_format_leaves_a_history_that_its_provider_takes() {
+    let mut failures: Vec<String> = Vec::new();
     for format in Format::ALL {
         for seed in 0..150 {
             let mut rng = fastrand::Rng::with_seed(seed);
@@ -287,19 +288,20 @@ fn d24_an_erased_message_of_any_format_leaves_a_history_that_its_provider_takes(
             }
             assert!(desk.host.run(desk.session.verify()).unwrap().ok, "{what}");
             let left: Vec<Value> = now.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
-            assert_eq!(
-                problems(format, &left),
-                [""; 0],
-                "{what}: message {index}, {} -> {}",
-                before[index],
-                now[index]
-            );
+            let broken = problems(format, &left);
+            if !broken.is_empty() {
+                failures.push(format!(
+                    "{what}: message {index}, {} -> {}: {broken:?}",
+                    before[index], now[index]
+                ));
+            }
             for text in texts(&serde_json::from_str(&before[index]).unwrap()) {
                 let is_long = text.chars().count() > 24;
                 assert!(!is_long || !now[index].contains(&json!(text).to_string()), "{what}: {text}");
             }
         }
     }
+    assert_eq!(failures, [""; 0]);
 }
 
 /// The rules that a history breaks.
@@ -310,12 +312,19 @@ fn problems(format: Format, messages: &[Value]) -> Vec<String> {
     format.wire().validate(&values, false).iter().map(|problem| format!("{problem:?}")).collect()
 }
 
-/// All texts in a value.
+/// What ties messages together.
+const STRUCTURE: [&str; 9] =
+    ["type", "id", "name", "call_id", "tool_use_id", "tool_call_id", "toolCallId", "toolName", "state"];
+
+/// What is said in a value.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
         Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        Value::Object(fields) => {
+            let said = fields.iter().filter(|(key, _)| !STRUCTURE.contains(&key.as_str()));
+            said.flat_map(|(_, field)| texts(field)).collect()
+        }
         _ => Vec::new(),
     }
 }
