@@ -208,8 +208,13 @@ export const checks = {
     assert.equal(await whole(store, 1, "read again"), 2);
     assert.notEqual(await journalOf(folder), old, "it was not written anew");
     reset(library.disk);
+    const next = await journalOf(folder);
+    failAt(library.disk, 4, "EIO");
+    await assert.rejects(store.commit(batchOf(2)), { code: "indeterminate" });
+    reset(library.disk);
     await store.close();
-    await goesOn(library, folder, 2, "afterwards");
+    assert.notEqual(await journalOf(folder), next, "it was closed and not written anew");
+    await goesOn(library, folder, 3, "afterwards");
   },
 
   "stopped before it writes, it conflicts with what came first": async (library, folder) => {

@@ -283,6 +283,10 @@ export const mutants = {
     caughtBy: "D21: what a failed sync left is not read before it is on the disk",
     changes: [{ file: "store.ts", from: "keysOnly = false) {\n    await this.#heal();", to: "keysOnly = false) {" }],
   },
+  "closes with what the disk did not take": {
+    caughtBy: "D21: what a failed sync left is not read before it is on the disk",
+    changes: [{ file: "store.ts", from: "await this.#heal().catch(() => {});", to: "" }],
+  },
   "reports what may be written as not written": {
     caughtBy: "the disk fails once",
     changes: [{ file: "faults.ts", from: 'new CompactionError("indeterminate", message', to: 'new CompactionError("store_unavailable", message' }],

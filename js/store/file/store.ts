@@ -163,6 +163,8 @@ class FileStore {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
+    // Who opens the files next would take for stored what the system shows; where this fails, they are as good as after a kill.
+    await this.#heal().catch(() => {});
     await Promise.all(this.#remains.splice(0).map((remains) => remains.close()));
     await this.#exclusive(async () => {
       const [journal, acknowledged] = [this.#journal, this.#acknowledged];
