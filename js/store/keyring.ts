@@ -163,8 +163,8 @@ export class Keyring {
     if (sealer) return sealer;
     const older = this.#previous && (await opened(this.#previous, there));
     if (!older) {
-      const which = this.#previous ? "Neither `encryptionKey` nor `previousEncryptionKey`" : "`encryptionKey`";
-      const what = `${which} opens this store: give the key that it was begun with, or a store of another name`;
+      const which = this.#previous ? "Neither `encryptionKey` nor `previousEncryptionKey` opens" : "`encryptionKey` does not open";
+      const what = `${which} this store: give the key that it was begun with, or a store of another name`;
       throw new CompactionError("invalid_option", what, { field: "encryptionKey" });
     }
     const next = [...ROOTS, nth + 1];
@@ -173,13 +173,20 @@ export class Keyring {
 
   /** A store that holds rows already cannot become an encrypted one: they would be there to read for ever. */
   async #begin(): Promise<Sealer> {
+    const isThere = async (prefix: Key, but?: Key) => {
+      const rows = await this.#store.scan(prefix, { limit: 1, maxBytes: 1, keysOnly: true });
+      return rows.some(([key]) => !but || !startsWith(key, but));
+    };
     for (const table of TABLES) {
-      const rows = await this.#store.scan([table], { limit: 1, maxBytes: 1, keysOnly: true });
-      if (rows.some(([key]) => !startsWith(key, RESERVED))) {
-        const what =
-          "This store was begun without encryption: begin another one, and take sessions along with exportJsonl and importSession";
-        throw new CompactionError("invalid_option", what, { field: "encryptionKey" });
+      if (!(await isThere([table], RESERVED))) continue;
+      // Somebody else may have begun it meanwhile.
+      if (await isThere(ROOTS)) return this.#openRoot();
+      if (await isThere(RESERVED)) {
+        throw new CompactionError("store_corrupt", "The root key of this store is gone, and with it all that is in it: put the store back from a copy of it");
       }
+      const what =
+        "This store was begun without encryption: begin another one, and take sessions along with exportJsonl and importSession";
+      throw new CompactionError("invalid_option", what, { field: "encryptionKey" });
     }
     const id = randomId(ID_BYTES);
     const raw = crypto.getRandomValues(new Uint8Array(KEY_BYTES));

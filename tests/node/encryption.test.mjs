@@ -157,6 +157,32 @@ describe("keys that do not fit are told, and nothing is written", () => {
     });
   }
 
+  test("D21: a store whose root key is gone says so: it was not begun without encryption", async () => {
+    const inner = memoryStore();
+    await put(encryptedStore(inner, { encryptionKey }), [["log", "s", 1], "one"]);
+    const roots = inner.scan(["meta", "keys", "root"], everything).map(([key]) => key);
+    assert.equal(roots.length, 2);
+    inner.commit({ ...strict, deletes: roots });
+    const before = await atRest(inner);
+    await assert.rejects(encryptedStore(inner, { encryptionKey }).read([["log", "s", 1]]), (error) => refused("store_corrupt")(error) && /root key/.test(error.message));
+    assert.deepEqual(await atRest(inner), before);
+  });
+
+  test("D21: a store that another one begins just now was not begun without encryption", async () => {
+    const inner = memoryStore();
+    let first = true;
+    const late = {
+      ...inner,
+      async scan(...args) {
+        const found = inner.scan(...args);
+        if (first) await put(encryptedStore(inner, { encryptionKey }), [["log", "s", 1], "one"], [["jobs", "s", "j"], "job"]);
+        first = false;
+        return found;
+      },
+    };
+    assert.deepEqual(kinds(await encryptedStore(late, { encryptionKey }).read([["log", "s", 1]])), ["one"]);
+  });
+
   test("an encrypted store that is opened without its key", async () => {
     const inner = memoryStore();
     await (await openSession({ id: "a", store: encryptedStore(inner, { encryptionKey }) })).append({ role: "user", content: "hi" });

@@ -132,6 +132,12 @@ export const mutants = {
     to: `text.includes("(never)")`,
     caughtBy: "a value that the bucket does not take is too large, at once",
   },
+  "reads what is not confirmed": {
+    file: "store.ts",
+    from: "      doubts++;\n",
+    to: "",
+    caughtBy: "D21: what was not confirmed is not read before it is",
+  },
   "reports what is not confirmed as not written": {
     file: "errors.ts",
     from: `"indeterminate",`,

@@ -67,6 +67,19 @@ export const checks = {
     },
   ],
 
+  "D21: what was not confirmed is not read before it is": [
+    async ({ make }) => {
+      let broken = true;
+      const store = make({ sync: (real) => (broken ? Promise.reject(new Error("internal error")) : real()) });
+      codeIs("indeterminate", await outcome(put(store, 1, 10)));
+      codeIs("indeterminate", await outcome(store.read([key(1)])));
+      codeIs("indeterminate", await outcome(all(store)));
+      broken = false;
+      same((await store.read([key(1)]))[0]?.length, 10, "length");
+      same((await contents(store)).length, 1, "rows");
+    },
+  ],
+
   "what SQLite throws has a code": [
     async ({ make }) => {
       const codes = {

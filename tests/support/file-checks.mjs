@@ -189,6 +189,34 @@ export const checks = {
     failEverywhere(library, folder, "ENOSPC", ["quota_exceeded", "indeterminate"]),
   "a write ends early": (library, folder) => failEverywhere(library, folder, "SHORT", ["store_unavailable", "indeterminate"]),
 
+  "D21: what a failed sync left is not read before it is on the disk": async (library, folder) => {
+    const store = library.fileStore(folder);
+    await store.commit(batchOf(0));
+    const old = await journalOf(folder);
+    let broken = true;
+    const before = library.disk.call;
+    library.disk.call = (name, args, perform, file) => {
+      const isSync = name === "sync" || name === "datasync";
+      if (broken && isSync) return Promise.reject(Object.assign(new Error("EIO: made by the test"), { code: "EIO" }));
+      return before(name, args, perform, file);
+    };
+    await assert.rejects(store.commit(batchOf(1)), { code: "indeterminate" });
+    // Who reads again to see whether it was written gets no answer that a power cut would make untrue.
+    await assert.rejects(store.read([HEAD]), { code: "store_unavailable" });
+    await assert.rejects(store.scan(["log"], { limit: 9, maxBytes: 9_000 }), { code: "store_unavailable" });
+    broken = false;
+    assert.equal(await whole(store, 1, "read again"), 2);
+    assert.notEqual(await journalOf(folder), old, "it was not written anew");
+    reset(library.disk);
+    const next = await journalOf(folder);
+    failAt(library.disk, 4, "EIO");
+    await assert.rejects(store.commit(batchOf(2)), { code: "indeterminate" });
+    reset(library.disk);
+    await store.close();
+    assert.notEqual(await journalOf(folder), next, "it was closed and not written anew");
+    await goesOn(library, folder, 3, "afterwards");
+  },
+
   "stopped before it writes, it conflicts with what came first": async (library, folder) => {
     const [a, b] = await twice(library, folder);
     await a.commit(batchOf(0));

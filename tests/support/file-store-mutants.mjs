@@ -277,7 +277,15 @@ export const mutants = {
   },
   "goes on with a file that the disk did not take": {
     caughtBy: "the disk fails once",
-    changes: [{ file: "store.ts", from: "if (this.#journal?.suspect) await this.#rewrite();", to: "" }],
+    changes: [{ file: "store.ts", from: "if (!this.#journal?.suspect) return;", to: "return;" }],
+  },
+  "reads what the disk did not take": {
+    caughtBy: "D21: what a failed sync left is not read before it is on the disk",
+    changes: [{ file: "store.ts", from: "keysOnly = false) {\n    await this.#heal();", to: "keysOnly = false) {" }],
+  },
+  "closes with what the disk did not take": {
+    caughtBy: "D21: what a failed sync left is not read before it is on the disk",
+    changes: [{ file: "store.ts", from: "await this.#heal().catch(() => {});", to: "" }],
   },
   "reports what may be written as not written": {
     caughtBy: "the disk fails once",

@@ -55,6 +55,8 @@ export function durableObjectStore(
   const running = new Set<Promise<unknown>>();
   let closed = false;
   let swept = false;
+  /** Writes that can be read, and that the platform did not confirm. */
+  let doubts = 0;
 
   /** Runs an operation; `close` waits for it. */
   function run<T>(work: () => Promise<T>): Promise<T> {
@@ -100,7 +102,16 @@ export function durableObjectStore(
     try {
       await ctx.storage.sync();
     } catch (error) {
+      doubts++;
       throw unconfirmed(error);
+    }
+  }
+
+  /** Who reads again to see whether something was written must not find what may be gone with the object. */
+  async function sure(): Promise<void> {
+    for (let known = doubts; known > 0; known = doubts) {
+      await confirm();
+      if (known === doubts) doubts = 0;
     }
   }
 
@@ -128,6 +139,7 @@ export function durableObjectStore(
       return run(async () => {
         keys.forEach(checkKey);
         const wanted = keys.map((key) => [...key]);
+        await sure();
         return (await whole(() => tables.findAll(wanted))).map(([, value]) => value);
       });
     },
@@ -136,6 +148,7 @@ export function durableObjectStore(
       return run(async () => {
         checkScan(prefix, options);
         const [from, how] = [[...prefix], { ...options }];
+        await sure();
         return (await whole(() => tables.scan(from, how))).map(([{ key }, value]): [Key, Value] => [key, value!]);
       });
     },

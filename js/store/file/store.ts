@@ -180,6 +180,8 @@ class FileStore {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
+    // Who opens the files next would take for stored what the system shows; where this fails, they are as good as after a kill.
+    await this.#heal().catch(() => {});
     await Promise.all(this.#remains.splice(0).map((remains) => remains.close()));
     await this.#exclusive(async () => {
       const [journal, acknowledged] = [this.#journal, this.#acknowledged];
@@ -197,6 +199,7 @@ class FileStore {
 
   /** The rows that `select` finds, as they are at one moment, and their values. */
   async #select<R extends Row | undefined>(select: (rows: Rows) => R[], keysOnly = false) {
+    await this.#heal();
     const { found, reading } = await this.#exclusive(async () => {
       const journal = await this.#current();
       const found = select(this.#rows);
@@ -237,7 +240,7 @@ class FileStore {
     for (let lost = 0; rest.length > 0; lost++) {
       let written: Entry[] = [];
       try {
-        if (this.#journal?.suspect) await this.#rewrite();
+        await this.#heal();
         const attempt = await this.#exclusive(() => this.#attempt(rest));
         ({ written, rest } = attempt);
         await attempt.durable;
@@ -380,6 +383,13 @@ class FileStore {
     const dead = journal.end - this.#rows.bytes;
     if (dead < this.#rewriteBytes || dead < this.#rows.bytes) return;
     await this.#rewrite().catch(() => (this.#patience = journal.end + this.#rewriteBytes));
+  }
+
+  /** After a sync that failed the system may have forgotten what can still be read: nobody is to rely on that, who reads as
+   *  little as who writes, before it is written anew. */
+  async #heal(): Promise<void> {
+    if (!this.#journal?.suspect) return;
+    await this.#rewrite().catch((error: unknown) => Promise.reject(fileError(error)));
   }
 
   /** Writes what is stored to the next journal, seals this one, and publishes that. */

@@ -1,0 +1,66 @@
+/**
+ * The stores and the engine on simulated disks, databases and browsers, from seeds: every kind of fault, and what must
+ * hold behind it (fault row 22). `CC_STORE_SEEDS` says how many seeds in all, `CC_STORE_SEED` the first, `CC_STORES` which
+ * stores (all seeds of each that is named), with `;` between them.
+ */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { mutants } from "../support/sim-mutants.mjs";
+import { found, runSeeds, shares } from "../support/sim-run.mjs";
+import { simulate } from "../support/sim-session.mjs";
+import { places, SMALL } from "../support/sim-stores.mjs";
+import { Program, World } from "../support/sim-world.mjs";
+
+const { CC_STORE_SEEDS = "1000", CC_STORE_SEED = "1", CC_STORES } = process.env;
+const chosen = CC_STORES?.split(";") ?? Object.keys(shares);
+/** A mutant is found by so many seeds, from that one on that found it when it was made. */
+const MOST = 100;
+
+for (const store of chosen) {
+  test(`D21: ${store}: what was acknowledged is there or told as lost, nothing is changed, and it goes on`, async (context) => {
+    const seeds = Math.ceil(Number(CC_STORE_SEEDS) * (CC_STORES ? 1 : shares[store]));
+    const { counts, failures } = await runSeeds(store, Number(CC_STORE_SEED), seeds);
+    context.diagnostic(`${seeds} seeds: ${JSON.stringify(counts)}`);
+    assert.equal(failures.length, 0, failures.slice(0, 3).join("\n\n"));
+  });
+}
+
+describe("D21: what is simulated passes the suite that every store passes", () => {
+  for (const [store, make] of Object.entries(places).filter(([name]) => !name.includes("encrypted"))) {
+    test(`D21: ${store}: the suite of every store`, async () => {
+      const program = await Program.load();
+      const suite = (place) => place.start().stores.storeConformance;
+      const { length } = suite(make(new World(0), program))(() => {});
+      assert.ok(length > 20);
+      for (let nth = 0; nth < length; nth++) {
+        const world = new World(nth);
+        const process = make(world, program).start();
+        const { name, run } = process.stores.storeConformance(async () => process.store())[nth];
+        await world.run(run).catch((error) => assert.fail(`${name}: ${error?.message}`));
+      }
+    });
+  }
+});
+
+test("D21: a seed is run again as it was", async () => {
+  for (const store of Object.keys(places)) {
+    const program = await Program.load(SMALL);
+    const counts = async () => {
+      const sums = {};
+      await simulate(program, store, 7, (what, more = 1) => (sums[what] = (sums[what] ?? 0) + more));
+      return sums;
+    };
+    assert.deepEqual(await counts(), await counts(), store);
+  }
+});
+
+describe("D21: the simulator finds stores that are wrong", { skip: CC_STORES !== undefined }, () => {
+  for (const [name, mutant] of Object.entries(mutants)) {
+    test(`D21: ${name}: is found`, async (context) => {
+      const by = await found(mutant, MOST);
+      assert.ok(by, `no seed of ${MOST} found it`);
+      context.diagnostic(`seed ${by.seed}: ${by.why}`);
+    });
+  }
+});
