@@ -9,7 +9,7 @@ import { checkKey, checkScan, compareKeys, isDamaged, ownBatch, randomId, starts
 import type { ScanOptions, Value } from "../keys.js";
 import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
-import { fresh, named, Pair } from "./pair.js";
+import { fresh, isSound, named, Pair } from "./pair.js";
 import { copyRows, isSame } from "./rows.js";
 import { isConflict } from "./versions.js";
 
@@ -68,6 +68,8 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
 
 /** What the second copy is still to be given, by who wrote it. */
 interface Queued {
+  /** The commit before it. */
+  after: string | undefined;
   next: Mark;
   change: Change;
   durability: Batch["durability"];
@@ -124,7 +126,8 @@ class Mirror {
 
   get behind(): number {
     const [one, two] = [this.#first.mark, this.#second.mark];
-    return Math.max(0, (one?.seq ?? 0) - (two?.seq ?? 0));
+    if (!one) return 0;
+    return isSound(two) ? Math.max(0, one.seq - two.seq) : one.seq > 1 || !this.#isLevel ? Infinity : 1;
   }
 
   read(keys: Key[]): Promise<(Value | undefined)[]> {
@@ -290,7 +293,7 @@ class Mirror {
     const [queued] = this.#queue;
     if (!queued) return;
     try {
-      await this.#second.write(queued.next, queued.change, queued.durability);
+      await this.#second.writeAfter(queued.after, queued.next, queued.change, queued.durability);
       this.#queue.shift();
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -301,15 +304,15 @@ class Mirror {
   // ---- commits ------------------------------------------------------------------------------------------------------
 
   async #commit(owned: Batch, keys: Key[]): Promise<void> {
-    const { waits, next } = await this.#writeFirst(owned, keys);
-    const change = { puts: owned.puts, deletes: owned.deletes };
+    const { waits, after, next } = await this.#writeFirst(owned, keys);
+    const { durability, ...change } = { ...owned, expect: [] };
     if (!this.#waits) {
-      if (this.#isLevel) this.#queue.push({ next, change, durability: owned.durability });
+      if (this.#isLevel) this.#queue.push({ after, next, change, durability });
       void this.#follow();
       return;
     }
     try {
-      const done = await Promise.allSettled([this.#writeSecond(next, change, owned.durability), waits && this.#first.sync()]);
+      const done = await Promise.allSettled([this.#writeSecond(after, next, change, durability), waits && this.#first.sync()]);
       for (const one of done) if (one.status === "rejected") throw one.reason;
     } catch (error) {
       this.#owe(keys);
@@ -320,7 +323,7 @@ class Mirror {
   }
 
   /** `waits`: it is written and not yet on the disk, so that both disks can be waited for at once. */
-  async #writeFirst(owned: Batch, keys: Key[]): Promise<{ waits: boolean; next: Mark }> {
+  async #writeFirst(owned: Batch, keys: Key[]): Promise<{ waits: boolean; after: string | undefined; next: Mark }> {
     const copies = [this.#first, this.#second];
     const waits = this.#waits && owned.durability === "strict" && copies.every(({ store }) => store.caps.durable === "synced");
     for (let tries = 0; ; tries++) {
@@ -330,7 +333,7 @@ class Mirror {
       const next = following(before ?? fresh(), randomId(8), keys, this.#second.mark, !this.#waits);
       try {
         await this.#first.write(next, owned, waits ? "relaxed" : owned.durability);
-        return { waits, next };
+        return { waits, after: before?.tag, next };
       } catch (error) {
         if (!isConflict(error)) {
           // It may have been written.
@@ -352,9 +355,9 @@ class Mirror {
     this.#owed = new Set([...(this.#owed ?? []), ...keys.map((key) => JSON.stringify(key))]);
   }
 
-  async #writeSecond(next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
+  async #writeSecond(after: string | undefined, next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
     try {
-      await this.#turn("second", () => this.#second.write(next, change, durability));
+      await this.#turn("second", () => this.#second.writeAfter(after, next, change, durability));
     } catch (error) {
       if (!isConflict(error)) throw error;
       // Somebody else's commit is to come before it, or brought this one along.
@@ -463,7 +466,7 @@ class Mirror {
       if (isConflict(error)) return;
       throw error;
     }
-    await this.#writeSecond(next, {}, "relaxed");
+    await this.#writeSecond(mark.tag, next, {}, "relaxed");
   }
 
   /** Compares a page of rows in both turns, and mends those that one copy lost. */

@@ -163,7 +163,7 @@ export class Pair {
   }
 }
 
-function isSound(mark: Mark | undefined): mark is Mark {
+export function isSound(mark: Mark | undefined): mark is Mark {
   return mark !== undefined && mark.pair !== "" && !mark.making;
 }
 
