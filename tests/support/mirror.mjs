@@ -304,7 +304,7 @@ export async function run(library, seed) {
     if (fault === 0 || fault === 1) {
       counts.cuts++;
       for (const disk of fault === 0 ? disks : [disks[at]]) disk.cut(random(3));
-    } else if (fault === 2 && !hurt.has(1 - at) && !hurt.has("rows")) {
+    } else if (fault === 2 && !hurt.has(1 - at) && !hurt.has("rows") && (at === 1 || lag < Infinity)) {
       counts.losses++;
       disks[at].lose(random(2) === 0 ? "the platform removed it" : undefined);
       hurt.add(at);

@@ -10,7 +10,7 @@ import type { ScanOptions, Value } from "../keys.js";
 import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
-import { copyRows, isSame } from "./rows.js";
+import { copyRows, isLost, isSame } from "./rows.js";
 import { isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
@@ -95,6 +95,8 @@ class Mirror {
   #following: Promise<void> | undefined;
   /** Keys of a commit that the second copy does not have, though its caller waited for that. */
   #owed: Set<string> | undefined;
+  /** The first copy may have more than was seen: a commit of it was not answered. */
+  #isUnsure = false;
   #isWarned = false;
   /** What each copy promised before it was opened. */
   readonly #promised: Store["caps"]["durable"][];
@@ -138,8 +140,9 @@ class Mirror {
       if (asked.length === 0) return [];
       await this.#open();
       if (this.#owed && asked.some((key) => this.#owed?.has(JSON.stringify(key)))) await this.#pay();
+      if (this.#isUnsure) await this.#lookAgain();
       const values = await this.#first.ask((store) => store.read(asked));
-      const doubtful = asked.filter((_, i) => values[i] === undefined || isDamaged(values[i]));
+      const doubtful = asked.filter((_, i) => isLost(values[i]));
       const healed = await this.#healed(doubtful);
       return healed.size === 0 ? values : asked.map((key, i) => healed.get(JSON.stringify(key)) ?? values[i]);
     });
@@ -152,7 +155,7 @@ class Mirror {
       const [under, how] = [[...prefix], { ...options }];
       await this.#open();
       const found = await visible(this.#first, under, how);
-      const damaged = found.filter(([, value]) => isDamaged(value)).map(([key]) => key);
+      const damaged = found.filter(([, value]) => isLost(value)).map(([key]) => key);
       const healed = await this.#healed(damaged);
       const rows = found.map(([key, value]): [Key, Value] => [key, healed.get(JSON.stringify(key)) ?? value]);
       return healed.size === 0 ? rows : cut(rows, how);
@@ -235,6 +238,8 @@ class Mirror {
         try {
           await this.#step();
         } catch (error) {
+          const { code } = error as CompactionError;
+          if (code === "invalid_option" || code === "schema_too_new") throw error;
           // Without the second it can be read where it is known to be a copy of something.
           await this.#first.look();
           if (!this.#first.mark || !this.#pair.isFirstWhole) throw error;
@@ -338,6 +343,7 @@ class Mirror {
         if (!isConflict(error)) {
           // It may have been written.
           this.#isLevel = false;
+          this.#isUnsure = true;
           if (this.#waits) this.#owe(keys);
           throw error;
         }
@@ -377,6 +383,14 @@ class Mirror {
     }
   }
 
+  async #lookAgain(): Promise<void> {
+    await this.#turn("first", async () => {
+      await this.#first.look();
+      this.#isUnsure = false;
+    });
+    void this.#follow();
+  }
+
   // ---- rows ---------------------------------------------------------------------------------------------------------
 
   /** The values of rows that the first copy has lost, from the second, once they are written again. */
@@ -385,7 +399,7 @@ class Mirror {
     if (keys.length === 0) return healed;
     try {
       const others = await this.#second.ask((store) => store.read(keys));
-      const found = keys.filter((_, i) => others[i] !== undefined && !isDamaged(others[i]));
+      const found = keys.filter((_, i) => !isLost(others[i]));
       if (found.length > 0) await this.#turn("first", () => this.#heal(found, healed));
     } catch (error) {
       if (error === this.#ending.signal.reason) throw error;
@@ -458,7 +472,7 @@ class Mirror {
     const { mark } = this.#first;
     // A pair without a commit has nothing to note.
     if (!this.#isLevel || !mark) return;
-    const next = { ...following(mark, randomId(8), [], this.#second.mark, false), checked: Date.now() };
+    const next = { ...following(mark, randomId(8), [], this.#second.mark, !this.#waits), checked: Date.now() };
     try {
       await this.#first.write(next, {}, "relaxed");
     } catch (error) {
@@ -515,9 +529,6 @@ class Mirror {
 }
 
 const PROMISES = ["synced", "process", "none"] as const;
-
-/** A row that this copy cannot give. */
-const isLost = (value: Value | undefined) => value === undefined || isDamaged(value);
 
 function checkFree(key: Key): void {
   if (startsWith(key, RESERVED)) throw invalidOption(JSON.stringify(key), "is a key of the mirror's own");

@@ -12,6 +12,9 @@ import { isConflict } from "./versions.js";
 const GRACE_MS = 4;
 const GRACES = 5;
 
+/** Others that do the same are met so often in a row. */
+const CONFLICTS = 100;
+
 /** What was made whole, or cannot be. */
 export type Found = (kind: "repaired" | "lost", reason: string) => void;
 
@@ -22,6 +25,7 @@ export class Pair {
   /** Who was asked what it lost, and what they said. */
   readonly #asked = new Set<Copy>();
   readonly #losses = new Map<Copy, string>();
+  #conflicts = 0;
   #done: Copied = { changed: [], damaged: [] };
 
   constructor(first: Copy, second: Copy, found: Found) {
@@ -62,11 +66,15 @@ export class Pair {
       throw strangers();
     }
     try {
-      return await this.#level(source, target, mark, patient);
+      const isLevel = await this.#level(source, target, mark, patient);
+      this.#conflicts = 0;
+      return isLevel;
     } catch (error) {
+      if (!isConflict(error)) throw error;
       // Somebody else does the same, or went on.
-      if (isConflict(error)) return false;
-      throw error;
+      if (++this.#conflicts < CONFLICTS) return false;
+      this.#conflicts = 0;
+      throw new CompactionError("store_unavailable", "Others write to the copies all the time: try again", { cause: error });
     }
   }
 
