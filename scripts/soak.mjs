@@ -1,14 +1,15 @@
 /**
- * `npm run soak`: what takes too long for `npm test`, in three parts, each with a report of its own in `bench/reports/`.
+ * `npm run soak`: what takes too long for `npm test`, in parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of the
  * small set of transcripts and a sample of all of them, the small set as sessions through every preset with every
  * summariser, and the exact tokenizers against others over more texts. `kills` (`soak-kills.json`): browsers and
- * processes that are killed under sessions. `simulation` (`soak-simulation.json`): the simulator over more seeds. Counts
+ * processes that are killed under sessions. `simulation` (`soak-simulation.json`): the simulator over more seeds. `mirror` (`soak-mirror.json`): two copies of a store
+ * under joint faults. Counts
  * are shown as they come; a report is written when all of its part was run.
  *
- * `--only formats|kills|simulation`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
+ * `--only formats|kills|simulation|mirror`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
  * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For kills: `--kills N` of each engine,
- * `--engines a,b`, `--together N` of them, `--seed N`. For the simulation: `--seeds N`.
+ * `--engines a,b`, `--together N` of them, `--seed N`. For the simulation and the mirror: `--seeds N`.
  * A run other than the whole one leaves its report as it is, unless `--report FILE` (with `--only`) says where to write.
  */
 
@@ -21,10 +22,11 @@ import { Problem, root, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 import * as formats from "./soak/formats.mjs";
 import * as kills from "./soak/kills.mjs";
+import * as mirror from "./soak/mirror.mjs";
 import * as simulation from "./soak/simulation.mjs";
 
 /** What can be run: `usual` numbers, how to `run` with them, and what of them is `told` in the report. */
-const PARTS = { formats, kills, simulation };
+const PARTS = { formats, kills, simulation, mirror };
 
 await script(async () => {
   const names = Object.values(PARTS).flatMap(({ usual }) => Object.keys(usual));

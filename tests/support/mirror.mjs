@@ -266,7 +266,7 @@ export async function run(library, seed) {
   const disks = [new Disk(library), new Disk(library)];
   for (const disk of disks) disk.random = random;
   const model = new Model();
-  const counts = { acknowledged: 0, kills: 0, cuts: 0, losses: 0, damaged: 0, lost: 0, told: 0 };
+  const counts = { acknowledged: 0, kills: 0, cuts: 0, losses: 0, damaged: 0, lost: 0 };
   /** The copies that a fault may have left with less than the other. */
   let hurt = new Set();
 
@@ -276,6 +276,7 @@ export async function run(library, seed) {
     for (const disk of disks) disk.failing = random(4) === 0 ? 12 : 0;
     const processes = Array.from({ length: 1 + random(2) }, () => new Process(random));
     const stores = processes.map(open);
+    const acknowledged = model.acknowledged.size;
     const dies = random(4) > 0;
     if (dies) for (const process of processes) process.dieAt = 1 + random(160);
     const work = async (store, process) => {
@@ -294,6 +295,8 @@ export async function run(library, seed) {
     const all = processes.map((process, i) => Promise.race([work(stores[i], process), process.died]));
     await Promise.all(all);
     const lag = behind();
+    // Who has not opened the pair yet does not know how far the second is.
+    const isKnown = acknowledge === "both" || (lag < Infinity && model.acknowledged.size > acknowledged);
     if (dies) counts.kills++;
     // All of them are gone now, also those that lived on in the meantime.
     for (const process of processes) process.dieAt = 0;
@@ -304,7 +307,7 @@ export async function run(library, seed) {
     if (fault === 0 || fault === 1) {
       counts.cuts++;
       for (const disk of fault === 0 ? disks : [disks[at]]) disk.cut(random(3));
-    } else if (fault === 2 && !hurt.has(1 - at) && !hurt.has("rows") && (at === 1 || lag < Infinity)) {
+    } else if (fault === 2 && !hurt.has(1 - at) && !hurt.has("rows") && (at === 1 || isKnown)) {
       counts.losses++;
       disks[at].lose(random(2) === 0 ? "the platform removed it" : undefined);
       hurt.add(at);

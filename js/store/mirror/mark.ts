@@ -122,6 +122,8 @@ export class Copy {
 
   /** Commits `change` while the copy is as far as the mark says, without going on. */
   async mend({ expect = [], puts = [], deletes = [] }: Change, durability: Batch["durability"] = "strict"): Promise<void> {
+    // A row without a mark would be one of a stranger.
+    if (!this.mark) throw new CompactionError("conflict", `the ${this.name} copy is not begun`);
     const batch: Batch = { expect: [...expect, ...this.guard], puts, deletes, durability };
     await this.ask((store) => store.commit(batch));
   }
