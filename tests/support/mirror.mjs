@@ -313,6 +313,13 @@ export async function run(library, seed) {
       hurt.add(at);
       // Erasing is one of the commits that the second may not have.
       if (at === 0 && acknowledge === "first") model.erased.clear();
+    } else if (fault === 4 && acknowledge === "both" && hurt.size === 0) {
+      // Both at once: each has synced what was acknowledged.
+      counts.cuts++;
+      counts.losses++;
+      disks[at].cut();
+      disks[1 - at].lose();
+      hurt.add(1 - at);
     } else if (fault === 3 && hurt.size === 0) {
       const keys = disks[at].keys();
       const isEqual = JSON.stringify(disks[0].contents()) === JSON.stringify(disks[1].contents());

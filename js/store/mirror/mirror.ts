@@ -10,6 +10,7 @@ import type { ScanOptions, Value } from "../keys.js";
 import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
+import { remainsOf } from "./remains.js";
 import { copyRows, isLost, isSame } from "./rows.js";
 import { isConflict } from "./versions.js";
 
@@ -57,6 +58,7 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
     commit: (batch) => mirror.commit(batch),
     ...((first.dataLoss || second.dataLoss) && { dataLoss: () => mirror.dataLoss() }),
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
+    remains: () => remainsOf(first, second, (store, prefix, options) => visible(new Copy(store, "first"), prefix, options)),
     notices: (listener) => mirror.notices(listener),
     get behind() {
       return mirror.behind;
