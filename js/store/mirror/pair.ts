@@ -61,7 +61,7 @@ export class Pair {
       await source.write({ ...fresh(), seq: 1 }, {}, "strict");
       return false;
     }
-    const isKnown = target.mark && target.mark.pair !== "";
+    const isKnown = isSound(target.mark);
     if (isKnown ? target.mark!.pair !== mark.pair : !(await target.isEmpty()) && !target.mark && !this.#losses.has(target)) {
       throw strangers();
     }
