@@ -1,18 +1,18 @@
 /**
- * `npm run soak`: what takes too long for `npm test`, in four parts, each with a report of its own in `bench/reports/`.
+ * `npm run soak`: what takes too long for `npm test`, in parts, each with a report of its own in `bench/reports/`.
  * `formats` (`soak-formats.json`): the properties of every wire format over many more histories, every cut point of the
  * small set of transcripts and a sample of all of them, the small set as sessions through every preset with every
  * summariser, and the exact tokenizers against others over more texts. `kills` (`soak-kills.json`): browsers and
  * processes that are killed under sessions. `flips` (`soak-flips.json`): bits that flip in the files under sessions.
  * `simulation` (`soak-simulation.json`): the simulator over more seeds. `stores` (`soak-stores.json`): the stores on
- * simulated disks, databases and browsers over more seeds. Counts are shown as they come; a report is written when all of its
- * part was run.
+ * simulated disks, databases and browsers over more seeds. `mirror` (`soak-mirror.json`): two copies of a store under joint
+ * faults. Counts are shown as they come; a report is written when all of its part was run.
  *
- * `--only formats|kills|flips|simulation|stores`. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions
- * too), `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For kills: `--kills N` of each engine,
+ * `--only` one of them. For formats: `--histories N` for each format, `--cuts some|compacted|all` (of sessions too),
+ * `--data core|full|none`, `--megabytes N` and `--fuzzed N` texts for each encoding. For kills: `--kills N` of each engine,
  * `--engines a,b`, `--together N` of them, `--seed N`. For flips: `--flips N`, `--databases N` of each browser, `--files a,b`
- * of which ones, `--seed N`. For the simulation: `--seeds N`. For the
- * stores: `--seeds N` in all, the first of them `--from N`.
+ * of which ones, `--seed N`. For the simulation and the mirror: `--seeds N`. For the stores: `--seeds N` in all, the first of
+ * them `--from N`.
  * A run other than the whole one leaves its report as it is, unless `--report FILE` (with `--only`) says where to write.
  */
 
@@ -26,11 +26,12 @@ import { setup } from "./setup.mjs";
 import * as flips from "./soak/flips.mjs";
 import * as formats from "./soak/formats.mjs";
 import * as kills from "./soak/kills.mjs";
+import * as mirror from "./soak/mirror.mjs";
 import * as simulation from "./soak/simulation.mjs";
 import * as stores from "./soak/stores.mjs";
 
 /** What can be run: `usual` numbers, how to `run` with them, and what of them is `told` in the report. */
-const PARTS = { formats, kills, flips, simulation, stores };
+const PARTS = { formats, kills, flips, simulation, stores, mirror };
 
 await script(async () => {
   const names = Object.values(PARTS).flatMap(({ usual }) => Object.keys(usual));

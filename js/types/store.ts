@@ -95,8 +95,8 @@ export interface MirrorOptions {
 
 /** Two stores as one (`mirrorStore`). `close` closes both. */
 export interface MirrorStore extends Store {
-  /** By how many commits the second copy is behind the first, as far as this process knows. With `acknowledge: "first"` so
-   *  many are lost at most when the first copy is. */
+  /** By how many commits the second copy is behind the first, as far as this process knows; `Infinity` while the
+   *  second is not a whole copy yet. With `acknowledge: "first"` so many are lost at most when the first copy is. */
   readonly behind: number;
   notices(listener: (notice: StoreNotice) => void): () => void;
   /** Reads every row of both copies, page by page, and makes those whole again that one of them lost. It is done by itself

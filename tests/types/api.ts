@@ -8,6 +8,7 @@ import {
   isContextOverflow,
   loadTokenizer,
   memoryStore,
+  mirrorStore,
   modelFacts,
   openSession,
   optionsFromEnv,
@@ -26,6 +27,7 @@ import {
   type Format,
   type LedgerEntry,
   type Message,
+  type MirrorReport,
   type NewMessage,
   type NewMessageAmong,
   type Plan,
@@ -226,6 +228,11 @@ export async function transcript(): Promise<void> {
     same<typeof gaps, SalvageGap[]>();
     same<(typeof gaps)[number]["error"], CompactionError | undefined>();
   }
+  const mirror = mirrorStore(store, memoryStore(), { acknowledge: "first" });
+  same<typeof mirror.behind, number>();
+  same<Awaited<ReturnType<typeof mirror.check>>, MirrorReport>();
+  // @ts-expect-error: it waits for both copies or for the first.
+  mirrorStore(store, memoryStore(), { acknowledge: "second" });
   // @ts-expect-error: a session is restored from its context or from its transcript.
   await importSession("", { from: "summary" });
 }

@@ -114,8 +114,16 @@ export class Copy {
     [this.mark, this.#versions] = [next, versions];
   }
 
+  /** The same, where the last commit here is the one before: a conflict otherwise. */
+  async writeAfter(tag: string | undefined, next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
+    if (this.mark?.tag !== tag) throw new CompactionError("conflict", `the ${this.name} copy is not as far`);
+    await this.write(next, change, durability);
+  }
+
   /** Commits `change` while the copy is as far as the mark says, without going on. */
   async mend({ expect = [], puts = [], deletes = [] }: Change, durability: Batch["durability"] = "strict"): Promise<void> {
+    // A row without a mark would be one of a stranger.
+    if (!this.mark) throw new CompactionError("conflict", `the ${this.name} copy is not begun`);
     const batch: Batch = { expect: [...expect, ...this.guard], puts, deletes, durability };
     await this.ask((store) => store.commit(batch));
   }

@@ -9,8 +9,9 @@ import { checkKey, checkScan, compareKeys, isDamaged, ownBatch, randomId, starts
 import type { ScanOptions, Value } from "../keys.js";
 import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
-import { fresh, named, Pair } from "./pair.js";
-import { copyRows, isSame } from "./rows.js";
+import { fresh, isSound, named, Pair } from "./pair.js";
+import { remainsOf } from "./remains.js";
+import { copyRows, isLost, isSame } from "./rows.js";
 import { isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
@@ -59,6 +60,7 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
     ...(first.persisted && { persisted: () => first.persisted!() }),
     ...((first.purge || second.purge) && { purge: () => mirror.purge() }),
+    remains: () => remainsOf(first, second, (store, prefix, options) => visible(new Copy(store, "first"), prefix, options)),
     notices: (listener) => mirror.notices(listener),
     get behind() {
       return mirror.behind;
@@ -70,6 +72,8 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
 
 /** What the second copy is still to be given, by who wrote it. */
 interface Queued {
+  /** The commit before it. */
+  after: string | undefined;
   next: Mark;
   change: Change;
   durability: Batch["durability"];
@@ -95,6 +99,8 @@ class Mirror {
   #following: Promise<void> | undefined;
   /** Keys of a commit that the second copy does not have, though its caller waited for that. */
   #owed: Set<string> | undefined;
+  /** The first copy may have more than was seen: a commit of it was not answered. */
+  #isUnsure = false;
   #isWarned = false;
   /** What each copy promised before it was opened. */
   readonly #promised: Store["caps"]["durable"][];
@@ -126,7 +132,8 @@ class Mirror {
 
   get behind(): number {
     const [one, two] = [this.#first.mark, this.#second.mark];
-    return Math.max(0, (one?.seq ?? 0) - (two?.seq ?? 0));
+    if (!one) return 0;
+    return isSound(two) ? Math.max(0, one.seq - two.seq) : one.seq > 1 || !this.#isLevel ? Infinity : 1;
   }
 
   read(keys: Key[]): Promise<(Value | undefined)[]> {
@@ -137,8 +144,9 @@ class Mirror {
       if (asked.length === 0) return [];
       await this.#open();
       if (this.#owed && asked.some((key) => this.#owed?.has(JSON.stringify(key)))) await this.#pay();
+      if (this.#isUnsure) await this.#lookAgain();
       const values = await this.#first.ask((store) => store.read(asked));
-      const doubtful = asked.filter((_, i) => values[i] === undefined || isDamaged(values[i]));
+      const doubtful = asked.filter((_, i) => isLost(values[i]));
       const healed = await this.#healed(doubtful);
       return healed.size === 0 ? values : asked.map((key, i) => healed.get(JSON.stringify(key)) ?? values[i]);
     });
@@ -151,7 +159,7 @@ class Mirror {
       const [under, how] = [[...prefix], { ...options }];
       await this.#open();
       const found = await visible(this.#first, under, how);
-      const damaged = found.filter(([, value]) => isDamaged(value)).map(([key]) => key);
+      const damaged = found.filter(([, value]) => isLost(value)).map(([key]) => key);
       const healed = await this.#healed(damaged);
       const rows = found.map(([key, value]): [Key, Value] => [key, healed.get(JSON.stringify(key)) ?? value]);
       return healed.size === 0 ? rows : cut(rows, how);
@@ -244,6 +252,8 @@ class Mirror {
         try {
           await this.#step();
         } catch (error) {
+          const { code } = error as CompactionError;
+          if (code === "invalid_option" || code === "schema_too_new") throw error;
           // Without the second it can be read where it is known to be a copy of something.
           await this.#first.look();
           if (!this.#first.mark || !this.#pair.isFirstWhole) throw error;
@@ -302,7 +312,7 @@ class Mirror {
     const [queued] = this.#queue;
     if (!queued) return;
     try {
-      await this.#second.write(queued.next, queued.change, queued.durability);
+      await this.#second.writeAfter(queued.after, queued.next, queued.change, queued.durability);
       this.#queue.shift();
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -313,15 +323,15 @@ class Mirror {
   // ---- commits ------------------------------------------------------------------------------------------------------
 
   async #commit(owned: Batch, keys: Key[]): Promise<void> {
-    const { waits, next } = await this.#writeFirst(owned, keys);
-    const change = { puts: owned.puts, deletes: owned.deletes };
+    const { waits, after, next } = await this.#writeFirst(owned, keys);
+    const { durability, ...change } = { ...owned, expect: [] };
     if (!this.#waits) {
-      if (this.#isLevel) this.#queue.push({ next, change, durability: owned.durability });
+      if (this.#isLevel) this.#queue.push({ after, next, change, durability });
       void this.#follow();
       return;
     }
     try {
-      const done = await Promise.allSettled([this.#writeSecond(next, change, owned.durability), waits && this.#first.sync()]);
+      const done = await Promise.allSettled([this.#writeSecond(after, next, change, durability), waits && this.#first.sync()]);
       for (const one of done) if (one.status === "rejected") throw one.reason;
     } catch (error) {
       this.#owe(keys);
@@ -332,7 +342,7 @@ class Mirror {
   }
 
   /** `waits`: it is written and not yet on the disk, so that both disks can be waited for at once. */
-  async #writeFirst(owned: Batch, keys: Key[]): Promise<{ waits: boolean; next: Mark }> {
+  async #writeFirst(owned: Batch, keys: Key[]): Promise<{ waits: boolean; after: string | undefined; next: Mark }> {
     const copies = [this.#first, this.#second];
     const waits = this.#waits && owned.durability === "strict" && copies.every(({ store }) => store.caps.durable === "synced");
     for (let tries = 0; ; tries++) {
@@ -342,11 +352,12 @@ class Mirror {
       const next = following(before ?? fresh(), randomId(8), keys, this.#second.mark, !this.#waits);
       try {
         await this.#first.write(next, owned, waits ? "relaxed" : owned.durability);
-        return { waits, next };
+        return { waits, after: before?.tag, next };
       } catch (error) {
         if (!isConflict(error)) {
           // It may have been written.
           this.#isLevel = false;
+          this.#isUnsure = true;
           if (this.#waits) this.#owe(keys);
           throw error;
         }
@@ -364,9 +375,9 @@ class Mirror {
     this.#owed = new Set([...(this.#owed ?? []), ...keys.map((key) => JSON.stringify(key))]);
   }
 
-  async #writeSecond(next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
+  async #writeSecond(after: string | undefined, next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
     try {
-      await this.#turn("second", () => this.#second.write(next, change, durability));
+      await this.#turn("second", () => this.#second.writeAfter(after, next, change, durability));
     } catch (error) {
       if (!isConflict(error)) throw error;
       // Somebody else's commit is to come before it, or brought this one along.
@@ -386,6 +397,14 @@ class Mirror {
     }
   }
 
+  async #lookAgain(): Promise<void> {
+    await this.#turn("first", async () => {
+      await this.#first.look();
+      this.#isUnsure = false;
+    });
+    void this.#follow();
+  }
+
   // ---- rows ---------------------------------------------------------------------------------------------------------
 
   /** The values of rows that the first copy has lost, from the second, once they are written again. */
@@ -394,7 +413,7 @@ class Mirror {
     if (keys.length === 0) return healed;
     try {
       const others = await this.#second.ask((store) => store.read(keys));
-      const found = keys.filter((_, i) => others[i] !== undefined && !isDamaged(others[i]));
+      const found = keys.filter((_, i) => !isLost(others[i]));
       if (found.length > 0) await this.#turn("first", () => this.#heal(found, healed));
     } catch (error) {
       if (error === this.#ending.signal.reason) throw error;
@@ -467,7 +486,7 @@ class Mirror {
     const { mark } = this.#first;
     // A pair without a commit has nothing to note.
     if (!this.#isLevel || !mark) return;
-    const next = { ...following(mark, randomId(8), [], this.#second.mark, false), checked: Date.now() };
+    const next = { ...following(mark, randomId(8), [], this.#second.mark, !this.#waits), checked: Date.now() };
     try {
       await this.#first.write(next, {}, "relaxed");
     } catch (error) {
@@ -475,7 +494,7 @@ class Mirror {
       if (isConflict(error)) return;
       throw error;
     }
-    await this.#writeSecond(next, {}, "relaxed");
+    await this.#writeSecond(mark.tag, next, {}, "relaxed");
   }
 
   /** Compares a page of rows in both turns, and mends those that one copy lost. */
@@ -524,9 +543,6 @@ class Mirror {
 }
 
 const PROMISES = ["synced", "process", "none"] as const;
-
-/** A row that this copy cannot give. */
-const isLost = (value: Value | undefined) => value === undefined || isDamaged(value);
 
 function checkFree(key: Key): void {
   if (startsWith(key, RESERVED)) throw invalidOption(JSON.stringify(key), "is a key of the mirror's own");

@@ -12,6 +12,9 @@ import { isConflict } from "./versions.js";
 const GRACE_MS = 4;
 const GRACES = 5;
 
+/** Others that do the same are met so often in a row. */
+const CONFLICTS = 100;
+
 /** What was made whole, or cannot be. */
 export type Found = (kind: "repaired" | "lost", reason: string) => void;
 
@@ -22,6 +25,7 @@ export class Pair {
   /** Who was asked what it lost, and what they said. */
   readonly #asked = new Set<Copy>();
   readonly #losses = new Map<Copy, string>();
+  #conflicts = 0;
   #done: Copied = { changed: [], damaged: [] };
 
   constructor(first: Copy, second: Copy, found: Found) {
@@ -57,16 +61,20 @@ export class Pair {
       await source.write({ ...fresh(), seq: 1 }, {}, "strict");
       return false;
     }
-    const isKnown = target.mark && target.mark.pair !== "";
+    const isKnown = isSound(target.mark);
     if (isKnown ? target.mark!.pair !== mark.pair : !(await target.isEmpty()) && !target.mark && !this.#losses.has(target)) {
       throw strangers();
     }
     try {
-      return await this.#level(source, target, mark, patient);
+      const isLevel = await this.#level(source, target, mark, patient);
+      this.#conflicts = 0;
+      return isLevel;
     } catch (error) {
+      if (!isConflict(error)) throw error;
       // Somebody else does the same, or went on.
-      if (isConflict(error)) return false;
-      throw error;
+      if (++this.#conflicts < CONFLICTS) return false;
+      this.#conflicts = 0;
+      throw new CompactionError("store_unavailable", "Others write to the copies all the time: try again", { cause: error });
     }
   }
 
@@ -163,7 +171,7 @@ export class Pair {
   }
 }
 
-function isSound(mark: Mark | undefined): mark is Mark {
+export function isSound(mark: Mark | undefined): mark is Mark {
   return mark !== undefined && mark.pair !== "" && !mark.making;
 }
 

@@ -94,7 +94,7 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
   for (const [i, { key, value, version }] of counted.entries()) {
     const before = there[i];
     const now = versions[i] ?? null;
-    if (isDamaged(value)) done.damaged.push(key);
+    if (isDamaged(value) || isSame(value, UNDER_WAY)) done.damaged.push(key);
     else if (isSame(value, before) && version === now) continue;
     else {
       done.changed.push(key);
@@ -105,9 +105,7 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
           await target.mend({ deletes: [key] });
           from = null;
         }
-        // Until all of it is there, it is what it was.
-        const old = from === null || !before || isDamaged(before) ? value : before;
-        const put = (version: number | null) => target.mend({ expect: [{ key, version }], puts: [[key, old]] }, "relaxed");
+        const put = (version: number | null) => target.mend({ expect: [{ key, version }], puts: [[key, UNDER_WAY]] }, "relaxed");
         await raise(put, from, version! - 1);
         change.expect.push({ key, version: version! - 1 || null });
         change.puts.push([key, value]);
@@ -118,6 +116,14 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
   if (next) await target.write(next, change, "strict");
   else if (done.changed.length > 0) await target.mend(change);
   return done;
+}
+
+/** What a row is until it has its version: nobody may take it for one of a version that it does not have. */
+const UNDER_WAY = new TextEncoder().encode("\u0000 being written again from the other copy");
+
+/** A row that a copy cannot give. */
+export function isLost(value: Value | undefined): boolean {
+  return value === undefined || isDamaged(value) || isSame(value, UNDER_WAY);
 }
 
 const empty = () => ({ expect: [], puts: [], deletes: [] }) as Required<Change>;
