@@ -12,7 +12,7 @@ import { simulate } from "../support/sim-session.mjs";
 import { places, SMALL } from "../support/sim-stores.mjs";
 import { Program, World } from "../support/sim-world.mjs";
 
-const { CC_STORE_SEEDS = "1000", CC_STORE_SEED = "1", CC_STORES } = process.env;
+const { CC_STORE_SEEDS = "300", CC_STORE_SEED = "1", CC_STORES } = process.env;
 const chosen = CC_STORES?.split(";") ?? Object.keys(shares);
 /** A mutant is found by so many seeds, from that one on that found it when it was made. */
 const MOST = 100;
