@@ -112,7 +112,8 @@ impl Held {
         };
         if let Err(error) = written.await {
             // It may have been written all the same.
-            if name_row(io, &self.state().row.id).await?.is_some_and(|name| name.sid == sid) {
+            let id = self.state().row.id.clone();
+            if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
                 return self.follow_to(io, &old, most).await;
             }
             // What is left where this fails goes with the next fork or erasure.

@@ -43,8 +43,9 @@ impl Session {
     pub fn children(&self) -> Machine<Vec<SessionInfo>> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let sid = slot.look(|state| state.sid.clone())?;
-            list(&io, Some(&sid)).await
+            // An erasure gives the rows of a session another name.
+            let sids = slot.look(|state| [state.row.formerly.clone(), vec![state.sid.clone()]].concat())?;
+            list(&io, Some(&sids)).await
         })
     }
 
@@ -57,8 +58,9 @@ impl Session {
 /// Names that are read at once.
 const PAGE: usize = 256;
 
-/// The sessions of a store, in no order that means anything; of `parent` alone, the rows of a session, when it is given.
-async fn list(io: &Io, parent: Option<&str>) -> Result<Vec<SessionInfo>> {
+/// The sessions of a store, in no order that means anything; of `parents` alone, names of the rows of a session, when they
+/// are given.
+async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
     let mut found = Vec::new();
     let mut after: Option<Key> = None;
     loop {
@@ -79,13 +81,15 @@ async fn list(io: &Io, parent: Option<&str>) -> Result<Vec<SessionInfo>> {
             let Some(bytes) = bytes else { continue };
             let row = match readable(io, key, record::decode::<SessionRow>(&bytes, "session")) {
                 Some(row) => row?,
-                None if parent.is_some() => continue,
+                None if parents.is_some() => continue,
                 None => {
                     found.push(of_log(io, name).await?);
                     continue;
                 }
             };
-            if parent.is_some_and(|sid| row.parent.as_ref().is_none_or(|parent| parent.sid != sid)) {
+            let is_of =
+                |sids: &[String]| row.parent.as_ref().is_some_and(|parent| sids.contains(&parent.sid));
+            if !parents.is_none_or(is_of) {
                 continue;
             }
             found.push(SessionInfo {

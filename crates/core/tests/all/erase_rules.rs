@@ -208,6 +208,17 @@ fn d24_an_append_of_another_tab_during_an_erasure_is_kept() {
 }
 
 #[test]
+fn d24_sessions_that_began_from_it_stay_its_children_and_have_their_own_copies() {
+    let mut desk = desk("balanced");
+    desk.append(&[user("One zanzibarkey."), assistant("Two.")]);
+    desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+    erase(&mut desk, 0);
+    let children = desk.host.run(desk.session.children()).unwrap();
+    assert_eq!(children.iter().map(|child| child.id.as_str()).collect::<Vec<_>>(), ["child"]);
+    assert!(!hits(&desk, SECRET).is_empty(), "a fork has a copy of its own, as `erase` says");
+}
+
+#[test]
 fn d24_a_history_that_still_has_it_is_recognized() {
     let format = Format::OpenaiChat;
     let mut desk = desk("balanced");
