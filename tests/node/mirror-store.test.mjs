@@ -347,6 +347,36 @@ test("D23: versions are those of before in a copy that was made again", async ()
   checkSame(...pair);
 });
 
+test("D23: killed at every call of mending the session's row: the next append gives it the same version in both copies", async () => {
+  for (const at of [0, 1]) {
+    for (const isOtherLost of [false, true]) {
+      for (let call = 1, isKilled = true; isKilled; call++) {
+        const pair = disks();
+        const model = new Model();
+        const begun = over(pair);
+        for (let nth = 0; nth < 4; nth++) await model.append(begun);
+        await begun.close();
+        pair[at].rows.report(SESSION);
+        const process = new Process();
+        process.dieAt = call;
+        await Promise.race([over(pair, {}, process).check(), process.died]);
+        isKilled = process.isDead;
+        if (isOtherLost) pair[1 - at].lose();
+        const store = over(pair);
+        assert.ok(await model.append(store));
+        await store.close();
+        checkSame(...pair);
+        pair[0].lose();
+        const again = over(pair);
+        assert.ok(await model.append(again, undefined, 1), `killed at call ${call}: the next append is the first try`);
+        assert.deepEqual(await model.missing(again), []);
+        await again.close();
+        checkSame(...pair);
+      }
+    }
+  }
+});
+
 test("D23: two stores that are no copies of each other are refused, and stay as they are", async () => {
   const pair = disks();
   const batch = { expect: [], puts: [[SESSION, new Uint8Array(1)]], deletes: [], durability: "strict" };

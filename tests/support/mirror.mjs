@@ -200,6 +200,8 @@ export class Model {
           this.#acknowledge(text);
           return true;
         }
+        // It was there, and another process erased it: written again it would be no failure of the erasing.
+        if (this.#open.has(text)) return false;
       }
     }
     return false;

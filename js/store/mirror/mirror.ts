@@ -11,7 +11,7 @@ import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
 import { remainsOf } from "./remains.js";
-import { copyRows, isLost, isSame } from "./rows.js";
+import { copyRows, isCounted, isLost, isSame } from "./rows.js";
 import { isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
@@ -324,7 +324,12 @@ class Mirror {
 
   async #commit(owned: Batch, keys: Key[]): Promise<void> {
     const { waits, after, next } = await this.#writeFirst(owned, keys);
-    const { durability, ...change } = { ...owned, expect: [] };
+    const { puts, deletes, durability } = owned;
+    // A row that has another version in the second was lost there, or half mended: it comes from the first then, with its
+    // version, and not by this batch.
+    const written = new Set(puts.map(([key]) => JSON.stringify(key)));
+    const expect = owned.expect.filter(({ key }) => isCounted(key) && written.has(JSON.stringify(key)));
+    const change = { expect, puts, deletes };
     if (!this.#waits) {
       if (this.#isLevel) this.#queue.push({ after, next, change, durability });
       void this.#follow();

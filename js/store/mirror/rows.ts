@@ -16,7 +16,11 @@ const PAGE_ROWS = 200;
 
 /** Tables whose rows are written again, with their versions expected. Rows of the others are written once. */
 const COUNTED: ReadonlySet<unknown> = new Set(["meta", "sessions", "jobs"]);
-const isCounted = ([table]: Key) => COUNTED.has(table);
+
+/** True for a row that somebody may expect to have been put so often. */
+export function isCounted([table]: Key): boolean {
+  return COUNTED.has(table);
+}
 
 /** What was copied, and what could not be. */
 export interface Copied {
