@@ -116,7 +116,7 @@ impl Held {
             if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
                 return self.follow_to(io, &old, most).await;
             }
-            // What is left where this fails goes with the next fork or erasure.
+            // What is left where this fails goes with the next fork.
             if remove_rows(io, &sid, most).await.is_ok() {
                 let _ = commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await;
             }
