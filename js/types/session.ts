@@ -235,8 +235,8 @@ export interface Session<M = Message> extends AsyncDisposable {
    *
    *  The call writes all that stays of the session anew and resolves when the old rows are gone; `progress` has the stage
    *  `erase`. Stopped at any point, the message is whole or erased. Other handles on the session go on with the new rows.
-   *  `fileStore` writes its journal anew at once and removes journals that it kept for `salvage`; the files of a browser's
-   *  database or of a Durable Object are written over when their engine likes. Out of reach are exports, backups, forks
+   *  `fileStore` writes its journal anew at once and removes journals that it kept for `salvage`; a browser's database and a
+   *  Durable Object overwrite the freed space in their own time. Out of reach are exports, backups, forks
    *  (erase it there, too), and objects that the app holds. `sync` recognizes a history that still has the message.
    *
    *  Throws `invalid_option` for an index of no message, `store_corrupt` where the message cannot be read, and what the store

@@ -5,7 +5,7 @@ import { constants, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { bundle } from "./bundle.mjs";
+import { bundle, mutation } from "./bundle.mjs";
 
 /** Where nothing waits for a real disk. */
 const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
@@ -46,7 +46,7 @@ export async function loadStore(changes = []) {
       export { fileStore } from "./js/store/file/store.ts";
       export { disk } from "node:fs/promises";
     `;
-    await bundle(source, outfile, { platform: "node", plugins: [shim, mutation(changes)] });
+    await bundle(source, outfile, { platform: "node", plugins: [shim, mutation(changes, "js/store/file")] });
     return await import(pathToFileURL(outfile).href);
   } finally {
     await rm(path, { recursive: true });
@@ -75,23 +75,6 @@ const shim = {
     build.onLoad({ filter: /.*/, namespace: "disk" }, () => ({ contents: SHIM }));
   },
 };
-
-function mutation(changes) {
-  return {
-    name: "mutation",
-    setup(build) {
-      build.onLoad({ filter: /js\/store\/file\/\w+\.ts$/ }, async ({ path }) => {
-        let contents = await readFile(path, "utf8");
-        for (const { file, from, to } of changes) {
-          if (!path.endsWith(`/${file}`)) continue;
-          if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
-          contents = contents.replace(from, () => to);
-        }
-        return { contents, loader: "ts" };
-      });
-    },
-  };
-}
 
 /** What changes the disk, or makes a change last. */
 const CHANGES = new Set(["datasync", "link", "mkdir", "rename", "sync", "unlink", "write"]);

@@ -1,11 +1,11 @@
 /** Two copies on disks in memory, under processes that a seed kills, and disks that it cuts the power of, damages and loses. */
 
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { bundle } from "./bundle.mjs";
+import { bundle, mutation } from "./bundle.mjs";
 import { frail } from "./frail.mjs";
 import { generator } from "./random.mjs";
 
@@ -19,7 +19,7 @@ export async function loadMirror(changes = []) {
       export { memoryStore } from "./js/store/memory.ts";
       export { mirrorStore } from "./js/store/mirror/mirror.ts";
     `;
-    await bundle(source, outfile, { platform: "node", plugins: [mutation([HASTY, ...changes])] });
+    await bundle(source, outfile, { platform: "node", plugins: [mutation([HASTY, ...changes], "js/store/mirror")] });
     return await import(pathToFileURL(outfile).href);
   } finally {
     await rm(path, { recursive: true });
@@ -28,23 +28,6 @@ export async function loadMirror(changes = []) {
 
 /** Nobody waits for the clock. */
 const HASTY = { file: "pair.ts", from: "const GRACE_MS = 4;", to: "const GRACE_MS = 0;" };
-
-function mutation(changes) {
-  return {
-    name: "mutation",
-    setup(build) {
-      build.onLoad({ filter: /js\/store\/mirror\/\w+\.ts$/ }, async ({ path }) => {
-        let contents = await readFile(path, "utf8");
-        for (const { file, from, to } of changes) {
-          if (!path.endsWith(`/${file}`)) continue;
-          if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
-          contents = contents.replace(from, () => to);
-        }
-        return { contents, loader: "ts" };
-      });
-    },
-  };
-}
 
 const never = () => new Promise(() => {});
 export const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"];

@@ -8,8 +8,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, relative, sep } from "node:path";
-import { bundle, ROOT } from "./bundle.mjs";
+import { join } from "node:path";
+import { bundle, mutation, ROOT } from "./bundle.mjs";
 import { generator } from "./random.mjs";
 
 const real = createRequire(import.meta.url);
@@ -133,7 +133,7 @@ export class Program {
   /** Each of `changes`, `{ file, from, to }` with a path from `js/store` on, replaces a text that occurs once. */
   static async load(changes = []) {
     const program = new Program();
-    program.#stores = await compiled(STORES, [mutation(changes)]);
+    program.#stores = await compiled(STORES, [mutation(changes, "js/store")]);
     program.#package = await compiled(PACKAGE);
     program.#wasm = await WebAssembly.compile(await readFile(join(ROOT, "pkg/core.wasm")));
     return program;
@@ -187,25 +187,6 @@ async function compiled(source, plugins = []) {
   } finally {
     await rm(path, { recursive: true });
   }
-}
-
-function mutation(changes) {
-  const stores = join(ROOT, "js/store");
-  return {
-    name: "mutation",
-    setup(build) {
-      build.onLoad({ filter: /js[\\/]store[\\/].*\.ts$/ }, async ({ path }) => {
-        let contents = await readFile(path, "utf8");
-        const name = relative(stores, path).split(sep).join("/");
-        for (const { file, from, to } of changes) {
-          if (name !== file) continue;
-          if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
-          contents = contents.replace(from, () => to);
-        }
-        return { contents, loader: "ts" };
-      });
-    },
-  };
 }
 
 /** Where code runs: what it finds around itself is that of the process that has entered. */

@@ -284,7 +284,7 @@ pub(crate) fn erased(
     }
     let behind = erasure.without(&behind);
     let erased = format!("{head}{front}{behind}");
-    (now.front, now.text_tokens) = (front.len(), now.text_tokens.min(now.tokens));
+    now.front = front.len();
     let prose = if prose > 0 { head.len() } else { 0 };
     let body = if erased == text {
         Rc::clone(&body)

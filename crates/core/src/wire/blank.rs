@@ -169,12 +169,13 @@ fn text(text: &'static str) -> Value<'static> {
 /// An object without what is said in it; `None` for a part that goes whole.
 fn emptied<'a>(value: &'a Value<'a>) -> Option<Value<'a>> {
     let fields = tagged::object(value)?;
-    let is_dropped =
-        fields.get("type").and_then(|kind| kind.as_str()).is_some_and(|kind| DROPPED.contains(&kind));
-    if is_dropped && fields.get("role").is_none() && fields.get("id").is_none() {
+    let kind = fields.get("type").and_then(|kind| kind.as_str());
+    if kind.is_some_and(|kind| DROPPED.contains(&kind))
+        && fields.get("role").is_none()
+        && fields.get("id").is_none()
+    {
         return None;
     }
-    let kind = fields.get("type").and_then(|kind| kind.as_str());
     let mut kept: Vec<(&'a str, Value<'a>)> = Vec::new();
     for (key, field) in fields.iter() {
         // What is unknown is named like its type.
