@@ -1,6 +1,7 @@
 /** The store of browsers: one IndexedDB transaction per batch. */
 
 import { checkOptions, invalidOption } from "../checks.js";
+import type { CompactionError } from "../errors.js";
 import type { Batch, Damaged, Key, Store } from "../types.js";
 import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
@@ -104,17 +105,45 @@ function plainStore(options: IndexedDbOptions): Store {
   const scanTogether = (prefix: Key, options: ScanOptions) =>
     run([prefix], "readonly", "relaxed", (tx, on) => scan(tx, on, prefix, options));
 
-  /** The same where the engine may be unable to read one of them. Goes on while `wants(value)`. */
-  const readApart = (keys: Key[], wants: (value: Value | undefined) => boolean) =>
+  /** The same where the engine may be unable to read some of them, up to the value that makes them too large. */
+  async function readApart(keys: Key[], maxBytes = Infinity): Promise<(Value | undefined)[]> {
+    try {
+      return await readInTurn(keys, maxBytes);
+    } catch (error) {
+      if (!isOfARow(error)) throw error;
+    }
+    // Chromium closes the connection over such a row: each gets one of its own.
+    const values: (Value | undefined)[] = [];
+    for (let bytes = 0; values.length < keys.length && bytes <= maxBytes; bytes += sizeOf(values.at(-1))) {
+      values.push(await readAlone(keys[values.length]!));
+    }
+    return values;
+  }
+  const readInTurn = (keys: Key[], maxBytes: number) =>
     run(keys, "readonly", "relaxed", (tx) => {
       const values: (Value | undefined)[] = [];
+      let bytes = 0;
       const next = (): void => {
         const key = keys[values.length];
-        if (key) getApart(tx, key, (value) => (values.push(value), wants(value) && next()));
+        if (key && bytes <= maxBytes) getApart(tx, key, (value) => (values.push(value), (bytes += sizeOf(value)), next()));
       };
       next();
       return values;
     });
+  async function readAlone(key: Key): Promise<Value | undefined> {
+    try {
+      return (await readInTurn([key], Infinity))[0];
+    } catch (error) {
+      if (!isOfARow(error)) throw error;
+      // Where its key can be read, it is this value alone that cannot. Chromium's `getKey` reads the value too.
+      const found = await run([key], "readonly", "relaxed", (tx, on) => {
+        const keys: { count?: number } = {};
+        on(tx.objectStore(tableOf(key)).count(rowOf(key)), (count: number) => (keys.count = count));
+        return keys;
+      });
+      return found.count === 0 ? undefined : unreadable((error as CompactionError).cause);
+    }
+  }
 
   return {
     caps,
@@ -127,7 +156,7 @@ function plainStore(options: IndexedDbOptions): Store {
         return await readTogether(keys);
       } catch (error) {
         if (!isOfARow(error)) throw error;
-        return readApart(keys, () => true);
+        return readApart(keys);
       }
     },
 
@@ -139,9 +168,9 @@ function plainStore(options: IndexedDbOptions): Store {
         if (options.keysOnly || !isOfARow(error)) throw error;
         const keys = (await scanTogether(prefix, { ...options, keysOnly: true })).map(([key]) => key);
         if (keys.length === 0) return [];
-        let bytes = 0;
-        const values = await readApart(keys, (value) => (bytes += sizeOf(value)) <= options.maxBytes);
+        const values = await readApart(keys, options.maxBytes);
         // The last one may be too much, and some may have been deleted since.
+        const bytes = values.reduce((sum, value) => sum + sizeOf(value), 0);
         if (bytes > options.maxBytes && values.length > 1) values.pop();
         const page = values.map((value, i): [Key, Value | undefined] => [keys[i]!, value]);
         return page.filter((entry): entry is [Key, Value] => entry[1] !== undefined);
@@ -274,7 +303,7 @@ function get(tx: IDBTransaction, key: Key): IDBRequest {
 /** Reads one row; one that the engine cannot read is damaged, and its transaction goes on. */
 function getApart(tx: IDBTransaction, key: Key, take: (value: Value | undefined) => void): void {
   const request = get(tx, key);
-  const cannot = (error: unknown) => take({ damaged: `the browser cannot read it (${(error as Error).name})` });
+  const cannot = (error: unknown) => take(unreadable(error));
   request.onsuccess = () => {
     let row: unknown;
     try {
@@ -290,6 +319,10 @@ function getApart(tx: IDBTransaction, key: Key, take: (value: Value | undefined)
     event.stopPropagation();
     cannot(request.error);
   };
+}
+
+function unreadable(error: unknown): Damaged {
+  return { damaged: `the browser cannot read it (${(error as Error).name})` };
 }
 
 function sizeOf(value: Value | undefined): number {

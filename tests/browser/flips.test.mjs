@@ -23,6 +23,22 @@ for (const engine of chosen) {
   });
 }
 
+test("D13: a row that cannot be unpacked closes its connection in Chromium, and costs no other", async () => {
+  const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+  let chosen = 0;
+  /** The one behind that of the database before. */
+  const choose = (bytes) => {
+    const frames = [];
+    for (let at = 0; (at = bytes.indexOf(frame, at)) >= 0; at += frame.length) frames.push(at);
+    assert.ok(frames.length > 0, "nothing is packed");
+    return frames[chosen++ % frames.length] + 2 * frame.length;
+  };
+  const { counts, problems } = await flipBrowser("chromium-sqlite", { flips: 5, seed: 1, choose });
+  assert.deepEqual(problems, []);
+  assert.equal(counts["without effect"], 0);
+  assert.ok(counts["messages lost"] <= 5, JSON.stringify(counts));
+});
+
 test("D9: the check of the flips finds what is silent, and what does not go on", () => {
   const written = ["a", "b", "c"];
   const nothing = { told: [], gaps: [], problems: [] };

@@ -21,8 +21,11 @@ const FILES = {
   firefox: { data: "storage/default", isDatabase: (path) => path.includes("/idb/") },
 };
 
-/** Flips so many bits in `engine`, each in a database of its own. Returns `counts`, and in `problems` what must not be. */
-export async function flipBrowser(engine, { flips, seed, progress = () => {} }) {
+/**
+ * Flips so many bits in `engine`, each in a database of its own. Returns `counts`, and in `problems` what must not be.
+ * `choose` says where: of the bytes of all files of a database, the index of one.
+ */
+export async function flipBrowser(engine, { flips, seed, progress = () => {}, choose }) {
   const random = generator(seed);
   const counts = { check: "browser flips", of: engine, version: "", seed, flips: 0, "without effect": 0, "databases begun anew": 0 };
   Object.assign(counts, { messages: 0, "messages lost": 0, told: 0, silent: 0, "browser ended": 0, "longest ms": 0, failures: 0 });
@@ -31,7 +34,7 @@ export async function flipBrowser(engine, { flips, seed, progress = () => {} }) 
   try {
     while (counts.flips < flips) {
       const sites = Array.from({ length: Math.min(TOGETHER, flips - counts.flips) }, (_, nth) => `site${nth}`);
-      for (const { what, written, found } of await flipSites(engine, pages, sites, random, counts)) {
+      for (const { what, written, found } of await flipSites(engine, pages, sites, { random, choose }, counts)) {
         counts.flips++;
         const { wrong, ...seen } = check(written, found);
         counts.messages += written.length;
@@ -49,7 +52,7 @@ export async function flipBrowser(engine, { flips, seed, progress = () => {} }) 
 }
 
 /** Writes a session in each site, flips a bit of each one's database, and looks at what the browser makes of it. */
-async function flipSites(engine, pages, sites, random, counts) {
+async function flipSites(engine, pages, sites, bits, counts) {
   const { data, isDatabase } = FILES[DRIVEN[engine].browser];
   const profile = await makeProfile();
   const { port } = new URL(pages.origin);
@@ -80,7 +83,7 @@ async function flipSites(engine, pages, sites, random, counts) {
     const written = await run("write", CALLS);
     const flipped = [];
     const files = (await filesIn(join(profile.path, data))).filter(isDatabase);
-    for (const site of sites) flipped.push(await flipOne(files.filter((path) => path.includes(site)), random));
+    for (const site of sites) flipped.push(await flipOne(files.filter((path) => path.includes(site)), bits));
     const found = (await run("look")).map((text) => JSON.parse(text));
     return sites.map((_, nth) => ({ what: flipped[nth], written: written[nth], found: found[nth] }));
   } finally {
@@ -94,12 +97,12 @@ async function filesIn(path) {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name)).sort();
 }
 
-/** Flips one bit anywhere in these files; returns which. */
-async function flipOne(paths, random) {
+/** Flips one bit in these files; returns which. */
+async function flipOne(paths, { random, choose = ({ length }) => random(length) }) {
   const files = await Promise.all(paths.map(async (path) => ({ path, bytes: await readFile(path) })));
   const total = files.reduce((sum, { bytes }) => sum + bytes.length, 0);
   if (total === 0) throw new Error("the site has no database");
-  let at = random(total);
+  let at = choose(Buffer.concat(files.map(({ bytes }) => bytes)));
   const { path, bytes } = files.find(({ bytes }) => at < bytes.length || ((at -= bytes.length), false));
   const bit = random(8);
   bytes[at] ^= 1 << bit;
