@@ -87,17 +87,21 @@ export class Turns {
     const { signal } = options;
     checkSignal(signal);
     const { turn, ...held } = await this.#both();
-    let { state } = held;
+    let state = Promise.resolve(held.state);
     try {
       this.checkOpen();
-      // Several waits may be under way at once: the first lets go, the last takes hold again.
+      // Several waits may be under way at once: the first lets go, the last takes hold again. One that begins while the last
+      // one before it is about to take hold lets go of that.
       let waits = 0;
       const park: Host["park"] = async (wait) => {
-        if (waits++ === 0) state();
+        if (waits++ === 0) void state.then((release) => release());
         try {
           return await wait();
         } finally {
-          if (--waits === 0) state = await this.#state.acquire();
+          if (--waits === 0) {
+            state = this.#state.acquire();
+            await state;
+          }
         }
       };
       return await withEither([signal, this.#options.signal], (signal) => {
@@ -105,7 +109,7 @@ export class Turns {
         return work({ ...this.#host, signal, park });
       });
     } finally {
-      state();
+      (await state)();
       turn();
     }
   }

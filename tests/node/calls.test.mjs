@@ -270,3 +270,18 @@ test("listeners, onProgress and logger that throw do not end the operation, and 
   assert.ok(heard > 2, "a listener behind one that throws is told too");
   assert.deepEqual(new Set(uncaught), new Set(["onProgress", "logger", "listener"]));
 });
+
+test("S2.12: answers that come while others are being stored leave no call waiting", async () => {
+  // Many at once, so that a call begins in every state of those before it.
+  for (const concurrency of [1, 2, 4, 16]) {
+    let calls = 0;
+    const session = await openSession({ store: memoryStore(), preset: "react", react: { strategies: false }, contextWindow: 100_000, concurrency, summarize: () => `Short ${++calls}.` });
+    await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 6_000 + nth)).flat());
+    const compacting = session.compact();
+    const appending = session.append(...chat(1));
+    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "it waits for ever"));
+    assert.notEqual(await Promise.race([Promise.all([compacting, appending]), late]), "it waits for ever", `concurrency ${concurrency}`);
+    assert.equal(calls, 20);
+    await session.close();
+  }
+});

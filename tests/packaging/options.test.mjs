@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
+import { GROUPS as EFFECTS, OTHERS, outcome } from "../support/option-effects.mjs";
 import { pack, project, temporaryFolder } from "./project.mjs";
 
 /** Groups of options, by the interface that has them. */
@@ -74,6 +75,30 @@ test("options", async (context) => {
     }
     for (const name of own) await isRead(name, (wrong) => ({ [name]: wrong }), "openSession");
     assert.deepEqual(own.sort(), ["acceptDataLoss", "background", "mustExist", "parent"]);
+  });
+
+  await context.test("every option of a preset's group takes effect", async () => {
+    const idle = [];
+    for (const [type, group] of Object.entries(GROUPS).filter(([, group]) => group in EFFECTS)) {
+      assert.deepEqual(Object.keys(EFFECTS[group]).sort(), properties.get(type).sort(), type);
+      for (const [name, [value, beside = {}, more = {}]] of Object.entries(EFFECTS[group])) {
+        const [without, with_] = [beside, { ...beside, [name]: value }].map((own) => outcome(library, { preset: group, ...more, [group]: own }));
+        if ((await with_) === (await without)) idle.push(`${group}.${name}`);
+      }
+    }
+    assert.deepEqual(idle, []);
+  });
+
+  await context.test("every other option takes effect", async () => {
+    const performed = [...PERFORMED, ...Object.keys(EFFECTS), "concurrency"];
+    const names = properties.get("CompactOptions").filter((name) => !performed.includes(name));
+    assert.deepEqual(Object.keys(OTHERS).sort(), names.sort());
+    const idle = [];
+    for (const [name, [value, beside = {}]] of Object.entries(OTHERS)) {
+      const [without, with_] = [beside, { ...beside, [name]: value }].map((options) => outcome(library, { preset: "layered", ...options }));
+      if ((await with_) === (await without)) idle.push(name);
+    }
+    assert.deepEqual(idle, []);
   });
 
   await context.test("F22: the default preset's own numbers are options", { todo: "F22" }, async () => {
