@@ -12,6 +12,8 @@ const UNNOTED = "D1a: a page of zeros in a record that nobody was told of, then 
 const MISSING = "D15: records that were acknowledged cannot be read";
 const DAMAGED = "D5: a damaged value does not stop the journal from being written anew";
 const OTHERS = "D15: what another process counts is not void";
+const MADE = "D21: its directory is on the disk before anything is acknowledged in it, whoever made it";
+const MAYBE = "D21: what may have been written is not read before it is on the disk";
 const SHORT = "a write ends early";
 
 export const mutants = {
@@ -282,6 +284,22 @@ export const mutants = {
   "reads what the disk did not take": {
     caughtBy: "D21: what a failed sync left is not read before it is on the disk",
     changes: [{ file: "store.ts", from: "keysOnly = false) {\n    await this.#heal();", to: "keysOnly = false) {" }],
+  },
+  "reads what may not be on the disk": {
+    caughtBy: MAYBE,
+    changes: [{ file: "journal.ts", from: "this.unsure = true;", to: "" }],
+  },
+  "relies on it though the disk does not take it": {
+    caughtBy: MAYBE,
+    changes: [{ file: "store.ts", from: "if (!this.#journal?.suspect) return;", to: "return;" }],
+  },
+  "takes a directory that is there for one that is on the disk": {
+    caughtBy: MADE,
+    changes: [{ file: "directory.ts", from: "await syncDirectory(above).catch(", to: "if (missing) await syncDirectory(above).catch(" }],
+  },
+  "makes a directory in one that may not be on the disk": {
+    caughtBy: MADE,
+    changes: [{ file: "directory.ts", from: "    await make(above);\n    await mkdir(path, { mode: 0o700 })", to: "    await mkdir(path, { mode: 0o700, recursive: true })" }],
   },
   "closes with what the disk did not take": {
     caughtBy: "D21: what a failed sync left is not read before it is on the disk",

@@ -93,11 +93,10 @@ export class Disk {
         folder.names.set(name, file);
       }),
       mkdir: use("mkdir", (path) => {
-        if (this.#find(path)) return undefined;
+        if (this.#find(path)) throw failure("EEXIST", `mkdir ${path}`);
         this.#checkRoom();
         const [folder, name] = this.#place(path);
         folder.names.set(name, new Folder());
-        return path;
       }),
       readdir: use("readdir", (path) => [...(this.#find(path) ?? missing(path)).names.keys()].sort()),
       realpath: use("realpath", (path) => (this.#find(path) ? path : missing(path))),

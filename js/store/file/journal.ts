@@ -63,6 +63,8 @@ export class Journal {
   incomplete = false;
   /** A sync failed: the system may have forgotten what it could not write. */
   suspect = false;
+  /** A batch of which nobody knows whether it was written can be read, and may not be on the disk. */
+  unsure = false;
   readonly #users = new Set<Promise<unknown>>();
 
   private constructor(number: number, handle: FileHandle, readOnly: unknown, id: string, start: number) {
@@ -191,6 +193,7 @@ export class Journal {
       const sums = await this.advance(rows);
       if (failure === undefined || records.some(({ sum }) => sums.has(sum))) return sums;
     } catch (error) {
+      this.unsure = true;
       throw CompactionError.isInstance(error) ? error : indeterminate(error);
     }
     throw fileError(failure);
@@ -204,6 +207,7 @@ export class Journal {
       this.suspect = true;
       throw indeterminate(error);
     }
+    this.unsure = false;
   }
 
   /** The values of `rows`, each in a buffer of its own, or why it is not what was written. */

@@ -388,6 +388,9 @@ class FileStore {
   /** After a sync that failed the system may have forgotten what can still be read: nobody is to rely on that, who reads as
    *  little as who writes, before it is written anew. */
   async #heal(): Promise<void> {
+    const journal = this.#journal;
+    // A sync that fails makes it suspect.
+    if (journal?.unsure && !journal.suspect) await this.#exclusive(() => this.#sync(journal)).catch(() => {});
     if (!this.#journal?.suspect) return;
     await this.#rewrite().catch((error: unknown) => Promise.reject(fileError(error)));
   }
