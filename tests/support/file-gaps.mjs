@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { damagedOf, fiveSessions, goesOn, isDamaged, message, note, places, put, SESSIONS, using } from "./file-damage.mjs";
-import { batch, contents, edit, journalOf } from "./file-store.mjs";
+import { batch, contents, edit, journalOf, stopAt } from "./file-store.mjs";
 import { generator } from "./random.mjs";
 
 const ROUNDS_OF_DAMAGE = Number(process.env.CC_DAMAGES ?? 60);
@@ -183,9 +183,9 @@ export const gapChecks = {
   "D15: a bit of the first line or of the note is flipped": async (library, folder) => {
     const directory = join(folder, "store");
     await using(library, directory, (store) => store.commit(put(["meta", "a"], "1")));
-    const files = [[await journalOf(directory), 90], [note(directory), 72]];
+    const files = [[await journalOf(directory), 90], [note(directory), 144]];
     const kept = await Promise.all(files.map(([path]) => readFile(path)));
-    assert.deepEqual([kept[0].indexOf("\n") + 1, kept[1].length], [90, 72]);
+    assert.deepEqual([kept[0].indexOf("\n") + 1, kept[1].length], [90, 144]);
     for (const [nth, [path, length]] of files.entries()) {
       for (let bit = 0; bit < length * 8; bit++) {
         const bytes = Buffer.from(kept[nth]);
@@ -212,6 +212,29 @@ export const gapChecks = {
     const found = await using(library, directory, contents, options);
     assert.equal(found['["log","s",0]'], "a");
     assert.deepEqual(damagedOf(found), ['["log","s",1]']);
+  },
+
+  "D15: who comes late with a note leaves the newer one of another": async (library, folder) => {
+    const directory = join(folder, "store");
+    await using(library, directory, (store) => store.commit(put(["meta", "a"], "1")));
+    for (const when of ["it opens", "it synced"]) {
+      const store = library.fileStore(directory);
+      if (when === "it synced") await store.read([["meta", "a"]]);
+      // It is stopped with what it is about to note. A directory without a note has to be noted when it is opened.
+      else await rm(note(directory));
+      const stopped = stopAt(library.disk, (name, _, file) => name === "write" && file.path.endsWith("acknowledged"));
+      const work = when === "it synced" ? store.commit(put(["meta", "late"], when)) : store.read([["meta", "a"]]);
+      await stopped.reached;
+      await using(library, directory, (store) => store.commit(put(["meta", "b"], when)));
+      stopped.go();
+      await work;
+      await store.close();
+      const path = await journalOf(directory);
+      const bytes = await readFile(path);
+      await edit(path, (bytes) => void (bytes[bytes.lastIndexOf(when)] ^= 1));
+      assert.deepEqual(damagedOf(await using(library, directory, contents)), ['["meta","b"]'], when);
+      await writeFile(path, bytes);
+    }
   },
 
   "D15: the first line is gone": async (library, folder) => {

@@ -227,9 +227,13 @@ export const mutants = {
     caughtBy: "D15: what was written anew is vouched for without a note",
     changes: [{ file: "reader.ts", from: "record.base === true || end <=", to: "end <=" }],
   },
+  "notes over what others noted": {
+    caughtBy: "D15: who comes late with a note leaves the newer one of another",
+    changes: [{ file: "acknowledged.ts", from: "(seq % SLOTS) * BYTES", to: "0" }],
+  },
   "knows the journal by its first line alone": {
     caughtBy: "D15: the first line is gone",
-    changes: [{ file: "journal.ts", from: "undefined) ?? note?.id", to: "undefined)" }],
+    changes: [{ file: "journal.ts", from: "undefined) ?? (await idOf(notes, handle, size))", to: "undefined)" }],
   },
   "does not keep a damaged journal": {
     caughtBy: DAMAGED,

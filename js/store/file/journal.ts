@@ -15,6 +15,7 @@ import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { CompactionError } from "../../errors.js";
 import type { Damaged } from "../../types.js";
+import { noteOf } from "./acknowledged.js";
 import type { Note } from "./acknowledged.js";
 import { keptName } from "./directory.js";
 import { corrupt, fileError, indeterminate } from "./faults.js";
@@ -76,7 +77,7 @@ export class Journal {
   }
 
   /**
-   * Reads the whole journal into `rows`; `note` says how far it is known to be on the disk. Undefined for an empty file.
+   * Reads the whole journal into `rows`; `notes` say how far it is known to be on the disk. Undefined for an empty file.
    * With `salvaging` all of it was, where no note says how far, and its records say whose they are where nothing else does.
    * Throws `schema_too_new`, and `store_corrupt` where nothing can be read.
    */
@@ -84,7 +85,7 @@ export class Journal {
     number: number,
     { handle, readOnly }: { handle: FileHandle; readOnly?: unknown },
     rows: Rows,
-    note: Note | undefined,
+    notes: Note[],
     salvaging = false,
   ): Promise<Journal | undefined> {
     const { size } = await handle.stat();
@@ -99,11 +100,11 @@ export class Journal {
       throw new CompactionError("schema_too_new", `The store has schema ${schema}, ${range}: update the app`);
     }
     // Whose the records are is known elsewhere, too.
-    const id = titled?.id ?? (salvaging ? await idIn(window, size) : undefined) ?? note?.id;
+    const id = titled?.id ?? (salvaging ? await idIn(window, size) : undefined) ?? (await idOf(notes, handle, size));
     const nothing = corrupt(`journal ${number} was not written by this library, or its first line is not what was written`);
     if (id === undefined || (titled && titled.schema < SCHEMA)) throw nothing;
     const journal = new Journal(number, handle, readOnly, id, titled?.bytes ?? title(id).length);
-    const ours = note?.id === id ? note : undefined;
+    const ours = noteOf(notes, id);
     journal.#vouched = ours?.end ?? (salvaging ? size : 0);
     await journal.#read(rows, false);
     if (!titled && journal.#seq === 0) throw nothing;
@@ -315,6 +316,14 @@ export class Journal {
     this.#end = this.#next = end;
     this.#sealed = record.sealed === true;
   }
+}
+
+/** Of which of the noted journals there are records in a file. */
+async function idOf(notes: Note[], handle: FileHandle, size: number): Promise<string | undefined> {
+  for (const id of new Set(notes.map(({ id }) => id))) {
+    if (await new Reader(id, handle, size, 0, true).next(title(id).length)) return id;
+  }
+  return undefined;
 }
 
 /** Whose the first record is that says so. */
