@@ -275,9 +275,10 @@ export class Disk {
     for (const { name, file } of files) {
       if (at < file.data.length) {
         const bit = 1 << random(8);
+        const part = partOf(file.data, at);
         file.data[at] ^= bit;
         if (at < file.kept.length) file.kept[at] ^= bit;
-        return `${name} byte ${at}`;
+        return `${name} byte ${at}, ${part}`;
       }
       at -= file.data.length;
     }
@@ -299,6 +300,22 @@ export class Disk {
     }
     return `${name} page ${from} at ${to}`;
   }
+}
+
+/** What of a journal byte `at` is: a value of a table, or what is around the values of a record. */
+function partOf(data, at) {
+  const text = data.toString("latin1");
+  let record;
+  for (const match of text.matchAll(/[a-z2-7]{26} [0-9a-f]{32} [0-9a-f]{8} [ \d]{8} (\{"at":(\d+),.*\})\n/g)) {
+    if (match.index > at) break;
+    if (match.index === Number(match[2])) record = match;
+  }
+  if (!record) return "no record";
+  let end = record.index + record[0].length;
+  const around = `around the values of the record at ${record.index}`;
+  if (at < end) return around;
+  for (const [[table], , bytes] of JSON.parse(record[1]).puts) if (at < (end += bytes)) return `a value of ${table}`;
+  return around;
 }
 
 function missing(path) {
