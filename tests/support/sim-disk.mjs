@@ -313,8 +313,9 @@ function partOf(data, at) {
   if (!record) return "no record";
   let end = record.index + record[0].length;
   const around = `around the values of the record at ${record.index}`;
-  if (at < end) return around;
-  for (const [[table], , bytes] of JSON.parse(record[1]).puts) if (at < (end += bytes)) return `a value of ${table}`;
+  // What says where they are may be damaged itself.
+  const puts = record[1].matchAll(/\[\["(\w+)"[^\]]*\],\d+,(\d+),\d+/g);
+  if (at >= end) for (const [, table, bytes] of puts) if (at < (end += Number(bytes))) return `a value of ${table}`;
   return around;
 }
 

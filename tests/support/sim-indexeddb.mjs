@@ -87,7 +87,9 @@ export class Browser {
     const one = (n) => this.fails > 0 && this.#world.one(n);
     // Chromium forgets some requests.
     if (one(8 * this.fails)) return request;
-    this.#task(owner, () => {
+    const open = () => {
+      // Who opens a database waits for an upgrade of it to end.
+      if (this.#databases.get(name)?.transactions.some(({ mode }) => mode === "versionchange")) return this.#task(owner, open);
       if (one(2 * this.fails)) {
         request.error = exception("UnknownError");
         request.onerror?.({ target: request });
@@ -116,7 +118,8 @@ export class Browser {
         request.onerror?.({ target: request });
       };
       request.onupgradeneeded?.({ oldVersion, target: request });
-    });
+    };
+    this.#task(owner, open);
     return request;
   }
 

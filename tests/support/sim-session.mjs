@@ -224,9 +224,9 @@ class Simulation {
     if (this.isSound) {
       // What nobody acknowledged may have been read by others, who say now that it is gone.
       const open = log.calls.filter(({ state }) => state === "open" || state === "lost").flatMap(({ messages }) => messages);
-      const isOfOthers = kind === "records" ? lostRecords <= open.length || log.unsure > 0 : kind === "session" && !log.isBegun;
+      const isOfOthers = kind === "records" ? (lostRecords ?? 1) <= open.length || log.unsure > 0 : kind === "session" && !log.isBegun;
       // A mark that a power cut took back to before the session was deleted knows of no other one.
-      const isOfDeleted = kind === "session" && this.place.losesMarks && this.cuts > 0 && log.calls.some(({ state }) => state === "deleted");
+      const isOfDeleted = kind === "session" && this.place.losesMarks && this.cuts > 0 && log.isForgotten;
       if (isOfOthers || isOfDeleted) return this.tell("told of what was not acknowledged");
       this.world.fail(new Error(`nothing is damaged, and ${log.id} is told: ${kind}, ${reason}`));
     }
@@ -314,6 +314,7 @@ class Simulation {
 
   async remove(process, session, log) {
     const deleted = log.calls.filter(({ state }) => state !== "refused");
+    log.isForgotten = true;
     this.note(`delete ${log.id}`);
     for (const call of deleted) call.state = "maybe deleted";
     const { code } = await this.attempt(process, "delete", () => session.delete());
@@ -369,6 +370,8 @@ class Log {
   lost = 0;
   /** Changes of the context that nobody acknowledged. */
   unsure = 0;
+  /** It was deleted once. */
+  isForgotten = false;
 
   constructor(id, simulation) {
     this.id = id;
