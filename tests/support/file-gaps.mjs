@@ -1,7 +1,7 @@
 /** What must hold for a file store when more is damaged than a bit: records that are gone, and what nobody vouched for. */
 
 import assert from "node:assert/strict";
-import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { damagedOf, fiveSessions, goesOn, isDamaged, message, note, places, put, SESSIONS, using } from "./file-damage.mjs";
 import { batch, contents, edit, journalOf, stopAt } from "./file-store.mjs";
@@ -235,6 +235,24 @@ export const gapChecks = {
       assert.deepEqual(damagedOf(await using(library, directory, contents)), ['["meta","b"]'], when);
       await writeFile(path, bytes);
     }
+  },
+
+  "D15: what another process acknowledged and is damaged since is missed by who had the store open": async (library, folder) => {
+    const directory = join(folder, "store");
+    const store = library.fileStore(directory);
+    await store.commit(put(["meta", "a"], "1"));
+    await using(library, directory, (other) => other.commit(put(["meta", "lost"], "x".repeat(500))));
+    const { size } = await stat(await journalOf(directory));
+    await edit(await journalOf(directory), (bytes) => void bytes.fill(0, size - 700));
+    assert.deepEqual(await contents(store), { '["meta","a"]': "1" });
+    await store.commit(put(["meta", "b"], "2"));
+    await store.close();
+    await using(library, directory, async (next) => {
+      assert.match(await next.dataLoss(), /^1 of the stored records cannot be read/);
+      assert.deepEqual(await contents(next), { '["meta","a"]': "1", '["meta","b"]': "2" });
+      await next.commit(put(["meta", "c"], "3"));
+    });
+    assert.deepEqual(Object.keys(await using(library, directory, contents)), ['["meta","a"]', '["meta","b"]', '["meta","c"]']);
   },
 
   "D15: the first line is gone": async (library, folder) => {

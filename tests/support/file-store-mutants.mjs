@@ -74,7 +74,7 @@ export const mutants = {
   },
   "reads nothing of what others append": {
     caughtBy: STOPPED_WRITING,
-    changes: [{ file: "store.ts", from: "if (this.#journal) await this.#journal.advance(this.#rows);", to: "if (this.#journal) await null;" }],
+    changes: [{ file: "store.ts", from: "if (this.#journal) await this.#journal.advance(", to: "if (this.#journal) await (async (..._: unknown[]) => {})(" }],
   },
   "goes on behind a seal": {
     caughtBy: SEALED,
@@ -188,7 +188,7 @@ export const mutants = {
   "takes what is missing at the end for torn": {
     caughtBy: MISSING,
     changes: [
-      { file: "journal.ts", from: "if (ours && journal.#end < ours.end)", to: "if (ours && journal.#end < 0)" },
+      { file: "journal.ts", from: "if (note && this.#end < note.end)", to: "if (note && this.#end < 0)" },
     ],
   },
   "takes a session's row in front of a gap for the newest": {
@@ -230,6 +230,10 @@ export const mutants = {
   "notes over what others noted": {
     caughtBy: "D15: who comes late with a note leaves the newer one of another",
     changes: [{ file: "acknowledged.ts", from: "(seq % SLOTS) * BYTES", to: "0" }],
+  },
+  "takes for torn what another process acknowledged": {
+    caughtBy: "D15: what another process acknowledged and is damaged since is missed by who had the store open",
+    changes: [{ file: "journal.ts", from: "if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;", to: "if (ours || !ours) return;" }],
   },
   "knows the journal by its first line alone": {
     caughtBy: "D15: the first line is gone",

@@ -253,7 +253,7 @@ class Simulation {
           await log.unsurely(() => this.attempt(process, "compact", () => session.compact()));
           break;
         case 4:
-          await this.attempt(process, "snapshot", () => session.snapshot());
+          await log.unsurely(() => this.attempt(process, "snapshot", () => session.snapshot()));
           break;
         case 5:
           await log.unsurely(() => this.attempt(process, "rewind", () => session.rewind(world.random(8)), { allowed: ["invalid_option"] }));
@@ -368,7 +368,7 @@ class Log {
   /** So many messages may be missing without a word of the history: that was told. */
   #told = 0;
   lost = 0;
-  /** Changes of the context that nobody acknowledged. */
+  /** Changes of the context, and snapshots, that nobody acknowledged. */
   unsure = 0;
   /** It was deleted once. */
   isForgotten = false;

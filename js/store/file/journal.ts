@@ -108,8 +108,7 @@ export class Journal {
     journal.#vouched = ours?.end ?? (salvaging ? size : 0);
     await journal.#read(rows, false);
     if (!titled && journal.#seq === 0) throw nothing;
-    if (ours && journal.#end < ours.end) journal.#gap(rows, ours.seq - journal.#seq, ours.end);
-    journal.#seq = Math.max(journal.#seq, ours?.seq ?? 0);
+    journal.#miss(rows, ours);
     return journal;
   }
 
@@ -135,11 +134,22 @@ export class Journal {
     this.#lost = [];
   }
 
-  /** Reads what was appended since, by whomever, into `rows`; returns the sums of the records that count. */
-  advance(rows: Rows): Promise<Set<string>> {
-    return this.#read(rows, true);
+  /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one. */
+  async advance(rows: Rows, notes: () => Promise<Note[]>): Promise<void> {
+    const seen = this.#seen;
+    await this.#read(rows, true);
+    if (this.#seen === seen || this.#next >= this.#seen || this.#sealed) return;
+    const ours = noteOf(await notes(), this.id);
+    // What is behind that which was looked at may have been written since.
+    if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;
+    // Another process wrote and acknowledged it, and it was damaged since: it is read as by who opens the journal now.
+    [this.#vouched, this.#voids, this.#seen] = [ours.end, [], 0];
+    this.#restart(rows);
+    await this.#read(rows, false);
+    this.#miss(rows, ours);
   }
 
+  /** Returns the sums of the records that count. */
   async #read(rows: Rows, live: boolean): Promise<Set<string>> {
     const sums = new Set<string>();
     const { size, nlink } = await this.#handle.stat();
@@ -191,7 +201,7 @@ export class Journal {
         this.#seen = size;
         return new Set(records.map(({ sum }) => sum));
       }
-      const sums = await this.advance(rows);
+      const sums = await this.#read(rows, true);
       if (failure === undefined || records.some(({ sum }) => sums.has(sum))) return sums;
     } catch (error) {
       this.unsure = true;
@@ -287,6 +297,12 @@ export class Journal {
     if (after > this.#end || missing > 0) this.#gap(rows, missing, after > this.#end ? after : at);
     this.#accept(record, found.body, end, rows);
     return true;
+  }
+
+  /** What is missing at the end of what `note` says was on the disk. */
+  #miss(rows: Rows, note: Note | undefined): void {
+    if (note && this.#end < note.end) this.#gap(rows, note.seq - this.#seq, note.end);
+    this.#seq = Math.max(this.#seq, note?.seq ?? 0);
   }
 
   #restart(rows: Rows): void {

@@ -291,7 +291,7 @@ class FileStore {
 
   /** The journal, with all that was appended to it in the rows. */
   async #current(): Promise<Journal> {
-    if (this.#journal) await this.#journal.advance(this.#rows);
+    if (this.#journal) await this.#journal.advance(this.#rows, async () => (await this.#acknowledged?.read()) ?? []);
     else await this.#open();
     while (this.#journal!.sealed && (await this.#follow(HELP_MS)));
     return this.#journal!;
