@@ -217,6 +217,70 @@ export const checks = {
     await goesOn(library, folder, 3, "afterwards");
   },
 
+  "D21: its directory is on the disk before anything is acknowledged in it, whoever made it": async (library, folder) => {
+    const other = await loadStore();
+    const synced = new Set();
+    for (const { disk } of [library, other]) {
+      disk.call = async (name, args, perform, file) => {
+        const result = await perform(...args);
+        if (name === "sync") synced.add(file.path);
+        return result;
+      };
+    }
+    const watched = other.disk.call;
+    for (const code of [undefined, "EIO"]) {
+      for (let at = 1; ; at++) {
+        const base = join(folder, `${code}-${at}`);
+        await mkdir(base);
+        const directory = join(base, "above", "store");
+        synced.clear();
+        // Who makes it is killed at any change, or a use of the disk fails.
+        const failing = code && failAt(other.disk, at, code);
+        const died = code ? new Promise(() => {}) : killAt(other.disk, at);
+        const first = other.fileStore(directory).commit(note("first")).catch(() => {});
+        const isKilled = await Promise.race([died.then(() => true), first.then(() => false)]);
+        other.disk.call = watched;
+        await release(other.disk);
+        const store = library.fileStore(directory);
+        await store.commit(note("second"));
+        for (const path of [base, join(base, "above"), directory]) {
+          assert.ok(synced.has(path), `${code ?? "killed"} at ${at}: ${path.slice(base.length)} may not be there without power`);
+        }
+        await store.close();
+        if (code ? !failing.failed() : !isKilled) break;
+      }
+    }
+  },
+
+  "D21: what may have been written is not read before it is on the disk": async (library, folder) => {
+    const directory = join(folder, "store");
+    await mkdir(directory);
+    const cut = await watchPower(library.disk, directory);
+    const store = library.fileStore(directory);
+    await store.commit(batchOf(0));
+    const watched = library.disk.call;
+    // Behind the write nobody can look at the file, and its syncs fail, the first time or not.
+    for (const [nth, fails] of [["stat"], ["stat", "datasync"]].entries()) {
+      const left = [...fails];
+      let isWritten = false;
+      library.disk.call = (name, args, perform, file) => {
+        if (isWritten && name === left[0]) return Promise.reject(Object.assign(new Error(`EIO: made by the test, ${left.shift()}`), { code: "EIO" }));
+        isWritten ||= name === "write";
+        return watched(name, args, perform, file);
+      };
+      await assert.rejects(store.commit(batchOf(1 + nth)), { code: "indeterminate" });
+      assert.equal(await whole(store, 1 + nth, "read again"), 2 + nth);
+      assert.equal(left.length, 0);
+      library.disk.call = watched;
+      const copy = join(folder, `cut-${nth}`);
+      await cut(0, copy, "before");
+      const next = library.fileStore(copy);
+      await whole(next, 2 + nth, `without power, ${fails}`);
+      await next.close();
+    }
+    await store.close();
+  },
+
   "stopped before it writes, it conflicts with what came first": async (library, folder) => {
     const [a, b] = await twice(library, folder);
     await a.commit(batchOf(0));

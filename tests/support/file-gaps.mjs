@@ -1,10 +1,10 @@
 /** What must hold for a file store when more is damaged than a bit: records that are gone, and what nobody vouched for. */
 
 import assert from "node:assert/strict";
-import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { damagedOf, fiveSessions, goesOn, isDamaged, message, note, places, put, SESSIONS, using } from "./file-damage.mjs";
-import { batch, contents, edit, journalOf } from "./file-store.mjs";
+import { batch, contents, edit, journalOf, stopAt } from "./file-store.mjs";
 import { generator } from "./random.mjs";
 
 const ROUNDS_OF_DAMAGE = Number(process.env.CC_DAMAGES ?? 60);
@@ -183,9 +183,9 @@ export const gapChecks = {
   "D15: a bit of the first line or of the note is flipped": async (library, folder) => {
     const directory = join(folder, "store");
     await using(library, directory, (store) => store.commit(put(["meta", "a"], "1")));
-    const files = [[await journalOf(directory), 90], [note(directory), 72]];
+    const files = [[await journalOf(directory), 90], [note(directory), 144]];
     const kept = await Promise.all(files.map(([path]) => readFile(path)));
-    assert.deepEqual([kept[0].indexOf("\n") + 1, kept[1].length], [90, 72]);
+    assert.deepEqual([kept[0].indexOf("\n") + 1, kept[1].length], [90, 144]);
     for (const [nth, [path, length]] of files.entries()) {
       for (let bit = 0; bit < length * 8; bit++) {
         const bytes = Buffer.from(kept[nth]);
@@ -212,6 +212,47 @@ export const gapChecks = {
     const found = await using(library, directory, contents, options);
     assert.equal(found['["log","s",0]'], "a");
     assert.deepEqual(damagedOf(found), ['["log","s",1]']);
+  },
+
+  "D15: who comes late with a note leaves the newer one of another": async (library, folder) => {
+    const directory = join(folder, "store");
+    await using(library, directory, (store) => store.commit(put(["meta", "a"], "1")));
+    for (const when of ["it opens", "it synced"]) {
+      const store = library.fileStore(directory);
+      if (when === "it synced") await store.read([["meta", "a"]]);
+      // It is stopped with what it is about to note. A directory without a note has to be noted when it is opened.
+      else await rm(note(directory));
+      const stopped = stopAt(library.disk, (name, _, file) => name === "write" && file.path.endsWith("acknowledged"));
+      const work = when === "it synced" ? store.commit(put(["meta", "late"], when)) : store.read([["meta", "a"]]);
+      await stopped.reached;
+      await using(library, directory, (store) => store.commit(put(["meta", "b"], when)));
+      stopped.go();
+      await work;
+      await store.close();
+      const path = await journalOf(directory);
+      const bytes = await readFile(path);
+      await edit(path, (bytes) => void (bytes[bytes.lastIndexOf(when)] ^= 1));
+      assert.deepEqual(damagedOf(await using(library, directory, contents)), ['["meta","b"]'], when);
+      await writeFile(path, bytes);
+    }
+  },
+
+  "D15: what another process acknowledged and is damaged since is missed by who had the store open": async (library, folder) => {
+    const directory = join(folder, "store");
+    const store = library.fileStore(directory);
+    await store.commit(put(["meta", "a"], "1"));
+    await using(library, directory, (other) => other.commit(put(["meta", "lost"], "x".repeat(500))));
+    const { size } = await stat(await journalOf(directory));
+    await edit(await journalOf(directory), (bytes) => void bytes.fill(0, size - 700));
+    assert.deepEqual(await contents(store), { '["meta","a"]': "1" });
+    await store.commit(put(["meta", "b"], "2"));
+    await store.close();
+    await using(library, directory, async (next) => {
+      assert.match(await next.dataLoss(), /^1 of the stored records cannot be read/);
+      assert.deepEqual(await contents(next), { '["meta","a"]': "1", '["meta","b"]': "2" });
+      await next.commit(put(["meta", "c"], "3"));
+    });
+    assert.deepEqual(Object.keys(await using(library, directory, contents)), ['["meta","a"]', '["meta","b"]', '["meta","c"]']);
   },
 
   "D15: the first line is gone": async (library, folder) => {

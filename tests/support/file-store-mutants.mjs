@@ -12,6 +12,8 @@ const UNNOTED = "D1a: a page of zeros in a record that nobody was told of, then 
 const MISSING = "D15: records that were acknowledged cannot be read";
 const DAMAGED = "D5: a damaged value does not stop the journal from being written anew";
 const OTHERS = "D15: what another process counts is not void";
+const MADE = "D21: its directory is on the disk before anything is acknowledged in it, whoever made it";
+const MAYBE = "D21: what may have been written is not read before it is on the disk";
 const SHORT = "a write ends early";
 
 export const mutants = {
@@ -72,7 +74,7 @@ export const mutants = {
   },
   "reads nothing of what others append": {
     caughtBy: STOPPED_WRITING,
-    changes: [{ file: "store.ts", from: "if (this.#journal) await this.#journal.advance(this.#rows);", to: "if (this.#journal) await null;" }],
+    changes: [{ file: "store.ts", from: "if (this.#journal) await this.#journal.advance(", to: "if (this.#journal) await (async (..._: unknown[]) => {})(" }],
   },
   "goes on behind a seal": {
     caughtBy: SEALED,
@@ -186,7 +188,7 @@ export const mutants = {
   "takes what is missing at the end for torn": {
     caughtBy: MISSING,
     changes: [
-      { file: "journal.ts", from: "if (ours && journal.#end < ours.end)", to: "if (ours && journal.#end < 0)" },
+      { file: "journal.ts", from: "if (note && this.#end < note.end)", to: "if (note && this.#end < 0)" },
     ],
   },
   "takes a session's row in front of a gap for the newest": {
@@ -225,9 +227,17 @@ export const mutants = {
     caughtBy: "D15: what was written anew is vouched for without a note",
     changes: [{ file: "reader.ts", from: "record.base === true || end <=", to: "end <=" }],
   },
+  "notes over what others noted": {
+    caughtBy: "D15: who comes late with a note leaves the newer one of another",
+    changes: [{ file: "acknowledged.ts", from: "(seq % SLOTS) * BYTES", to: "0" }],
+  },
+  "takes for torn what another process acknowledged": {
+    caughtBy: "D15: what another process acknowledged and is damaged since is missed by who had the store open",
+    changes: [{ file: "journal.ts", from: "if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;", to: "if (ours || !ours) return;" }],
+  },
   "knows the journal by its first line alone": {
     caughtBy: "D15: the first line is gone",
-    changes: [{ file: "journal.ts", from: "undefined) ?? note?.id", to: "undefined)" }],
+    changes: [{ file: "journal.ts", from: "undefined) ?? (await idOf(notes, handle, size))", to: "undefined)" }],
   },
   "does not keep a damaged journal": {
     caughtBy: DAMAGED,
@@ -282,6 +292,22 @@ export const mutants = {
   "reads what the disk did not take": {
     caughtBy: "D21: what a failed sync left is not read before it is on the disk",
     changes: [{ file: "store.ts", from: "keysOnly = false) {\n    await this.#heal();", to: "keysOnly = false) {" }],
+  },
+  "reads what may not be on the disk": {
+    caughtBy: MAYBE,
+    changes: [{ file: "journal.ts", from: "this.unsure = true;", to: "" }],
+  },
+  "relies on it though the disk does not take it": {
+    caughtBy: MAYBE,
+    changes: [{ file: "store.ts", from: "if (!this.#journal?.suspect) return;", to: "return;" }],
+  },
+  "takes a directory that is there for one that is on the disk": {
+    caughtBy: MADE,
+    changes: [{ file: "directory.ts", from: "await syncDirectory(above).catch(", to: "if (missing) await syncDirectory(above).catch(" }],
+  },
+  "makes a directory in one that may not be on the disk": {
+    caughtBy: MADE,
+    changes: [{ file: "directory.ts", from: "    await make(above);\n    await mkdir(path, { mode: 0o700 })", to: "    await mkdir(path, { mode: 0o700, recursive: true })" }],
   },
   "closes with what the disk did not take": {
     caughtBy: "D21: what a failed sync left is not read before it is on the disk",

@@ -93,11 +93,10 @@ export class Disk {
         folder.names.set(name, file);
       }),
       mkdir: use("mkdir", (path) => {
-        if (this.#find(path)) return undefined;
+        if (this.#find(path)) throw failure("EEXIST", `mkdir ${path}`);
         this.#checkRoom();
         const [folder, name] = this.#place(path);
         folder.names.set(name, new Folder());
-        return path;
       }),
       readdir: use("readdir", (path) => [...(this.#find(path) ?? missing(path)).names.keys()].sort()),
       realpath: use("realpath", (path) => (this.#find(path) ? path : missing(path))),
@@ -276,9 +275,10 @@ export class Disk {
     for (const { name, file } of files) {
       if (at < file.data.length) {
         const bit = 1 << random(8);
+        const part = partOf(file.data, at);
         file.data[at] ^= bit;
         if (at < file.kept.length) file.kept[at] ^= bit;
-        return `${name} byte ${at}`;
+        return `${name} byte ${at}, ${part}`;
       }
       at -= file.data.length;
     }
@@ -300,6 +300,23 @@ export class Disk {
     }
     return `${name} page ${from} at ${to}`;
   }
+}
+
+/** What of a journal byte `at` is: a value of a table, or what is around the values of a record. */
+function partOf(data, at) {
+  const text = data.toString("latin1");
+  let record;
+  for (const match of text.matchAll(/[a-z2-7]{26} [0-9a-f]{32} [0-9a-f]{8} [ \d]{8} (\{"at":(\d+),.*\})\n/g)) {
+    if (match.index > at) break;
+    if (match.index === Number(match[2])) record = match;
+  }
+  if (!record) return "no record";
+  let end = record.index + record[0].length;
+  const around = `around the values of the record at ${record.index}`;
+  // What says where they are may be damaged itself.
+  const puts = record[1].matchAll(/\[\["(\w+)"[^\]]*\],\d+,(\d+),\d+/g);
+  if (at >= end) for (const [, table, bytes] of puts) if (at < (end += Number(bytes))) return `a value of ${table}`;
+  return around;
 }
 
 function missing(path) {

@@ -87,7 +87,9 @@ export class Browser {
     const one = (n) => this.fails > 0 && this.#world.one(n);
     // Chromium forgets some requests.
     if (one(8 * this.fails)) return request;
-    this.#task(owner, () => {
+    const open = () => {
+      // Who opens a database waits for an upgrade of it to end.
+      if (this.#databases.get(name)?.transactions.some(({ mode }) => mode === "versionchange")) return this.#task(owner, open);
       if (one(2 * this.fails)) {
         request.error = exception("UnknownError");
         request.onerror?.({ target: request });
@@ -116,7 +118,8 @@ export class Browser {
         request.onerror?.({ target: request });
       };
       request.onupgradeneeded?.({ oldVersion, target: request });
-    });
+    };
+    this.#task(owner, open);
     return request;
   }
 
@@ -248,7 +251,7 @@ export class Browser {
   #values() {
     const found = [];
     for (const { tables } of this.#databases.values()) {
-      for (const rows of tables.values()) for (const row of rows) if (row.value.bytes?.length > 0) found.push(row);
+      for (const [table, rows] of tables) for (const row of rows) if (row.value.bytes instanceof Uint8Array) found.push({ table, row });
     }
     return found;
   }
@@ -256,17 +259,17 @@ export class Browser {
   flip() {
     const rows = this.#values();
     if (rows.length === 0) return undefined;
-    const row = this.#world.pick(rows);
+    const { table, row } = this.#world.pick(rows);
     const value = copyOf(row.value);
     value.bytes[this.#world.random(value.bytes.length)] ^= 1 << this.#world.random(8);
     row.value = value;
-    return JSON.stringify(row.key);
+    return `${JSON.stringify(row.key)} of ${table}`;
   }
 
   misdirect() {
     const rows = this.#values();
     if (rows.length < 2) return undefined;
-    const [from, to] = [this.#world.pick(rows), this.#world.pick(rows)];
+    const [{ row: from }, { row: to }] = [this.#world.pick(rows), this.#world.pick(rows)];
     if (from === to) return undefined;
     to.value = { ...to.value, bytes: this.#world.one(4) ? "no bytes" : from.value.bytes.slice() };
     return `${JSON.stringify(from.key)} at ${JSON.stringify(to.key)}`;

@@ -169,6 +169,13 @@ class Simulation {
     return this.damage.length === 0;
   }
 
+  /** Two bits are flipped where one stands in for the other: rows that say whose others are, or how to open them, and what
+   *  says where the values of one record are. */
+  get isDoubled() {
+    const [names, heads] = [/ of (meta|sessions)$/, /around the values/].map((of) => this.damage.filter((what) => of.test(what)));
+    return names.length > 1 || new Set(heads.map((what) => what.split(", ")[1])).size < heads.length;
+  }
+
   /** A call, whose failure is typed and one that there may be; resolves to its value, or to the error's code. */
   async attempt({ owner }, what, work, { allowed = [] } = {}) {
     const from = this.world.now;
@@ -217,8 +224,10 @@ class Simulation {
     if (this.isSound) {
       // What nobody acknowledged may have been read by others, who say now that it is gone.
       const open = log.calls.filter(({ state }) => state === "open" || state === "lost").flatMap(({ messages }) => messages);
-      const isOfOthers = kind === "records" ? lostRecords <= open.length || log.unsure > 0 : kind === "session" && !log.isBegun;
-      if (isOfOthers) return this.tell("told of what was not acknowledged");
+      const isOfOthers = kind === "records" ? (lostRecords ?? 1) <= open.length || log.unsure > 0 : kind === "session" && !log.isBegun;
+      // A mark that a power cut took back to before the session was deleted knows of no other one.
+      const isOfDeleted = kind === "session" && this.place.losesMarks && this.cuts > 0 && log.isForgotten;
+      if (isOfOthers || isOfDeleted) return this.tell("told of what was not acknowledged");
       this.world.fail(new Error(`nothing is damaged, and ${log.id} is told: ${kind}, ${reason}`));
     }
     const all = kind === "platform" ? this.sessions : [log];
@@ -244,7 +253,7 @@ class Simulation {
           await log.unsurely(() => this.attempt(process, "compact", () => session.compact()));
           break;
         case 4:
-          await this.attempt(process, "snapshot", () => session.snapshot());
+          await log.unsurely(() => this.attempt(process, "snapshot", () => session.snapshot()));
           break;
         case 5:
           await log.unsurely(() => this.attempt(process, "rewind", () => session.rewind(world.random(8)), { allowed: ["invalid_option"] }));
@@ -305,6 +314,7 @@ class Simulation {
 
   async remove(process, session, log) {
     const deleted = log.calls.filter(({ state }) => state !== "refused");
+    log.isForgotten = true;
     this.note(`delete ${log.id}`);
     for (const call of deleted) call.state = "maybe deleted";
     const { code } = await this.attempt(process, "delete", () => session.delete());
@@ -358,8 +368,10 @@ class Log {
   /** So many messages may be missing without a word of the history: that was told. */
   #told = 0;
   lost = 0;
-  /** Changes of the context that nobody acknowledged. */
+  /** Changes of the context, and snapshots, that nobody acknowledged. */
   unsure = 0;
+  /** It was deleted once. */
+  isForgotten = false;
 
   constructor(id, simulation) {
     this.id = id;
@@ -440,7 +452,7 @@ class Log {
       if (simulation.isSound) throw new Error(`${this.id} has lost ${missing} messages that were acknowledged`);
       this.lost += missing;
       // A flipped bit costs what it is part of, and that is one row; that of the note may cost what it vouched for.
-      const isBounded = simulation.kind === "damage" && simulation.damage.length === simulation.flips;
+      const isBounded = simulation.kind === "damage" && simulation.damage.length === simulation.flips && !simulation.isDoubled;
       if (isBounded && this.lost > simulation.flips && !simulation.damage.some((what) => what.startsWith("acknowledged"))) {
         throw new Error(`${this.id} has lost ${this.lost} messages to ${simulation.flips} flipped bits`);
       }

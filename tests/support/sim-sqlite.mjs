@@ -100,15 +100,17 @@ export class Sqlite {
 
   /** Flips a bit of a value, wherever it lies. */
   flip() {
+    const rows = this.#tables[ROWS].sorted;
     const values = [
-      ...this.#tables[ROWS].sorted.map(([, { bytes }]) => bytes),
-      ...this.#tables[PARTS].sorted.map(([, { bytes }]) => bytes),
-      ...this.bucket.values(),
-    ].filter((bytes) => bytes?.length > 0);
+      ...rows.map(([key, { bytes }]) => ({ key, bytes })),
+      ...this.#tables[PARTS].sorted.map(([name, { bytes }]) => ({ key: name.split(" ")[0], bytes })),
+      ...[...this.bucket].map(([name, bytes]) => ({ key: rows.find(([, { object }]) => object === name)?.[0], bytes })),
+    ].filter(({ bytes }) => bytes?.length > 0);
     if (values.length === 0) return undefined;
-    const bytes = this.#world.pick(values);
+    const { key = "", bytes } = this.#world.pick(values);
     bytes[this.#world.random(bytes.length)] ^= 1 << this.#world.random(8);
-    return "a value";
+    // A key begins with its table, between a tag and a zero.
+    return `a value of ${Buffer.from(key, "hex").toString("latin1").slice(1).split("\0")[0]}`;
   }
 
   /** A value is at the place of another one, or an object is gone. */

@@ -83,7 +83,7 @@ function indexedDb(world, program, isEncrypted) {
     process.owner.ends.push(() => browser.leave(process.owner));
     return process;
   };
-  return { medium: browser, pace: 300, start, cut: () => browser.cut() };
+  return { medium: browser, pace: 300, losesMarks: true, start, cut: () => browser.cut() };
 }
 
 const of = (make, isEncrypted) => (world, program) => make(world, program, isEncrypted);

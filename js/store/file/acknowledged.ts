@@ -1,7 +1,8 @@
 /**
  * How far the journal is known to be on the disk, in a file of its own. It is written after every sync and before the
  * acknowledgement, so what ends before it was damaged, and what is torn behind it was never acknowledged. It is not
- * synced each time: after a power cut it may say less than it could, never more.
+ * synced each time: after a power cut it may say less than it could, never more. Where a note stands in the file goes by
+ * its `seq`, so that a process which comes late with an older one leaves the newer one of another as it is.
  */
 
 import type { FileHandle } from "node:fs/promises";
@@ -18,6 +19,8 @@ export interface Note {
 
 const BYTES = 72;
 const DIGITS = 17;
+/** Notes that the file has room for. */
+const SLOTS = 16;
 
 export class Acknowledged {
   #handle: FileHandle | undefined;
@@ -38,26 +41,34 @@ export class Acknowledged {
     this.#handle ??= (await directory.acknowledged(true))?.handle;
   }
 
-  async read(): Promise<Note | undefined> {
-    if (!this.#handle) return undefined;
-    const { bytesRead, buffer } = await this.#handle.read(Buffer.alloc(BYTES), 0, BYTES, 0);
-    const text = buffer.toString("latin1", 0, bytesRead);
-    const match = /^([a-z2-7]{26}) +(\d+) +(\d+) ([0-9a-f]{8})\n$/.exec(text);
-    // One that is damaged claims nothing.
-    if (!match || textOf(match[1]!, Number(match[2]), Number(match[3])) !== text) return undefined;
-    return { id: match[1]!, end: Number(match[2]), seq: Number(match[3]) };
+  /** All that can be read: of this journal and of earlier ones. */
+  async read(): Promise<Note[]> {
+    if (!this.#handle) return [];
+    const { bytesRead, buffer } = await this.#handle.read(Buffer.alloc(SLOTS * BYTES), 0, SLOTS * BYTES, 0);
+    const texts = Array.from({ length: SLOTS }, (_, nth) => buffer.toString("latin1", nth * BYTES, Math.min(bytesRead, (nth + 1) * BYTES)));
+    return texts.flatMap((text) => {
+      const match = /^([a-z2-7]{26}) +(\d+) +(\d+) ([0-9a-f]{8})\n$/.exec(text);
+      // One that is damaged claims nothing.
+      if (!match || textOf(match[1]!, Number(match[2]), Number(match[3])) !== text) return [];
+      return [{ id: match[1]!, end: Number(match[2]), seq: Number(match[3]) }];
+    });
   }
 
   /** It only helps to find damage, so a failure is no failure of the commit. */
   async write({ id, end, seq }: Note): Promise<void> {
     if (this.#readOnly) return;
-    await this.#handle?.write(textOf(id, end, seq), 0, "latin1").catch(() => {});
+    await this.#handle?.write(textOf(id, end, seq), (seq % SLOTS) * BYTES, "latin1").catch(() => {});
   }
 
   async close(): Promise<void> {
     if (!this.#readOnly) await this.#handle?.datasync().catch(() => {});
     await this.#handle?.close();
   }
+}
+
+/** The newest of `notes` that is of journal `id`. */
+export function noteOf(notes: Note[], id: string): Note | undefined {
+  return notes.filter((note) => note.id === id).sort((a, b) => b.seq - a.seq)[0];
 }
 
 function textOf(id: string, end: number, seq: number): string {

@@ -50,12 +50,7 @@ export class Directory {
 
   /** Makes the directory where there is none. */
   static async open(path: string): Promise<Directory> {
-    const made = await mkdir(path, { recursive: true, mode: 0o700 });
-    // A directory is on the disk when the one above it is.
-    for (let at = resolve(path); made !== undefined; at = dirname(at)) {
-      await syncDirectory(dirname(at));
-      if (at === resolve(made)) break;
-    }
+    await make(resolve(path));
     return new Directory(await realpath(path));
   }
 
@@ -193,6 +188,25 @@ export function keptName(number: number): string {
 function numbers(names: string[], pattern = NAME): number[] {
   const journals = names.map((name) => pattern.exec(name)).filter((match) => match && !match[2]);
   return journals.map((match) => Number(match![1])).sort((a, b) => a - b);
+}
+
+/** Makes the directory at `path` where there is none. Its name is on the disk before anything is in it, whoever made it:
+ *  who did may have been killed before it was, or a sync failed. */
+async function make(path: string): Promise<void> {
+  const above = dirname(path);
+  const missing = await realpath(path).then(() => false, (error) => isAny(error, "ENOENT"));
+  if (missing && above !== path) {
+    await make(above);
+    await mkdir(path, { mode: 0o700 }).catch((error) => isAny(error, "EEXIST") || Promise.reject(error));
+  }
+  await syncDirectory(above).catch((error) => {
+    // One that is there may stand where this process may not read, or where nothing is ever written.
+    if (missing || !isAny(error, "EACCES", "EPERM", "EROFS", "EINVAL")) throw error;
+  });
+}
+
+function isAny({ code }: NodeJS.ErrnoException, ...codes: string[]): boolean {
+  return code !== undefined && codes.includes(code);
 }
 
 /** Windows has no such thing, and needs none. */

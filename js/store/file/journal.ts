@@ -15,6 +15,7 @@ import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { CompactionError } from "../../errors.js";
 import type { Damaged } from "../../types.js";
+import { noteOf } from "./acknowledged.js";
 import type { Note } from "./acknowledged.js";
 import { keptName } from "./directory.js";
 import { corrupt, fileError, indeterminate } from "./faults.js";
@@ -63,6 +64,8 @@ export class Journal {
   incomplete = false;
   /** A sync failed: the system may have forgotten what it could not write. */
   suspect = false;
+  /** A batch of which nobody knows whether it was written can be read, and may not be on the disk. */
+  unsure = false;
   readonly #users = new Set<Promise<unknown>>();
 
   private constructor(number: number, handle: FileHandle, readOnly: unknown, id: string, start: number) {
@@ -74,7 +77,7 @@ export class Journal {
   }
 
   /**
-   * Reads the whole journal into `rows`; `note` says how far it is known to be on the disk. Undefined for an empty file.
+   * Reads the whole journal into `rows`; `notes` say how far it is known to be on the disk. Undefined for an empty file.
    * With `salvaging` all of it was, where no note says how far, and its records say whose they are where nothing else does.
    * Throws `schema_too_new`, and `store_corrupt` where nothing can be read.
    */
@@ -82,7 +85,7 @@ export class Journal {
     number: number,
     { handle, readOnly }: { handle: FileHandle; readOnly?: unknown },
     rows: Rows,
-    note: Note | undefined,
+    notes: Note[],
     salvaging = false,
   ): Promise<Journal | undefined> {
     const { size } = await handle.stat();
@@ -97,16 +100,15 @@ export class Journal {
       throw new CompactionError("schema_too_new", `The store has schema ${schema}, ${range}: update the app`);
     }
     // Whose the records are is known elsewhere, too.
-    const id = titled?.id ?? (salvaging ? await idIn(window, size) : undefined) ?? note?.id;
+    const id = titled?.id ?? (salvaging ? await idIn(window, size) : undefined) ?? (await idOf(notes, handle, size));
     const nothing = corrupt(`journal ${number} was not written by this library, or its first line is not what was written`);
     if (id === undefined || (titled && titled.schema < SCHEMA)) throw nothing;
     const journal = new Journal(number, handle, readOnly, id, titled?.bytes ?? title(id).length);
-    const ours = note?.id === id ? note : undefined;
+    const ours = noteOf(notes, id);
     journal.#vouched = ours?.end ?? (salvaging ? size : 0);
     await journal.#read(rows, false);
     if (!titled && journal.#seq === 0) throw nothing;
-    if (ours && journal.#end < ours.end) journal.#gap(rows, ours.seq - journal.#seq, ours.end);
-    journal.#seq = Math.max(journal.#seq, ours?.seq ?? 0);
+    journal.#miss(rows, ours);
     return journal;
   }
 
@@ -132,11 +134,22 @@ export class Journal {
     this.#lost = [];
   }
 
-  /** Reads what was appended since, by whomever, into `rows`; returns the sums of the records that count. */
-  advance(rows: Rows): Promise<Set<string>> {
-    return this.#read(rows, true);
+  /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one. */
+  async advance(rows: Rows, notes: () => Promise<Note[]>): Promise<void> {
+    const seen = this.#seen;
+    await this.#read(rows, true);
+    if (this.#seen === seen || this.#next >= this.#seen || this.#sealed) return;
+    const ours = noteOf(await notes(), this.id);
+    // What is behind that which was looked at may have been written since.
+    if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;
+    // Another process wrote and acknowledged it, and it was damaged since: it is read as by who opens the journal now.
+    [this.#vouched, this.#voids, this.#seen] = [ours.end, [], 0];
+    this.#restart(rows);
+    await this.#read(rows, false);
+    this.#miss(rows, ours);
   }
 
+  /** Returns the sums of the records that count. */
   async #read(rows: Rows, live: boolean): Promise<Set<string>> {
     const sums = new Set<string>();
     const { size, nlink } = await this.#handle.stat();
@@ -188,9 +201,10 @@ export class Journal {
         this.#seen = size;
         return new Set(records.map(({ sum }) => sum));
       }
-      const sums = await this.advance(rows);
+      const sums = await this.#read(rows, true);
       if (failure === undefined || records.some(({ sum }) => sums.has(sum))) return sums;
     } catch (error) {
+      this.unsure = true;
       throw CompactionError.isInstance(error) ? error : indeterminate(error);
     }
     throw fileError(failure);
@@ -204,6 +218,7 @@ export class Journal {
       this.suspect = true;
       throw indeterminate(error);
     }
+    this.unsure = false;
   }
 
   /** The values of `rows`, each in a buffer of its own, or why it is not what was written. */
@@ -284,6 +299,12 @@ export class Journal {
     return true;
   }
 
+  /** What is missing at the end of what `note` says was on the disk. */
+  #miss(rows: Rows, note: Note | undefined): void {
+    if (note && this.#end < note.end) this.#gap(rows, note.seq - this.#seq, note.end);
+    this.#seq = Math.max(this.#seq, note?.seq ?? 0);
+  }
+
   #restart(rows: Rows): void {
     rows.clear();
     [this.#seq, this.#sealed, this.#lost, this.incomplete] = [0, false, [], false];
@@ -311,6 +332,14 @@ export class Journal {
     this.#end = this.#next = end;
     this.#sealed = record.sealed === true;
   }
+}
+
+/** Of which of the noted journals there are records in a file. */
+async function idOf(notes: Note[], handle: FileHandle, size: number): Promise<string | undefined> {
+  for (const id of new Set(notes.map(({ id }) => id))) {
+    if (await new Reader(id, handle, size, 0, true).next(title(id).length)) return id;
+  }
+  return undefined;
 }
 
 /** Whose the first record is that says so. */

@@ -10,6 +10,7 @@ import { CompactionError } from "../../errors.js";
 import type { Damaged, Key, Store } from "../../types.js";
 import { isDamaged } from "../keys.js";
 import { Acknowledged } from "./acknowledged.js";
+import type { Note } from "./acknowledged.js";
 import { Directory, keptName } from "./directory.js";
 import type { Opened } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
@@ -35,7 +36,7 @@ export async function remainsOf(path: string, caps: Store["caps"]): Promise<Rema
   const directory = await Directory.open(path);
   const { journals, kept, used } = await directory.look();
   const acknowledged = await Acknowledged.open(directory);
-  const note = await acknowledged.read();
+  const notes = await acknowledged.read();
   await acknowledged.close();
   const files = [
     ...journals.map((number) => ({ number, open: () => directory.journal(number), old: "" })),
@@ -47,7 +48,7 @@ export async function remainsOf(path: string, caps: Store["caps"]): Promise<Rema
   try {
     for (const { number, open, old } of files) {
       const [rows, opened] = [new Rows(), await open()];
-      const journal = opened && (await journalIn(number, opened, rows, note));
+      const journal = opened && (await journalIn(number, opened, rows, notes));
       if (!journal) continue;
       if (sources.length === 0 && old) {
         lost.push(`the journal cannot be read: this is what ${old} has, and what was written later is missing`);
@@ -100,10 +101,10 @@ function isWanted([table, part]: Key, known: Set<string | number>): boolean {
 }
 
 /** The journal in a file; undefined, and the file closed, where it cannot be read. */
-export async function journalIn(number: number, opened: Opened, rows: Rows, note?: Parameters<typeof Journal.open>[3]) {
+export async function journalIn(number: number, opened: Opened, rows: Rows, notes: Note[] = []) {
   let journal: Journal | undefined;
   try {
-    journal = await Journal.open(number, opened, rows, note, true);
+    journal = await Journal.open(number, opened, rows, notes, true);
   } catch (error) {
     if (!CompactionError.isInstance(error) || error.code !== "store_corrupt") throw error;
   } finally {

@@ -7,7 +7,7 @@ import { Mutex } from "../../mutex.js";
 import type { Batch, Damaged, Key, Store } from "../../types.js";
 import { checkKey, checkScan, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "../keys.js";
 import type { ScanOptions } from "../keys.js";
-import { Acknowledged } from "./acknowledged.js";
+import { Acknowledged, noteOf } from "./acknowledged.js";
 import { Directory } from "./directory.js";
 import type { Fresh } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
@@ -291,7 +291,7 @@ class FileStore {
 
   /** The journal, with all that was appended to it in the rows. */
   async #current(): Promise<Journal> {
-    if (this.#journal) await this.#journal.advance(this.#rows);
+    if (this.#journal) await this.#journal.advance(this.#rows, async () => (await this.#acknowledged?.read()) ?? []);
     else await this.#open();
     while (this.#journal!.sealed && (await this.#follow(HELP_MS)));
     return this.#journal!;
@@ -319,8 +319,8 @@ class FileStore {
       const rows = new Rows();
       const writable = opened.readOnly === undefined;
       this.#acknowledged ??= await Acknowledged.open(directory);
-      const note = await this.#acknowledged.read();
-      const journal = await Journal.open(number, opened, rows, note);
+      const notes = await this.#acknowledged.read();
+      const journal = await Journal.open(number, opened, rows, notes);
       // Looked at again: in the meantime, it may have been sealed, and its name taken by somebody who came too late.
       const { journals, kept } = await directory.look();
       if (journals.at(-1) !== number) return false;
@@ -332,7 +332,8 @@ class FileStore {
         await opened.handle.datasync();
         const { id, end, seq } = journal;
         // What was acknowledged and is missing is known by the note, until the journal itself says so.
-        if (note?.id !== id || end > note.end) await this.#acknowledged.write({ id, end, seq });
+        const note = noteOf(notes, id);
+        if (!note || end > note.end) await this.#acknowledged.write({ id, end, seq });
         this.#synced = end;
         await directory.clean(number).catch(() => {});
       }
@@ -388,6 +389,9 @@ class FileStore {
   /** After a sync that failed the system may have forgotten what can still be read: nobody is to rely on that, who reads as
    *  little as who writes, before it is written anew. */
   async #heal(): Promise<void> {
+    const journal = this.#journal;
+    // A sync that fails makes it suspect.
+    if (journal?.unsure && !journal.suspect) await this.#exclusive(() => this.#sync(journal)).catch(() => {});
     if (!this.#journal?.suspect) return;
     await this.#rewrite().catch((error: unknown) => Promise.reject(fileError(error)));
   }
