@@ -27,20 +27,30 @@ enum Found {
 
 impl Found {
     async fn of(io: &Io, state: &State) -> Result<Found> {
-        match migrations::session_row(io, &state.sid, &state.settings).await {
-            Ok(Some(row)) => Ok(Found::Row(Box::new(row))),
-            Ok(None) => Ok(Found::Missing),
-            Err(error) if error.code == Code::StoreCorrupt => {
+        let mut again = false;
+        loop {
+            let error = match migrations::session_row(io, &state.sid, &state.settings).await {
+                Ok(Some(row)) if row.id == state.row.id => return Ok(Found::Row(Box::new(row))),
+                Ok(None) => return Ok(Found::Missing),
+                // The disk has put another session's row in its place.
+                Ok(Some(_)) => None,
+                Err(error) if error.code == Code::StoreCorrupt => Some(error),
+                Err(error) => return Err(error),
+            };
+            let Some(bytes) = read_one(io, keys::session(&state.sid)).await? else {
+                return Ok(Found::Missing);
+            };
+            match error {
+                None => return Ok(Found::Damaged(bytes, None)),
                 // What no release wrote is damaged. What one wrote and this one cannot read is not.
-                match read_one(io, keys::session(&state.sid)).await? {
-                    Some(bytes) if seal::check(&bytes).is_err() => {
-                        let row = seal::read_broken(&bytes).map(Box::new);
-                        Ok(Found::Damaged(bytes, row))
-                    }
-                    _ => Err(error),
+                Some(_) if seal::check(&bytes).is_err() => {
+                    let row = seal::read_broken(&bytes).map(Box::new);
+                    return Ok(Found::Damaged(bytes, row));
                 }
+                Some(error) if again => return Err(error),
+                // Someone else has written it between the two reads.
+                Some(_) => again = true,
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -102,6 +112,10 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
     if let Found::Damaged(..) = &found {
         // How often it was written is not known any more: it is counted anew. Who dies here leaves a row that is missing.
         io.commit(batch(Vec::new(), Vec::new(), vec![key.clone()])).await?;
+        // Whoever held the session could write until then, and its row with it.
+        if last_row(io, sid).await? != last {
+            return Ok(None);
+        }
     }
     let expect = vec![(key.clone(), version)];
     for page in tail.strays.chunks(state.max_batch_ops.saturating_sub(2).max(1)) {

@@ -11,6 +11,7 @@ use context_compactor_store_tests::conversation::{assistant, user};
 use context_compactor_store_tests::host::{Marks, summary};
 use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::rc::Rc;
 
 fn options() -> Value {
@@ -521,6 +522,56 @@ fn two_tabs_that_mend_the_same_session_mend_it_once() {
     assert!(losses(&desk).is_empty(), "the other tab was told, and appended");
     assert_eq!(problems(&mut desk), [""; 0]);
     drop(other);
+}
+
+#[test]
+fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
+    for nth in 1.. {
+        let mut browser = Browser::new();
+        let mut writer = browser.rich();
+        browser.flip(&browser.keys("sessions")[0]);
+        let (mut effects, acknowledged) = (0, Rc::new(Cell::new(None)));
+        let told = Rc::clone(&acknowledged);
+        let mut host = browser.host();
+        host.meanwhile = Box::new(move |effect| {
+            effects += usize::from(matches!(effect, Effect::Commit(_) | Effect::Read(_) | Effect::Scan(_)));
+            if effects == nth && told.get().is_none() {
+                let appended = writer.host.run(writer.session.append(vec![user("first")]));
+                told.set(Some(appended.is_ok()));
+            }
+        });
+        let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
+        let Some(acknowledged) = acknowledged.get() else { break };
+        let mut desk = Desk { memory: Rc::clone(&browser.memory), host, session };
+        desk.append(&[user("second")]);
+        let after = history(&mut browser.open());
+        let has = |text: &str| after.iter().any(|message| message.contains(text));
+        assert!(has("first") || !acknowledged, "effect {nth}: it was acknowledged");
+        assert!(has("second"), "effect {nth}");
+    }
+}
+
+#[test]
+fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
+    let mut browser = Browser::new();
+    let log = {
+        let mut desk = browser.rich();
+        history(&mut desk)
+    };
+    let key = browser.keys("sessions")[0].clone();
+    let mut host = browser.host();
+    let (other, _) = host.run(Session::open(settings(options()), Some("t".into()), 10_000)).unwrap();
+    host.run(other.append(vec![user("else")])).unwrap();
+    let rows = browser.memory.rows();
+    let (_, foreign) =
+        rows.iter().find(|(row, _)| row.to_string().starts_with("sessions/") && *row != key).unwrap();
+    browser.memory.damage(&key, Some(foreign.clone()));
+    survives_every_kill(&browser, |_| {});
+    let mut desk = browser.open();
+    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
+    assert_eq!(history(&mut desk), log);
+    assert_eq!(problems(&mut desk), [""; 0]);
+    desk.append(&[user("go on")]);
 }
 
 #[test]
