@@ -281,6 +281,24 @@ test("D23: with `first`, an append does not wait, and the mirror says how far th
   assert.match(await again.dataLoss(), /last commits/);
 });
 
+test("D23: what both copies have lost is told, also where neither of them tells of losses", async () => {
+  const pair = disks();
+  const silent = ({ dataLoss, ...store }) => store;
+  const model = new Model();
+  const two = pair[1].open();
+  const late = { ...two, commit: async (batch) => (batch.puts.some(([key]) => key[0] === "log" && key[2] > 0) ? new Promise(() => {}) : two.commit(batch)) };
+  const store = library.mirrorStore(silent(pair[0].open()), silent(late), { acknowledge: "first" });
+  await model.append(store);
+  await moment();
+  for (let nth = 0; nth < 3; nth++) assert.ok(await model.append(store));
+  pair[0].lose();
+  const again = library.mirrorStore(silent(pair[0].open()), silent(pair[1].open()), { acknowledge: "first" });
+  assert.equal((await model.missing(again)).length, 3);
+  assert.match(await again.dataLoss?.(), /last commits/);
+  const session = await openSession({ id: "other", store: library.mirrorStore(...disks().map((disk) => silent(disk.open()))), contextWindow: 32_000 });
+  await session.append({ role: "user", content: "hello" });
+});
+
 test("D23: a failing second copy is told as a warning with `first`, and catches up", async () => {
   const pair = disks();
   const two = pair[1].open();

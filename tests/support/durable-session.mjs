@@ -47,8 +47,12 @@ export class Chat {
   }
 
   #open() {
-    const store = durableObjectStore(this.ctx, this.env.BIG && { bigObjects: this.env.BIG });
+    const store = this.store();
     return openSession({ id: "chat", format: "openai-chat", store, contextWindow: 16_000, maxOutputTokens: 1_000, summarize });
+  }
+
+  store() {
+    return durableObjectStore(this.ctx, this.env.BIG && { bigObjects: this.env.BIG });
   }
 
   /** Appends what is missing up to message `to`, or what is to be said; two handles append `together`, or compact. */

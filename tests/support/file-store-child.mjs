@@ -1,14 +1,17 @@
 /**
- * A process that uses a file store, with what it does as its first argument. Whatever is acknowledged is told at once, a
- * line each, so that who kills it knows.
+ * A process that uses a file store, with what it does as its first argument, or two of them as copies of each other: the
+ * second argument is a directory, or a pair of them with `path.delimiter` between. Whatever is acknowledged is told at once,
+ * a line each, so that who kills it knows.
  */
 
 import { writeSync } from "node:fs";
-import { openSession } from "context-compactor";
+import { delimiter } from "node:path";
+import { mirrorStore, openSession } from "context-compactor";
 import { fileStore } from "context-compactor/node";
 
-const [doing, directory, ...rest] = process.argv.slice(2);
-const store = fileStore(directory, { rewriteBytes: 20_000 });
+const [doing, directories, ...rest] = process.argv.slice(2);
+const copies = directories.split(delimiter).map((directory) => fileStore(directory, { rewriteBytes: 20_000 }));
+const store = copies.length > 1 ? mirrorStore(...copies) : copies[0];
 const tell = (line) => writeSync(1, `${line}\n`);
 const text = (name, at) => `${name} ${at} ${"words of a long conversation ".repeat(20)}`;
 

@@ -56,7 +56,8 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
     read: (keys) => mirror.read(keys),
     scan: (prefix, options) => mirror.scan(prefix, options),
     commit: (batch) => mirror.commit(batch),
-    ...((first.dataLoss || second.dataLoss) && { dataLoss: () => mirror.dataLoss() }),
+    // Also where neither copy tells of losses: what both have lost is known here alone.
+    dataLoss: () => mirror.dataLoss(),
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
     ...(first.persisted && { persisted: () => first.persisted!() }),
     ...((first.purge || second.purge) && { purge: () => mirror.purge() }),
