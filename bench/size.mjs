@@ -25,6 +25,9 @@ const subpaths = {
   node: /^(store\/file\/|entry\/node\.js$)/,
 };
 
+/** What `mirrorStore` loads with its first call. */
+const mirror = /^store\/mirror\/(?!own\.)/;
+
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {
   const wasm = readFileSync(join(pkg, "core.wasm"));
@@ -37,7 +40,7 @@ export function sizes() {
     .sort()
     .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
   const whole = (files) => Buffer.concat(files.map((file) => readFileSync(join(pkg, "dist", file))));
-  const facade = whole(scripts.filter((file) => !Object.values(subpaths).some((own) => own.test(file))));
+  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror].some((own) => own.test(file))));
   const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
   const sum = (...parts) => ({
     raw: parts.reduce((total, part) => total + measured[part].raw, 0),
@@ -54,6 +57,7 @@ export function sizes() {
         measure(whole(scripts.filter((file) => own.test(file)))),
       ]),
     ),
+    "two copies (mirrorStore), loaded when they are needed": measure(whole(scripts.filter((file) => mirror.test(file)))),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
     "evaluator.wasm, loaded by its subpath": measure(readFileSync(join(pkg, "evaluator.wasm"))),

@@ -28,7 +28,7 @@ export { storeConformance, type ConformanceCase, type ConformanceOptions } from 
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
 export { indexedDbStore, type IndexedDbOptions } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";
-export { mirrorStore } from "./store/mirror/mirror.js";
+export { mirrorStore } from "./store/mirror.js";
 export type { Encoding, TokenCounter, Tokenizer } from "./tokenizer.js";
 export type * from "./types.js";
 

@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { encryptedStore, memoryStore, mirrorStore, salvage, storeConformance } from "context-compactor";
 import { fileStore } from "context-compactor/node";
 import { exchange, fails, summariser } from "../support/api.mjs";
+import { bundle } from "../support/bundle.mjs";
 import { edit, folder, journalOf } from "../support/file-store.mjs";
 import { frail } from "../support/frail.mjs";
 import { checkSame, Disk, loadMirror, Model, Process, run, SESSION } from "../support/mirror.mjs";
@@ -411,6 +413,34 @@ test("D23: two stores that are no copies of each other are refused, and stay as 
   assert.throws(() => mirrorStore(same, same), fails("invalid_option"));
 });
 
+test("D23: a pair that was not used is closed without more, and its calls then reject with `closed`", async () => {
+  const closed = [];
+  const [one, two] = ["first", "second"].map((name) => ({ ...memoryStore(), close: () => void closed.push(name) }));
+  const store = mirrorStore(one, two);
+  await store.close();
+  assert.deepEqual(closed, ["first", "second"]);
+  for (const call of [() => store.read([SESSION]), () => store.dataLoss(), () => store.check()]) await assert.rejects(call(), fails("closed"));
+});
+
+test("D23, H13: what two copies need is loaded with the first call, and again where that failed", async (context) => {
+  const parent = await folder(context);
+  const later = join(parent, "later.mjs");
+  const plugin = {
+    name: "later",
+    setup: ({ onResolve }) => onResolve({ filter: /\/mirror\.js$/ }, ({ kind }) => (kind === "dynamic-import" ? { path: later, external: true } : undefined)),
+  };
+  const outfile = join(parent, "bundle.mjs");
+  const source = `export { memoryStore } from "./js/store/memory.ts"; export { mirrorStore } from "./js/store/mirror.ts";`;
+  await bundle(source, outfile, { platform: "node", plugins: [plugin] });
+  const { memoryStore, mirrorStore } = await import(pathToFileURL(outfile).href);
+  const store = mirrorStore(memoryStore(), memoryStore());
+  assert.deepEqual([store.behind, store.caps.cas], [0, true]);
+  await assert.rejects(store.read([SESSION]), ({ code, message }) => code === "store_unavailable" && /loaded/.test(message));
+  await bundle(`export { Mirror } from "./js/store/mirror/mirror.ts";`, later, { platform: "node" });
+  assert.deepEqual(await store.read([SESSION]), [undefined]);
+  await store.close();
+});
+
 test("D23: the pair promises what the better copy does, and nothing where one can only be read", () => {
   const [synced, none] = [{ ...memoryStore(), caps: { ...memoryStore().caps, durable: "synced" } }, memoryStore()];
   assert.equal(mirrorStore(none, synced).caps.durable, "synced");
@@ -458,7 +488,7 @@ test(`D23: ${SEEDS} seeds of kills, power cuts, damage and lost copies`, async (
 
 describe("D23: the simulation finds what is wrong", () => {
   const wrong = {
-    "the mark is not expected": { file: "mark.ts", from: "return ROWS.map((key, i) => ({ key, version: this.#versions[i]! }));", to: "return [];" },
+    "the mark is not expected": { file: "mark.ts", from: "return MARK_ROWS.map((key, i) => ({ key, version: this.#versions[i]! }));", to: "return [];" },
     "the first is not synced": { file: "mirror.ts", from: "waits && this.#first.sync()", to: "waits" },
     "what is owed is read": { file: "mirror.ts", from: "if (this.#owed && asked.some", to: "if (false && asked.some" },
   };

@@ -73,6 +73,17 @@ test("vocabularies come with their licence, and only lazy imports name what the 
   }
 });
 
+test("D23, H13: only a lazy import names what keeps two copies", () => {
+  const folder = join("store", "mirror");
+  const dist = new URL("pkg/dist/", root);
+  const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js") && !file.startsWith(join(folder, "/")));
+  const imports = /(from |import\()"\.\/(?:store\/)?mirror\/(\w+)\.js"/g;
+  const naming = scripts.flatMap((file) => Array.from(read(`pkg/dist/${file}`).matchAll(imports), ([, how, part]) => [file, how, part]));
+  assert.deepEqual(naming.filter(([, , part]) => part !== "own"), [[`${folder}.js`, "import(", "mirror"]]);
+  // What is always loaded brings nothing along.
+  assert.doesNotMatch(read("pkg/dist/store/mirror/own.js"), /["']\.\//);
+});
+
 test("nothing but the entry for Node names Node's modules", () => {
   const dist = new URL("pkg/dist/", root);
   const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));

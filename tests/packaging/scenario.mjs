@@ -23,6 +23,14 @@ export async function scenario(library) {
   const fates = session.explain().map(({ fate }) => fate);
   await session.close();
 
+  const copies = [library.memoryStore(), library.memoryStore()];
+  const pair = library.mirrorStore(...copies);
+  const mirrored = await library.openSession({ ...options, id: "mirrored", store: pair });
+  await mirrored.append(...messages.slice(0, 3));
+  await mirrored.close();
+  const { lost } = await pair.check();
+  const logs = await Promise.all(copies.map((copy) => copy.scan(["log"], { limit: 100, maxBytes: 1 << 20 })));
+
   const facts = await library.modelFacts("openai/gpt-4o");
   const unknown = await library.openSession({ model: "no such model", store: "memory" }).catch(({ code }) => code);
   const tokenizers = await Promise.all(["o200k_base", "cl100k_base"].map(library.loadTokenizer));
@@ -44,6 +52,7 @@ export async function scenario(library) {
       valid: library.validateHistory(compacted.messages).valid,
     },
     fates: [fates.length, fates.lastIndexOf("summarised"), fates.indexOf("verbatim")],
+    mirrored: [pair.behind, lost, ...logs.map(({ length }) => length)],
     models: [facts.model, facts.contextWindow > facts.maxOutputTokens, facts.prices.output > facts.prices.input, unknown],
     tokens: tokenizers.map((one) => [one.count(text), one.decode(one.encode(text)) === text, one.countMessages(messages)]),
   };
@@ -75,6 +84,7 @@ export const expected = {
     valid: true,
   },
   fates: [36, 30, 31],
+  mirrored: [0, 0, 3, 3],
   models: ["gpt-4o", true, true, "unknown_model"],
   tokens: [
     [14, true, 7704],

@@ -10,21 +10,24 @@ import { pack, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>\n';
-/** The catalogue of models and the tokenizers are files of their own, that only who asks for them loads. */
-const finish = `const lazy = ["/catalogue-", "/o200k_base-", "/cl100k_base-", "/tokenizer-inline-"];
+/** The catalogue of models, the tokenizers and what keeps two copies are files of their own, that only who asks for them loads. */
+const finish = `const lazy = ["/catalogue-", "/mirror-", "/o200k_base-", "/cl100k_base-", "/tokenizer-inline-"];
   const loads = () => lazy.map((part) => performance.getEntriesByType("resource").some(({ name }) => name.includes(part)));
   await library.compact([{ role: "user", content: "Hello" }], { model: "mine", contextWindow: 8_000 });
+  library.mirrorStore(library.memoryStore(), library.memoryStore());
   const before = loads();
   const done = await scenario(library);
   globalThis.result = { before, done, after: loads() };`;
 
-const lazy = ["catalogue", "cl100k_base", "o200k_base", "tokenizer-inline"].map((name) => new RegExp(`^${name}-.{8}\\.js$`));
+const named = (...names) => names.map((name) => new RegExp(`^${name}-.{8}\\.js$`));
+/** The last but one of the second list is what the entry and the copies share: it is loaded with the entry. */
+const lazy = [named("catalogue", "cl100k_base"), named("mirror", "o200k_base", "own", "tokenizer-inline")];
 
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
   inlined: {
     main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
-    assets: [...lazy.slice(0, 2), /^index-.{8}\.js$/, ...lazy.slice(2)],
+    assets: [...lazy[0], /^index-.{8}\.js$/, ...lazy[1]],
   },
   evaluator: {
     main: `import * as evaluator from "context-compactor/evaluator";
@@ -39,12 +42,12 @@ const apps = {
       import wasm from "context-compactor/core.wasm?url&no-inline";
       import { scenario } from "./scenario.mjs";
       await library.initialize(wasm); ${finish}`,
-    assets: [...lazy.slice(0, 2), /^core-.{8}\.wasm$/, /^index-.{8}\.js$/, ...lazy.slice(2)],
+    assets: [...lazy[0], /^core-.{8}\.wasm$/, /^index-.{8}\.js$/, ...lazy[1]],
   },
 };
 
 function checkAll(result) {
-  assert.deepEqual(result, { before: Array(4).fill(false), done: expected, after: Array(4).fill(true) });
+  assert.deepEqual(result, { before: Array(5).fill(false), done: expected, after: Array(5).fill(true) });
 }
 
 test("Vite", async (context) => {
@@ -61,6 +64,8 @@ test("Vite", async (context) => {
         found.length === assets.length && assets.every((pattern, at) => pattern.test(found[at])),
         `assets: ${found.join(", ")}`,
       );
+      const loaded = found.filter((file) => /^(own|index)-/.test(file));
+      for (const file of loaded) assert.doesNotMatch(await readFile(join(folder, "dist/assets", file), "utf8"), /was made again from/);
       const index = join(folder, "dist/assets", found.find((file) => file.startsWith("index-")));
       assert.ok(!(await readFile(index, "utf8")).includes("claude-haiku"));
       const server = await serve(join(folder, "dist"));

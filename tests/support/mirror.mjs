@@ -17,7 +17,7 @@ export async function loadMirror(changes = []) {
     const source = `
       export { CompactionError } from "./js/errors.ts";
       export { memoryStore } from "./js/store/memory.ts";
-      export { mirrorStore } from "./js/store/mirror/mirror.ts";
+      export { mirrorStore } from "./js/store/mirror.ts";
     `;
     await bundle(source, outfile, { platform: "node", plugins: [mutation([HASTY, ...changes], "js/store/mirror")] });
     return await import(pathToFileURL(outfile).href);

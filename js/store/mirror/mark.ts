@@ -4,14 +4,8 @@ import { CompactionError } from "../../errors.js";
 import type { Batch, Key, MaybePromise, Store } from "../../types.js";
 import { isDamaged, TABLES } from "../keys.js";
 import type { Value } from "../keys.js";
+import { isOwn, MARK_ROWS, RESERVED } from "./own.js";
 import { versionsOf } from "./versions.js";
-
-/** What is the mirror's own. */
-export const RESERVED: Key = ["meta", "mirror"];
-/** The mark is kept twice, so that one damaged row of it costs nothing. */
-const ROWS: Key[] = [[...RESERVED, 0], [...RESERVED, 1]];
-/** What each commit adds to a batch. */
-export const MARK_OPS = ROWS.length * 2;
 
 /** A commit: its number, a random text (no two histories share one), and the keys that it put or deleted. */
 export type Written = [seq: number, tag: string, keys: Key[]];
@@ -87,28 +81,28 @@ export class Copy {
 
   /** The mark and the values of `keys`, at one moment. */
   async lookAt(keys: Key[]): Promise<(Value | undefined)[]> {
-    const read = await this.ask((store) => store.read([...ROWS, ...keys]));
-    const found = read.slice(0, ROWS.length).map(markIn);
+    const read = await this.ask((store) => store.read([...MARK_ROWS, ...keys]));
+    const found = read.slice(0, MARK_ROWS.length).map(markIn);
     const [one, other] = found;
     const isSame = !one?.mark || !other?.mark || JSON.stringify(one.mark) === JSON.stringify(other.mark);
     this.mark = isSame ? (one?.mark ?? other?.mark) : undefined;
-    const isThere = read.slice(0, ROWS.length).some((value) => value !== undefined);
+    const isThere = read.slice(0, MARK_ROWS.length).some((value) => value !== undefined);
     if (!this.mark && isThere) this.mark = UNREADABLE;
     // What is damaged does not say its version.
     const isSure = found.every((row) => row === undefined || (row.mark && isSame));
-    this.#versions = isSure ? found.map((row) => row?.ver ?? null) : await this.ask((store) => versionsOf(store, ROWS));
-    return read.slice(ROWS.length);
+    this.#versions = isSure ? found.map((row) => row?.ver ?? null) : await this.ask((store) => versionsOf(store, MARK_ROWS));
+    return read.slice(MARK_ROWS.length);
   }
 
   /** What a commit has to expect so that the copy is as far as the mark says. */
   get guard(): Batch["expect"] {
-    return ROWS.map((key, i) => ({ key, version: this.#versions[i]! }));
+    return MARK_ROWS.map((key, i) => ({ key, version: this.#versions[i]! }));
   }
 
   /** Commits `change` with the mark `next`. A conflict may be one of the mark: look again. */
   async write(next: Mark, { expect = [], puts = [], deletes = [] }: Change, durability: Batch["durability"]): Promise<void> {
     const versions = this.#versions.map((version) => (version ?? 0) + 1);
-    const marks = ROWS.map((key, i): [Key, Uint8Array] => [key, bytesOf(next, versions[i]!)]);
+    const marks = MARK_ROWS.map((key, i): [Key, Uint8Array] => [key, bytesOf(next, versions[i]!)]);
     const batch: Batch = { expect: [...expect, ...this.guard], puts: [...puts, ...marks], deletes, durability };
     await this.ask((store) => store.commit(batch));
     [this.mark, this.#versions] = [next, versions];
@@ -137,7 +131,7 @@ export class Copy {
   /** True when there is no row in it, but for what is the mirror's own. */
   async isEmpty(): Promise<boolean> {
     for (const table of TABLES) {
-      const page = await this.ask((store) => store.scan([table], { limit: ROWS.length + 2, maxBytes: 1, keysOnly: true }));
+      const page = await this.ask((store) => store.scan([table], { limit: MARK_ROWS.length + 2, maxBytes: 1, keysOnly: true }));
       if (page.some(([key]) => !isOwn(key))) return false;
     }
     return true;
@@ -153,11 +147,6 @@ const SYNC: Key = [...RESERVED, "sync"];
 
 /** The mark of a copy whose rows say nothing for sure. */
 export const UNREADABLE: Mark = { pair: "", seq: -1, tag: "", pending: null, early: false, checked: 0 };
-
-/** True for the mirror's own rows. */
-export function isOwn(key: Key): boolean {
-  return key[0] === RESERVED[0] && key[1] === RESERVED[1];
-}
 
 /** The mark behind `mark`, with a commit of `keys`. `known` is how far the other copy is; `early`: nobody waits for it. */
 export function following(mark: Mark, tag: string, keys: Key[], known: Mark | undefined, early: boolean): Mark {

@@ -1,75 +1,24 @@
-/** Two stores as one: every commit goes to both, and what one of them loses comes back from the other. */
+/** The calls on two copies: every commit goes to both, and what one of them loses comes back from the other. */
 
-import { checkObject, checkOptions, invalidOption } from "../../checks.js";
-import { quietly } from "../../driver.js";
+import { checkOptions } from "../../checks.js";
 import { CompactionError } from "../../errors.js";
 import { Mutex } from "../../mutex.js";
-import type { Batch, Key, MirrorOptions, MirrorReport, MirrorStore, Store, StoreNotice } from "../../types.js";
-import { checkKey, checkScan, compareKeys, isDamaged, ownBatch, randomId, startsWith, TABLES } from "../keys.js";
+import type { Batch, Key, MirrorReport, Store, StoreNotice } from "../../types.js";
+import { randomId, TABLES } from "../keys.js";
 import type { ScanOptions, Value } from "../keys.js";
-import { Copy, following, isOwn, MARK_OPS, RESERVED } from "./mark.js";
+import { Copy, following } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
+import { comparePage, cut, visible } from "./pages.js";
+import type { Compared } from "./pages.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
 import { remainsOf } from "./remains.js";
-import { copyRows, isCounted, isLost, isSame } from "./rows.js";
+import { copyRows, isCounted, isLost } from "./rows.js";
 import { isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
 const TRIES = 100;
 /** All rows are compared when a pair is opened and that was last done so many ms ago. */
 const CHECK_MS = 24 * 60 * 60 * 1_000;
-const PAGE = { limit: 100, maxBytes: 1024 * 1024 };
-
-/**
- * Keeps everything in `first` and `second`, two stores of any kind: each is a whole copy, and opens without the other. Commits
- * go to the first, which decides about conflicts, then to the second with the same batch; reads come from the first. A row
- * that one copy reports as damaged, or has lost, comes back from the other; a copy that is behind, or empty, is made whole
- * again when the pair is next used. Sessions tell that as `dataloss` of kind `repaired`. Several tabs or processes may use
- * the same pair, with the same order of its copies.
- *
- * `acknowledge: "both"` (default): a commit resolves when both copies have it, so what was acknowledged survives the loss of
- * either. While the second cannot be written, appends fail, with the error of the second and nothing written; the one that met
- * the failure first fails with `indeterminate`. `"first"`: it resolves when the first has it, and the second follows; `behind`
- * says by how many commits.
- *
- * Throws `invalid_option` for a store without `caps.atomic: "batch"` and `caps.cas`. Its calls reject with `invalid_option`,
- * too, for two stores with rows that are no copies of each other.
- */
-export function mirrorStore(first: Store, second: Store, options: MirrorOptions = {}): MirrorStore {
-  checkOptions(options, ["acknowledge"]);
-  const { acknowledge = "both" } = options;
-  if (acknowledge !== "both" && acknowledge !== "first") throw invalidOption("acknowledge", 'must be "both" or "first"');
-  for (const [name, store] of Object.entries({ first, second })) {
-    checkObject(store);
-    if (store.caps?.atomic !== "batch" || !store.caps.cas) {
-      throw invalidOption(name, 'must be a store with caps.atomic "batch" and caps.cas');
-    }
-  }
-  if (first === second) throw invalidOption("second", "must be another store than the first");
-  const mirror = new Mirror(first, second, acknowledge === "both");
-  const name = first.name ?? second.name;
-  return {
-    get caps() {
-      return mirror.caps;
-    },
-    ...(name !== undefined && { name }),
-    read: (keys) => mirror.read(keys),
-    scan: (prefix, options) => mirror.scan(prefix, options),
-    commit: (batch) => mirror.commit(batch),
-    // Also where neither copy tells of losses: what both have lost is known here alone.
-    dataLoss: () => mirror.dataLoss(),
-    ...(first.changes && { changes: (listener) => first.changes!(listener) }),
-    ...(first.persisted && { persisted: () => first.persisted!() }),
-    ...((first.purge || second.purge) && { purge: () => mirror.purge() }),
-    remains: () => remainsOf(first, second, (store, prefix, options) => visible(new Copy(store, "first"), prefix, options)),
-    notices: (listener) => mirror.notices(listener),
-    get behind() {
-      return mirror.behind;
-    },
-    check: (options) => mirror.check(options),
-    close: () => mirror.close(),
-  };
-}
 
 /** What the second copy is still to be given, by who wrote it. */
 interface Queued {
@@ -80,7 +29,8 @@ interface Queued {
   durability: Batch["durability"];
 }
 
-class Mirror {
+/** What `mirrorStore` does. What it is given is checked, and the caller's no more. */
+export class Mirror {
   readonly #first: Copy;
   readonly #second: Copy;
   readonly #pair: Pair;
@@ -89,8 +39,7 @@ class Mirror {
   readonly #turns = { first: new Mutex(), second: new Mutex() };
   readonly #running = new Set<Promise<unknown>>();
   readonly #ending = new AbortController();
-  readonly #listeners = new Set<(notice: StoreNotice) => void>();
-  readonly #unheard: StoreNotice[] = [];
+  readonly #tell: (notice: StoreNotice) => void;
   #lost: string[] = [];
   /** The first copy can be read. */
   #isOpen = false;
@@ -103,32 +52,14 @@ class Mirror {
   /** The first copy may have more than was seen: a commit of it was not answered. */
   #isUnsure = false;
   #isWarned = false;
-  /** What each copy promised before it was opened. */
-  readonly #promised: Store["caps"]["durable"][];
 
-  constructor(first: Store, second: Store, waits: boolean) {
+  constructor(first: Store, second: Store, waits: boolean, tell: (notice: StoreNotice) => void) {
     [this.#first, this.#second, this.#waits] = [new Copy(first, "first"), new Copy(second, "second"), waits];
-    this.#promised = [first, second].map(({ caps }) => caps.durable);
+    this.#tell = tell;
     this.#pair = new Pair(this.#first, this.#second, (kind, reason) => {
       if (kind === "repaired") this.#tell({ kind, reason });
       else this.#lost.push(reason);
     });
-  }
-
-  get caps(): Store["caps"] {
-    const [one, two] = [this.#first.store.caps, this.#second.store.caps];
-    const now = [one.durable, two.durable];
-    // One that promises less since it was opened can only be read: then nothing can be written to both.
-    const isReadOnly = now.some((durable, i) => durable === "none" && this.#promised[i] !== "none");
-    const best = PROMISES.find((promise) => (this.#waits ? now : [one.durable]).includes(promise))!;
-    return {
-      atomic: "batch",
-      cas: true,
-      durable: isReadOnly ? "none" : best,
-      maxValueBytes: Math.min(one.maxValueBytes, two.maxValueBytes),
-      maxBatchOps: Math.min(one.maxBatchOps, two.maxBatchOps) - MARK_OPS,
-      reportsDamage: one.reportsDamage === true && two.reportsDamage === true,
-    };
   }
 
   get behind(): number {
@@ -137,11 +68,8 @@ class Mirror {
     return isSound(two) ? Math.max(0, one.seq - two.seq) : one.seq > 1 || !this.#isLevel ? Infinity : 1;
   }
 
-  read(keys: Key[]): Promise<(Value | undefined)[]> {
+  read(asked: Key[]): Promise<(Value | undefined)[]> {
     return this.#run(async () => {
-      keys.forEach(checkKey);
-      keys.forEach(checkFree);
-      const asked = keys.map((key) => [...key]);
       if (asked.length === 0) return [];
       await this.#open();
       if (this.#owed && asked.some((key) => this.#owed?.has(JSON.stringify(key)))) await this.#pay();
@@ -155,23 +83,18 @@ class Mirror {
 
   scan(prefix: Key, options: ScanOptions): Promise<[Key, Value][]> {
     return this.#run(async () => {
-      checkScan(prefix, options);
-      checkFree(prefix);
-      const [under, how] = [[...prefix], { ...options }];
       await this.#open();
-      const found = await visible(this.#first, under, how);
+      const found = await visible(this.#first, prefix, options);
       const damaged = found.filter(([, value]) => isLost(value)).map(([key]) => key);
       const healed = await this.#healed(damaged);
       const rows = found.map(([key, value]): [Key, Value] => [key, healed.get(JSON.stringify(key)) ?? value]);
-      return healed.size === 0 ? rows : cut(rows, how);
+      return healed.size === 0 ? rows : cut(rows, options);
     });
   }
 
-  commit(batch: Batch): Promise<void> {
+  commit(owned: Batch): Promise<void> {
     return this.#run(async () => {
-      const owned = ownBatch(batch, this.caps);
       const keys = [...owned.puts.map(([key]) => key), ...owned.deletes];
-      [...keys, ...owned.expect.map(({ key }) => key)].forEach(checkFree);
       if (keys.length > 0) await this.#turn("first", () => this.#commit(owned, keys));
       else if (owned.expect.length > 0) {
         await this.#open();
@@ -185,12 +108,6 @@ class Mirror {
       await this.#open();
       return this.#lost.splice(0).join("; ") || undefined;
     });
-  }
-
-  notices(listener: (notice: StoreNotice) => void): () => void {
-    this.#listeners.add(listener);
-    for (const notice of this.#unheard.splice(0)) queueMicrotask(() => this.#tell(notice));
-    return () => void this.#listeners.delete(listener);
   }
 
   check(options: { signal?: AbortSignal } = {}): Promise<MirrorReport> {
@@ -211,13 +128,18 @@ class Mirror {
     });
   }
 
+  /** What can be read of both, for `salvage`. */
+  remains(): Promise<Store> {
+    const scan = (store: Store, prefix: Key, options: ScanOptions) => visible(new Copy(store, "first"), prefix, options);
+    return remainsOf(this.#first.store, this.#second.store, scan);
+  }
+
+  /** Ends what is under way; the stores are not closed. */
   async close(): Promise<void> {
     // What waits for the second copy is given to it; nothing else is begun.
     if (!this.#ending.signal.aborted && this.#isLevel) await this.#following;
     this.#ending.abort(new CompactionError("closed", "The store was closed: make a new one"));
     await Promise.allSettled([...this.#running, this.#following]);
-    const closed = await Promise.allSettled([this.#first.store.close?.(), this.#second.store.close?.()]);
-    for (const one of closed) if (one.status === "rejected") throw one.reason;
   }
 
   // ---- turns --------------------------------------------------------------------------------------------------------
@@ -478,7 +400,7 @@ class Mirror {
         if (!page.end) break;
         after = page.end;
         report.rows += page.rows;
-        report.repaired += page.repaired.length;
+        report.repaired += page.lostByFirst.length + page.lostBySecond.length;
         report.lost += page.lost.length;
         if (page.lost.length > 0) this.#lost.push(`rows are in neither copy as they were: ${named(page.lost)}`);
       }
@@ -504,28 +426,16 @@ class Mirror {
   }
 
   /** Compares a page of rows in both turns, and mends those that one copy lost. */
-  async #checkPage(table: string, after: Key | undefined) {
+  async #checkPage(table: string, after: Key | undefined): Promise<Compared> {
     const { first, second } = this.#pair;
-    const options = { ...PAGE, ...(after && { after }) };
-    const pages = [await visible(first, [table], options), await visible(second, [table], options)];
-    const ends = pages.flatMap((rows) => (rows.length > 0 ? [rows.at(-1)![0]] : []));
-    const end = ends.sort(compareKeys)[0];
-    const [ours, others] = pages.map((rows) => new Map(rows.map(([key, value]) => [JSON.stringify(key), value])));
-    const all = new Map(pages.flat().map(([key]) => [JSON.stringify(key), key]));
-    const keys = [...all].filter(([, key]) => end && compareKeys(key, end) <= 0);
-    const where = (wanted: (a: Value | undefined, b: Value | undefined) => boolean) =>
-      keys.filter(([name]) => wanted(ours!.get(name), others!.get(name))).map(([, key]) => key);
-    const toFirst = where((a, b) => isLost(a) && !isLost(b));
-    const toSecond = where((a, b) => !isLost(a) && isLost(b));
-    const lost = where((a, b) => isLost(a) && isLost(b));
-    await this.#mend(second, first, toFirst);
-    await this.#mend(first, second, toSecond);
-    const differing = where((a, b) => !isLost(a) && !isLost(b) && !isSame(a, b));
-    if (differing.length > 0) {
-      const what = `rows differ between the copies, and neither says that it is damaged: ${named(differing)}`;
+    const found = await comparePage(first, second, table, after);
+    await this.#mend(second, first, found.lostByFirst);
+    await this.#mend(first, second, found.lostBySecond);
+    if (found.differing.length > 0) {
+      const what = `rows differ between the copies, and neither says that it is damaged: ${named(found.differing)}`;
       this.#warn(new CompactionError("store_corrupt", what));
     }
-    return { end, rows: keys.length, repaired: [...toFirst, ...toSecond], lost };
+    return found;
   }
 
   // ---- what is told -------------------------------------------------------------------------------------------------
@@ -541,43 +451,4 @@ class Mirror {
     const { code = "store_unavailable", message } = error as CompactionError;
     this.#tell({ kind: "warning", code, message });
   }
-
-  #tell(notice: StoreNotice): void {
-    if (this.#listeners.size === 0) this.#unheard.push(notice);
-    for (const listener of this.#listeners) quietly(() => listener(notice));
-  }
-}
-
-const PROMISES = ["synced", "process", "none"] as const;
-
-function checkFree(key: Key): void {
-  if (startsWith(key, RESERVED)) throw invalidOption(JSON.stringify(key), "is a key of the mirror's own");
-}
-
-/** The rows of a copy without those that are the mirror's own. */
-async function visible(copy: Copy, prefix: Key, options: ScanOptions): Promise<[Key, Value][]> {
-  if (prefix.length > 1 || prefix[0] !== RESERVED[0]) return copy.ask((store) => store.scan(prefix, options));
-  const { limit, maxBytes } = options;
-  const rows: [Key, Value][] = [];
-  for (let { after } = options; ; ) {
-    const page = { ...options, ...(after && { after }), limit: limit + MARK_OPS, maxBytes: maxBytes + MARK_BYTES };
-    const found = await copy.ask((store) => store.scan(prefix, page));
-    rows.push(...found.filter(([key]) => !isOwn(key)));
-    // The mirror's own rows may have taken all of it.
-    if (rows.length > 0 || found.length === 0) return cut(rows, options);
-    after = found.at(-1)![0];
-  }
-}
-
-/** What the rows of a mark may take in a page, beside others. */
-const MARK_BYTES = 256 * 1024;
-
-/** What of `rows` a page has room for. */
-function cut(rows: [Key, Value][], { limit, maxBytes }: ScanOptions): [Key, Value][] {
-  let bytes = 0;
-  const end = rows.findIndex(([, value], i) => {
-    bytes += isDamaged(value) ? 0 : value.byteLength;
-    return i === limit || (i > 0 && bytes > maxBytes);
-  });
-  return end < 0 ? rows : rows.slice(0, end);
 }

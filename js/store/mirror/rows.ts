@@ -4,8 +4,9 @@ import { CompactionError } from "../../errors.js";
 import type { Key } from "../../types.js";
 import { compareKeys, isDamaged, TABLES } from "../keys.js";
 import type { Value } from "../keys.js";
-import { isOwn, UNREADABLE, writtenSince } from "./mark.js";
+import { UNREADABLE, writtenSince } from "./mark.js";
 import type { Change, Copy, Making, Mark } from "./mark.js";
+import { isOwn } from "./own.js";
 import { holds, raise, versionsOf } from "./versions.js";
 
 /** Others that write all the time are met this often. */
