@@ -340,7 +340,7 @@ test("D23: a copy is made again page by page, and goes on where it was stopped",
   const puts = Array.from({ length: 1_000 }, (_, i) => [["log", "s", i], new Uint8Array(20).fill(i)]);
   await one.commit({ expect: [], puts, deletes: [], durability: "strict" });
   const process = new Process();
-  process.dieAt = 120;
+  process.dieAt = 160;
   await Promise.race([over(pair, {}, process).check(), process.died]);
   const half = Object.keys(pair[1].contents()).length;
   assert.ok(half > 0 && half < 1_000, `${half}`);

@@ -4,7 +4,7 @@ import { checkOptions } from "../../checks.js";
 import { CompactionError } from "../../errors.js";
 import { Mutex } from "../../mutex.js";
 import type { Batch, Key, MirrorReport, Store, StoreNotice } from "../../types.js";
-import { randomId, TABLES } from "../keys.js";
+import { isDamaged, randomId, TABLES } from "../keys.js";
 import type { ScanOptions, Value } from "../keys.js";
 import { Copy, following } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
@@ -13,7 +13,7 @@ import type { Compared } from "./pages.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
 import { remainsOf } from "./remains.js";
 import { copyRows, isCounted, isLost } from "./rows.js";
-import { isConflict } from "./versions.js";
+import { holds, isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
 const TRIES = 100;
@@ -235,7 +235,7 @@ export class Mirror {
     const [queued] = this.#queue;
     if (!queued) return;
     try {
-      await this.#second.writeAfter(queued.after, queued.next, queued.change, queued.durability);
+      await this.#writeAfter(queued);
       this.#queue.shift();
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -305,13 +305,28 @@ export class Mirror {
 
   async #writeSecond(after: string | undefined, next: Mark, change: Change, durability: Batch["durability"]): Promise<void> {
     try {
-      await this.#turn("second", () => this.#second.writeAfter(after, next, change, durability));
+      await this.#turn("second", () => this.#writeAfter({ after, next, change, durability }));
     } catch (error) {
       if (!isConflict(error)) throw error;
       // Somebody else's commit is to come before it, or brought this one along.
       this.#isLevel = false;
       await this.#level(true);
     }
+  }
+
+  /** Writes to the second what the first has. Conflicts where a row would not have the version there that it has in the first. */
+  async #writeAfter({ after, next, change, durability }: Queued): Promise<void> {
+    const { expect = [], puts = [] } = change;
+    const expected = new Set(expect.map(({ key }) => JSON.stringify(key)));
+    const blind = puts.map(([key]) => key).filter((key) => isCounted(key) && !expected.has(JSON.stringify(key)));
+    if (blind.length > 0) {
+      const there = await this.#second.ask((store) => store.read(blind));
+      // New ones, or rows that were lost here: those count on in the first.
+      const absent = blind.filter((_, i) => isLost(there[i]) && !isDamaged(there[i]));
+      const isNew = await this.#first.ask((store) => holds(store, absent.map((key) => ({ key, version: 1 }))));
+      if (!isNew) throw new CompactionError("conflict", "the second copy has lost rows");
+    }
+    await this.#second.writeAfter(after, next, change, durability);
   }
 
   /** Gives the second copy what its caller was told it may not have: whoever reads that now would take it for stored. */

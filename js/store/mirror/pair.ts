@@ -1,10 +1,11 @@
 /** The two copies of a mirrored store, brought to one state whatever came between two commits. */
 
 import { CompactionError } from "../../errors.js";
+import type { Key } from "../../types.js";
 import { randomId } from "../keys.js";
 import { Copy, JUMP, writtenSince } from "./mark.js";
 import type { Mark } from "./mark.js";
-import { copyRows, keysSince, makePage } from "./rows.js";
+import { copyRows, keysSince, makePage, putBack } from "./rows.js";
 import type { Copied } from "./rows.js";
 import { isConflict } from "./versions.js";
 
@@ -25,6 +26,8 @@ export class Pair {
   /** Who was asked what it lost, and what they said. */
   readonly #asked = new Set<Copy>();
   readonly #losses = new Map<Copy, string>();
+  /** Copies in which no row is half written. */
+  readonly #whole = new Set<Copy>();
   #conflicts = 0;
   #done: Copied = { changed: [], damaged: [] };
 
@@ -66,6 +69,9 @@ export class Pair {
       throw strangers();
     }
     try {
+      if (!this.#whole.has(source)) await putBack(source);
+      this.#whole.add(source);
+      if (!this.isLevel) this.#whole.delete(target);
       const isLevel = await this.#level(source, target, mark, patient);
       this.#conflicts = 0;
       return isLevel;
@@ -113,7 +119,7 @@ export class Pair {
       if ((await target.look())?.tag !== from[1]) return false;
     }
     const { damaged } = await copyRows(source, target, (mark) => keysSince(mark, from), (mark) => mark);
-    this.#done.damaged.push(...damaged);
+    this.#tellDamaged(source, damaged);
     if (target === this.first) {
       this.#found("repaired", `the first copy had lost its last ${mark.seq - from[0]} commits, and has them again from the second`);
     }
@@ -164,10 +170,13 @@ export class Pair {
     if (changed.length > 0) {
       this.#found("repaired", `the ${target.name} copy was made again from the ${source.name}: ${changed.length} rows`);
     }
-    if (damaged.length > 0) {
-      this.#found("lost", `${damaged.length} rows are damaged in the ${source.name} copy, and were not copied: ${named(damaged)}`);
-    }
+    this.#tellDamaged(source, damaged);
     this.#done = { changed: [], damaged: [] };
+  }
+
+  #tellDamaged({ name }: Copy, damaged: Key[]): void {
+    if (damaged.length === 0) return;
+    this.#found("lost", `${damaged.length} rows are damaged in the ${name} copy, and were not copied: ${named(damaged)}`);
   }
 }
 

@@ -6,7 +6,7 @@ import { compareKeys, isDamaged, TABLES } from "../keys.js";
 import type { Value } from "../keys.js";
 import { UNREADABLE, writtenSince } from "./mark.js";
 import type { Change, Copy, Making, Mark } from "./mark.js";
-import { isOwn } from "./own.js";
+import { isOwn, RESERVED } from "./own.js";
 import { holds, raise, versionsOf } from "./versions.js";
 
 /** Others that write all the time are met this often. */
@@ -79,13 +79,22 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
     await target.mend(change);
     change = empty();
   };
+  /** What the source has damaged: a row in the target is that one if it was put as often, where both have one history. */
+  const withhold = async (key: Key, before: Value | undefined, version: number | null) => {
+    const isComparable = !isLost(before) && (next || !isCounted(key));
+    if (isComparable && (await target.ask((store) => versionsOf(store, [key])))[0] === version) return;
+    done.damaged.push(key);
+    if (!isLost(before)) change.deletes.push(key);
+  };
   for (let at = 0; at < plain.length; at += TOGETHER) {
     const keys = plain.slice(at, at + TOGETHER);
     const [wanted, there] = await Promise.all([source.ask((store) => store.read(keys)), target.ask((store) => store.read(keys))]);
     for (const [i, key] of keys.entries()) {
       const value = wanted[i];
-      if (isDamaged(value)) done.damaged.push(key);
-      else if (!isSame(value, there[i])) {
+      if (isDamaged(value)) {
+        const [version] = await source.ask((store) => versionsOf(store, [key]));
+        await withhold(key, there[i], version!);
+      } else if (!isSame(value, there[i])) {
         done.changed.push(key);
         if (value) change.puts.push([key, value]);
         else change.deletes.push(key);
@@ -99,19 +108,15 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
   for (const [i, { key, value, version }] of counted.entries()) {
     const before = there[i];
     const now = versions[i] ?? null;
-    if (isDamaged(value) || isSame(value, UNDER_WAY)) done.damaged.push(key);
+    if (isDamaged(value) || isSame(value, UNDER_WAY)) await withhold(key, before, version);
     else if (isSame(value, before) && version === now) continue;
     else {
       done.changed.push(key);
+      change.deletes.push(keptOf(key));
       if (!value) change.deletes.push(key);
       else {
-        let from = now;
-        if (from !== null && from >= version!) {
-          await target.mend({ deletes: [key] });
-          from = null;
-        }
-        const put = (version: number | null) => target.mend({ expect: [{ key, version }], puts: [[key, UNDER_WAY]] }, "relaxed");
-        await raise(put, from, version! - 1);
+        if (!isLost(before) && now !== version! - 1) await keep(target, key, before as Uint8Array, now!);
+        await bring(target, key, now, version!);
         change.expect.push({ key, version: version! - 1 || null });
         change.puts.push([key, value]);
       }
@@ -119,12 +124,58 @@ async function copied(source: Copy, target: Copy, counted: Counted[], plain: Key
     }
   }
   if (next) await target.write(next, change, "strict");
-  else if (done.changed.length > 0) await target.mend(change);
+  else if (change.puts.length + change.deletes.length > 0) await target.mend(change);
   return done;
 }
 
 /** What a row is until it has its version: nobody may take it for one of a version that it does not have. */
 const UNDER_WAY = new TextEncoder().encode("\u0000 being written again from the other copy");
+
+/** Brings a row to just before `version`: what it was is gone then. */
+async function bring(target: Copy, key: Key, now: number | null, version: number): Promise<void> {
+  let from = now;
+  if (from !== null && from >= version) {
+    await target.mend({ deletes: [key] });
+    from = null;
+  }
+  const put = (version: number | null) => target.mend({ expect: [{ key, version }], puts: [[key, UNDER_WAY]] }, "relaxed");
+  await raise(put, from, version - 1);
+}
+
+/** Rows as they were before they were brought to another version, under their keys, until that is done. */
+const KEPT: Key = [...RESERVED, "kept"];
+
+function keptOf(key: Key): Key {
+  return [...KEPT, JSON.stringify(key)];
+}
+
+/** Keeps a row: its version in front of it. */
+async function keep(target: Copy, key: Key, value: Uint8Array, version: number): Promise<void> {
+  const kept = new Uint8Array(8 + value.byteLength);
+  new DataView(kept.buffer).setFloat64(0, version);
+  kept.set(value, 8);
+  await target.mend({ puts: [[keptOf(key), kept]] });
+}
+
+/** Makes rows what they were before they were to become those of the other copy, which is gone: for what is left. */
+export async function putBack(copy: Copy): Promise<void> {
+  for (;;) {
+    const [row] = await copy.ask((store) => store.scan(KEPT, { limit: 1, maxBytes: 1 }));
+    if (!row) return;
+    const [own, kept] = row;
+    const key = JSON.parse(own.at(-1) as string) as Key;
+    const [value] = await copy.ask((store) => store.read([key]));
+    // It may have become the other one, or not have begun to.
+    if (isDamaged(kept) || !isLost(value)) {
+      await copy.mend({ deletes: [own] });
+      continue;
+    }
+    const version = new DataView(kept.buffer, kept.byteOffset).getFloat64(0);
+    const [now] = await copy.ask((store) => versionsOf(store, [key]));
+    await bring(copy, key, now ?? null, version);
+    await copy.mend({ expect: [{ key, version: version - 1 || null }], puts: [[key, kept.slice(8)]], deletes: [own] });
+  }
+}
 
 /** A row that a copy cannot give. */
 export function isLost(value: Value | undefined): boolean {
