@@ -107,6 +107,8 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
             .accept(&Loss::new(loss.kind, "nothing is left of the session that was stored under this id"))?;
     }
     let mut row = tail.row(base, version.unwrap_or(0) + 1);
+    // What can be read of a damaged one may have another.
+    row.id.clone_from(id);
     row.losses.push(loss);
     let key = keys::session(sid);
     if let Found::Damaged(..) = &found {
