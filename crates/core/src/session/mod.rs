@@ -16,6 +16,7 @@ mod held;
 pub(crate) mod ids;
 mod jobs;
 mod ledger;
+mod links;
 mod loss;
 mod migrations;
 pub(crate) mod offloads;

@@ -74,9 +74,6 @@ impl State {
             losses.push(loss);
         }
         let former = row.formerly.last().cloned();
-        if known.mark.as_ref().is_some_and(|mark| row.formerly.contains(&mark.sid)) {
-            self.told_losses += 1;
-        }
         if recovery::context(io, self, row).await?.is_none() {
             return Ok(None);
         }

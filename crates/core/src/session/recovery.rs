@@ -10,6 +10,7 @@ use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::check::Noted;
 use super::context::{Context, Item, Left, Origin, Place, Splice, Why, join_left};
 use super::deletion::free_name;
+use super::links::empty_strangers;
 use super::loss::{Loss, LossKind};
 use super::rebuild::last_row;
 use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
@@ -330,8 +331,11 @@ pub(super) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
     let mut read = HashMap::new();
     for page in places.chunks(256) {
         let rows = io.read(page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
-        for (place, bytes) in page.iter().zip(rows) {
-            match record::read_row(&bytes.unwrap_or_default()) {
+        let bytes = rows.into_iter().map(Option::unwrap_or_default);
+        let mut rows: Vec<_> = page.iter().map(|place| place.seq).zip(bytes).collect();
+        empty_strangers(io, sid, &mut rows).await?;
+        for (place, (_, bytes)) in page.iter().zip(&rows) {
+            match record::read_row(bytes) {
                 Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, Kind::Message) => {
                     read.insert(place.seq, Rc::from(row.body.get()));
                 }

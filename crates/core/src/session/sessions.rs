@@ -4,7 +4,8 @@ use super::batch::{Key, keys};
 use super::operations::Session;
 use super::rebuild::last_row;
 use super::record::{self, Kind, NameRow, SessionRow};
-use crate::error::{Code, Result};
+use super::seal;
+use crate::error::{Code, Error, Result};
 use crate::step::{Io, Level, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;
@@ -79,7 +80,7 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
         let rows = io.read(sids.clone()).await?;
         for ((key, bytes), name) in sids.iter().zip(rows).zip(names) {
             let Some(bytes) = bytes else { continue };
-            let row = match readable(io, key, record::decode::<SessionRow>(&bytes, "session")) {
+            let row = match readable(io, key, session_row(&bytes, &name)) {
                 Some(row) => row?,
                 None if parents.is_some() => continue,
                 None => {
@@ -102,6 +103,12 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
             });
         }
     }
+}
+
+/// The row of the session that has this name.
+fn session_row(bytes: &[u8], name: &NameRow) -> Result<SessionRow> {
+    let is_other = || Error::new(Code::StoreCorrupt, "it is the row of another session");
+    seal::read(bytes).and_then(|row| if row.id == name.id { Ok(row) } else { Err(is_other()) })
 }
 
 /// A record that was read; `None` where it is damaged.

@@ -7,6 +7,7 @@ use super::context::{Left, Origin, Place};
 use super::erase::renamed;
 use super::gaps::Walk;
 use super::held::Held;
+use super::links::empty_strangers;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
@@ -414,11 +415,13 @@ pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
     Ok(items)
 }
 
-/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
+/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last. One
+/// that is another session's is empty.
 pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
     let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
     let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
-    let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    let mut rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    empty_strangers(io, sid, &mut rows).await?;
     Ok((!rows.is_empty()).then_some(rows))
 }
 

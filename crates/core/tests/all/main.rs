@@ -71,6 +71,7 @@ mod recovery_rules;
 mod redaction_rules;
 mod reference_rules;
 mod rewind_rules;
+mod salvage_rules;
 mod schema_rules;
 mod session_lifecycle;
 mod session_properties;

@@ -574,6 +574,47 @@ fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
     desk.append(&[user("go on")]);
 }
 
+/// Sound rows of another session, each in the place of this one's: never read as this session's, and told as lost.
+#[test]
+fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
+    let say = |who: &str, nth: usize| {
+        if nth % 2 == 0 { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
+    };
+    for count in [1, 2, 3, 4, 7] {
+        for place in 0..count {
+            let mut browser = Browser::new();
+            let mut own: Vec<Vec<Key>> = Vec::new();
+            for who in ["s", "t"] {
+                let mut host = browser.host();
+                let (session, _) =
+                    host.run(Session::open(settings(options()), Some(who.into()), 10_000)).unwrap();
+                for nth in 0..count {
+                    host.run(session.append(vec![say(who, nth)])).unwrap();
+                }
+                let keys = browser.keys("log").into_iter();
+                own.push(keys.filter(|key| !own.concat().contains(key)).collect::<Vec<Key>>());
+            }
+            let rows = browser.memory.rows();
+            let foreign = rows.into_iter().find(|(key, _)| *key == own[1][place]).unwrap().1;
+            browser.memory.damage(&own[0][place], Some(foreign));
+            let opened = browser.open_with(json!({}));
+            let mut desk = match opened {
+                Ok(desk) => desk,
+                Err(error) => {
+                    assert_eq!((error.code, count), (Code::DataLoss, 1));
+                    continue;
+                }
+            };
+            assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "row {place} of {count}");
+            let left = (0..count).filter(|nth| *nth != place).map(|nth| say("s", nth).to_string());
+            let left: Vec<String> = left.collect();
+            assert_eq!(history(&mut desk), left, "row {place} of {count}");
+            desk.append(&[user("go on")]);
+            assert_eq!(history(&mut browser.open()).len(), count);
+        }
+    }
+}
+
 #[test]
 fn a_store_that_cannot_be_asked_is_not_taken_for_one_that_lost_something() {
     let mut browser = Browser::new();
