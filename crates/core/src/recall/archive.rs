@@ -31,6 +31,8 @@ pub(crate) struct Archive {
     /// Tokens of the context window.
     pub(super) window: usize,
     secret: String,
+    /// Offloads of the context, each with the index of its message.
+    offloads: Vec<(usize, Offload)>,
     /// Offloads that the store does not have yet.
     unstored: Vec<(String, Rc<str>)>,
 }
@@ -46,6 +48,7 @@ impl Archive {
             max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             secret: state.row.secret.clone(),
+            offloads: state.context.offloads().map(|(index, offload)| (index, offload.clone())).collect(),
             unstored: state.unstored_texts(),
         }
     }
@@ -72,8 +75,25 @@ impl Archive {
         }
         match ids::message_seq(&self.secret, reference) {
             Some(seq) => self.with_message(io, seq, whole).await,
-            None => offloads::read(io, &self.sid, reference).await,
+            None => self.offload(io, reference).await,
         }
+    }
+
+    /// The text of an offload: from its message in the log where its own rows are damaged or missing.
+    async fn offload(&self, io: &Io, reference: &str) -> Result<String> {
+        let error = match offloads::load(io, &self.sid, reference).await {
+            Ok(blob) => return Ok(blob.text.to_string()),
+            Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Err(error),
+            Err(error) => error,
+        };
+        let known = self.offloads.iter().find(|(_, offload)| offload.reference == reference).cloned();
+        let known = match known {
+            None if error.code == Code::StoreCorrupt => offloads::head(io, &self.sid, reference).await?,
+            known => known,
+        };
+        let Some(known) = known else { return Err(error) };
+        let found = offloads::from_log(io, &self.sid, self.rows, self.format, known).await?;
+        found.map(|blob| blob.text.to_string()).ok_or(error)
     }
 
     /// Looks at the message at log position `seq`.

@@ -402,7 +402,8 @@ impl Context {
         offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())).collect()
     }
 
-    fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
+    /// The offloads that this context shows or stands for, each with the index of its message.
+    pub(crate) fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
         self.items.iter().flat_map(|item| {
             let own = item.origin.place().into_iter();
             let own = own

@@ -6,8 +6,10 @@ use super::context::{How, Offload};
 use super::ids;
 use super::record;
 use super::staging::BIG;
+use super::stored::{place_among, row_at};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, Scan};
+use crate::wire::{self, Format};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -100,17 +102,10 @@ fn corrupt(reference: &str) -> Error {
     Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"))
 }
 
-/// The whole text of an offload of this session.
+/// An offload of this session as it was stored.
 ///
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
 /// not those that were stored.
-pub(crate) async fn read(io: &Io, sid: &str, reference: &str) -> Result<String> {
-    Ok(fetch(io, sid, reference).await?.1)
-}
-
-/// An offload of this session as it was stored.
-///
-/// Errors: those of [`read`].
 pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob> {
     let (head, text) = fetch(io, sid, reference).await?;
     Ok(blob(reference, head, text))
@@ -138,12 +133,39 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
 
 /// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
 /// read.
-pub(super) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
+pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
     let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
         Ok(head) => {
             let NewBlob { index, offload, .. } = blob(reference, head, String::new());
             Ok(Some((index, offload)))
+        }
+        Err(error) if error.code == Code::StoreCorrupt => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// An offload whose own rows cannot be read, from the message that it was taken out of, in a log of `rows` rows; `None`
+/// where that cannot be read either.
+pub(crate) async fn from_log(
+    io: &Io,
+    sid: &str,
+    rows: u64,
+    format: Format,
+    (index, offload): (usize, Offload),
+) -> Result<Option<NewBlob>> {
+    let text = async {
+        let place = place_among(io, sid, rows, index).await?;
+        let bytes = io.read(vec![keys::log(sid, place.seq)]).await?.into_iter().next().flatten();
+        let bytes = bytes.unwrap_or_default();
+        let value = wire::parse(index, row_at(&bytes, place.seq)?.body.get())?;
+        let message = format.wire().read(index, &value)?;
+        Ok::<_, Error>(offload.text_in(&message).map(str::to_string))
+    };
+    match text.await {
+        Ok(text) => {
+            let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
+            Ok(text.map(|text| NewBlob { index, offload, text: text.into() }))
         }
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
         Err(error) => Err(error),

@@ -3,7 +3,7 @@
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::session::batch::{Key, KeyPart};
 use context_compactor_core::session::{Fate, Loss, LossKind, Session};
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;
@@ -611,6 +611,31 @@ fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
             assert_eq!(history(&mut desk), left, "row {place} of {count}");
             desk.append(&[user("go on")]);
             assert_eq!(history(&mut browser.open()).len(), count);
+        }
+    }
+}
+
+/// Each row of an offload in turn is damaged or gone: its text is that of the message in the log, as long as that is there.
+#[test]
+fn d13_a_damaged_offload_is_read_from_its_message() {
+    let read = |desk: &mut Desk, reference: &str| desk.host.run(desk.session.read(reference.into(), 0, None));
+    let mut browser = Browser::new();
+    browser.rich();
+    for key in browser.keys("blobs").into_iter().filter(|key| key.to_string().contains("/off_")) {
+        let [_, _, KeyPart::Text(reference), _] = key.0.as_slice() else { unreachable!() };
+        for is_gone in [false, true] {
+            let mut other = browser.copy();
+            let mut desk = other.open();
+            let whole = read(&mut desk, reference).unwrap();
+            if is_gone {
+                other.remove(&key)
+            } else {
+                other.flip(&key)
+            }
+            assert_eq!(read(&mut desk, reference).unwrap(), whole, "{key}");
+            other.keys("log").iter().for_each(|key| other.remove(key));
+            let error = read(&mut desk, reference).unwrap_err();
+            assert!(matches!(error.code, Code::StoreCorrupt | Code::NotFound), "{error}");
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::session::gaps::{Gap, Walk};
 use crate::session::offloads::NewBlob;
 use crate::session::operations::Session;
 use crate::session::record::{self, Kind, LogRow, ViewRow};
-use crate::session::stored::{PAGE, place_among, row_at};
-use crate::session::{checkpoints, ids, offloads};
+use crate::session::stored::PAGE;
+use crate::session::{checkpoints, offloads};
 use crate::step::{Io, Level};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -214,23 +214,9 @@ async fn from_log(io: &Io, session: &Session, source: &Source, reference: &str) 
         Some(known) => Some(known),
         None => offloads::head(io, &source.sid, reference).await?,
     };
-    let Some((index, offload)) = known else { return Ok(None) };
-    let text = async {
-        let place = place_among(io, &source.sid, source.row.next_seq, index).await?;
-        let bytes = io.read(vec![keys::log(&source.sid, place.seq)]).await?.into_iter().next().flatten();
-        let bytes = bytes.unwrap_or_default();
-        let row = row_at(&bytes, place.seq)?;
-        let value = wire::parse(index, row.body.get())?;
-        let message = source.format.wire().read(index, &value)?;
-        Ok::<_, Error>(offload.text_in(&message).map(str::to_string))
-    };
-    match text.await {
-        Ok(text) => {
-            let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
-            Ok(text.map(|text| NewBlob { index, offload, text: text.into() }))
-        }
-        Err(error) if error.code == Code::StoreCorrupt => Ok(None),
-        Err(error) => Err(error),
+    match known {
+        Some(known) => offloads::from_log(io, &source.sid, source.row.next_seq, source.format, known).await,
+        None => Ok(None),
     }
 }
 
