@@ -11,7 +11,7 @@ use crate::step::Io;
 pub(super) async fn empty_strangers(io: &Io, sid: &str, rows: &mut [(u64, Vec<u8>)]) -> Result<()> {
     let mut links: Vec<Option<bool>> = rows.windows(2).map(link).collect();
     // A log of one row has no link.
-    if rows.len() > 1 && !links.contains(&Some(false)) {
+    if rows.len() > 1 && links.iter().all(|link| *link == Some(true)) {
         return Ok(());
     }
     links.extend([end(io, sid, rows).await?, Some(true)]);
