@@ -40,9 +40,9 @@ async function measure(contextWindow) {
     if (!result?.summary) continue;
     engine.push(took);
     used.push(usage.usedTokens);
-    standing.push(session.checkpoints().length);
+    standing.push(session.context.checkpoints().length);
     const checked = performance.now();
-    if (!session.validate().valid) throw new Error("what was prepared does not fit");
+    if (!(await session.context.validate()).valid) throw new Error("what was prepared does not fit");
     validation.push(performance.now() - checked);
   }
   await session.close();

@@ -82,7 +82,7 @@ export async function replay(record, { format, usage, calls }) {
     appended = end;
     const { usedTokens } = (await session.prepare()).usage;
     if (last > 0 && cost > last) judged.push({ said: usedTokens, cost, before: last });
-    session.recordUsage(reported);
+    session.context.recordUsage(reported);
     last = cost;
   }
   await session.close();

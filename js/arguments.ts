@@ -50,6 +50,6 @@ export function parted(index: number, given: number, rewind = index, ours = fals
     return new CompactionError("diverged", message, { index });
   }
   const what = index < given ? "differs from what the session has there" : "is missing: the history ends before the session's";
-  const way = `to go on with the history as it is now, call session.rewind(${rewind}) and sync again`;
+  const way = `to go on with the history as it is now, call session.snapshots.rewind(${rewind}) and sync again`;
   return new CompactionError("diverged", `message ${index} ${what}; nothing was appended: ${way}`, { index });
 }

@@ -9,7 +9,7 @@ type Kind = "snapshot" | "history";
 const brand = Symbol.for("context-compactor.record");
 
 const ADVICE: Record<Kind, string> = {
-  snapshot: "a snapshot is never sent to a model; session.restore(id) goes back to it",
+  snapshot: "a snapshot is never sent to a model; session.snapshots.restore(id) goes back to it",
   history: "the record of a session is never sent to a model; hand over its messages, or what prepare() returns",
 };
 

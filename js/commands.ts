@@ -2,11 +2,12 @@
 
 import { checkOptions, invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
-import type { CommandAnswer, CompactionResult, ContextUsage, Session } from "./types.js";
+import type { CommandAnswer, CompactionResult, ContextUsage, Session, SessionContext, SessionRecall } from "./types.js";
 
 /** What commands are run on: each needs the calls that it names, and all but the first two are offered where they are there. */
-type Target = Pick<Session, "compact" | "getContextUsage"> &
-  Partial<Pick<Session, "goal" | "setGoal" | "pin" | "pinProposals" | "search" | "snapshot" | "snapshots" | "restore">>;
+type Target = { compact: Session["compact"]; context: Pick<SessionContext<unknown>, "usage"> } & Partial<
+  Pick<Session, "goal" | "pins" | "snapshots"> & { recall: Pick<SessionRecall, "search"> }
+>;
 
 /** What follows the command, and how its answer is written. */
 interface Asked {
@@ -20,7 +21,7 @@ interface Command {
   /** What may follow: in braces it must, in brackets it may; nothing may where it is empty. */
   argument: string;
   help: string;
-  /** Calls of the session. */
+  /** Parts and calls of the session. */
   needs: readonly (keyof Target)[];
   run(session: Required<Target>, asked: Asked): Promise<CommandAnswer> | CommandAnswer;
 }
@@ -44,19 +45,19 @@ const TABLE: readonly Command[] = [
     name: "/context",
     argument: "",
     help: "Show what fills the context window",
-    needs: ["getContextUsage"],
-    run: (session, { locale }) => ok(usageText(session.getContextUsage(), locale)),
+    needs: ["context"],
+    run: (session, { locale }) => ok(usageText(session.context.usage(), locale)),
   },
   {
     name: "/goal",
     argument: "[description]",
     help: "Show or set what the conversation is for",
-    needs: ["setGoal"],
+    needs: ["goal"],
     async run(session, { rest }) {
-      if (rest === "") return session.goal ? ok(session.goal.description) : idle("There is no goal yet: /goal {description} sets one.");
+      if (rest === "") return session.goal.current ? ok(session.goal.current.description) : idle("There is no goal yet: /goal {description} sets one.");
       // The same words are the same goal, which keeps what it reached.
       const goal = { id: rest, description: rest, priority: "medium", status: "active" } as const;
-      await session.setGoal({ ...goal, checkpoints: [], decisions: [], artifacts: [] });
+      await session.goal.set({ ...goal, checkpoints: [], decisions: [], artifacts: [] });
       return ok(`Goal: ${rest}`);
     },
   },
@@ -64,14 +65,14 @@ const TABLE: readonly Command[] = [
     name: "/pin",
     argument: "[index]",
     help: "Keep a message word for word, or list what could be",
-    needs: ["pin", "pinProposals"],
+    needs: ["pins"],
     async run(session, { rest }) {
       if (rest === "") {
-        const lines = session.pinProposals().map(({ index, constraints }) => `${index}  ${constraints.join(" ")}`);
+        const lines = session.pins.proposals().map(({ index, constraints }) => `${index}  ${constraints.join(" ")}`);
         return lines.length > 0 ? ok(lines.join("\n")) : idle("No message is proposed: /pin {index} keeps any.");
       }
       if (!/^\d+$/.test(rest)) return wrong("/pin takes the index of a message, as in /pin 4.");
-      await session.pin(Number(rest));
+      await session.pins.add(Number(rest));
       return ok(`Message ${rest} stays word for word.`);
     },
   },
@@ -79,9 +80,9 @@ const TABLE: readonly Command[] = [
     name: "/search",
     argument: "{words}",
     help: "Search the whole conversation",
-    needs: ["search"],
+    needs: ["recall"],
     async run(session, { rest }) {
-      const hits = await session.search(rest);
+      const hits = await session.recall.search(rest);
       return hits.length > 0 ? ok(hits.map(({ snippet }) => snippet).join("\n")) : idle("Nothing was found.");
     },
   },
@@ -89,21 +90,21 @@ const TABLE: readonly Command[] = [
     name: "/snapshot",
     argument: "",
     help: "Take a snapshot to go back to",
-    needs: ["snapshot"],
-    run: async (session) => ok(`Snapshot ${await session.snapshot()}`),
+    needs: ["snapshots"],
+    run: async (session) => ok(`Snapshot ${await session.snapshots.take()}`),
   },
   {
     name: "/restore",
     argument: "[snapshot]",
     help: "Go back to a snapshot, or list them",
-    needs: ["restore", "snapshots"],
+    needs: ["snapshots"],
     async run(session, { rest, locale }) {
       if (rest === "") {
         const time = new Intl.DateTimeFormat(locale, { dateStyle: "short", timeStyle: "medium" });
-        const lines = (await session.snapshots()).map(({ id, timestamp, messageCount }) => `${id}  ${time.format(timestamp)}  ${messageCount} messages`);
+        const lines = (await session.snapshots.list()).map(({ id, timestamp, messageCount }) => `${id}  ${time.format(timestamp)}  ${messageCount} messages`);
         return lines.length > 0 ? ok(lines.join("\n")) : idle("There are no snapshots: /snapshot takes one.");
       }
-      await session.restore(rest);
+      await session.snapshots.restore(rest);
       return ok(`Back at ${rest}.`);
     },
   },

@@ -46,7 +46,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "pin" | "change" | "dataloss" | "warning" } & Record<string, unknown>;
+export type Notice = { event: "offload" | "compact" | "pin" | "change" | "data-loss" | "warning" } & Record<string, unknown>;
 
 interface Counted {
   type: "count";

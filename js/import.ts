@@ -9,7 +9,7 @@ import type { ImportOptions, ImportReport, Message, Session } from "./types.js";
 import type { Importer } from "./wasm/core.js";
 
 /**
- * Restores a session from what `exportJsonl` wrote, as it was: its messages, its context, its offloads. Or begins one
+ * Restores a session from what `archive.jsonl()` wrote, as it was: its messages, its context, its offloads. Or begins one
  * with the conversation of a transcript of Claude Code or Codex, or with messages, one in a line. Whole or not at all: what is wrong with a line is an
  * error that names it.
  */

@@ -2,7 +2,6 @@
 
 import { call } from "./engine.js";
 
-export { chatCommand, COMMANDS, isChatCommand } from "./commands.js";
 export * from "./errors.js";
 export {
   buildSummaryPrompt,
@@ -24,7 +23,6 @@ export { isContextOverflow } from "./overflow.js";
 export { salvage } from "./salvage.js";
 export { openSession } from "./session.js";
 export { listSessions, restoreBackup } from "./sessions.js";
-export { storeConformance, type ConformanceCase, type ConformanceOptions } from "./store/conformance.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
 export { indexedDbStore, type IndexedDbOptions } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";

@@ -4,7 +4,7 @@ import { invalidOption } from "./checks.js";
 import type { DataLoss, SessionEvents } from "./types.js";
 
 /** What a session tells its listeners. */
-const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "change", "dataloss"];
+const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "change", "data-loss"];
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
@@ -25,8 +25,8 @@ export class Listeners {
       // Later, as every event comes, and to nobody who has gone again.
       if (name === event) queueMicrotask(() => listeners.has(listener) && listener(data as SessionEvents[E]));
     }
-    if (event === "dataloss") {
-      for (const loss of this.#missed.splice(0)) queueMicrotask(() => this.emit("dataloss", loss));
+    if (event === "data-loss") {
+      for (const loss of this.#missed.splice(0)) queueMicrotask(() => this.emit("data-loss", loss));
     }
     return () => void listeners.delete(listener);
   }
@@ -42,7 +42,7 @@ export class Listeners {
   }
 
   emit<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
-    if (event === "dataloss" && !this.hears(event)) this.#missed.push(data as DataLoss);
+    if (event === "data-loss" && !this.hears(event)) this.#missed.push(data as DataLoss);
     for (const listener of [...(this.#listeners.get(event) ?? [])]) {
       try {
         (listener as (data: SessionEvents[E]) => void)(data);

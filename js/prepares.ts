@@ -32,7 +32,7 @@ interface Needs {
 /** What is sent differs from what is stored, and will be lost with the process. */
 function changedAt(index: number): Warning {
   const message = `message ${index} was changed after it was appended: the prompt has it as it is now, and the log as it was. \
-Append a message when it is complete; to store this one as it is, call session.rewind(${index}) and append it again`;
+Append a message when it is complete; to store this one as it is, call session.snapshots.rewind(${index}) and append it again`;
   return { code: "diverged", message };
 }
 
@@ -55,26 +55,24 @@ export class Prepares<M extends Message> {
     );
   }
 
-  async prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" }): Promise<Prepared<M>> {
+  async prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>> {
     if (Array.isArray(options)) {
       throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
     }
-    checkOptions(options, ["signal", "tools", "trigger"]);
-    const { trigger = "auto", tools } = options;
-    if (trigger !== "auto" && trigger !== "overflow") {
-      throw invalidOption("trigger", 'must be "auto" or "overflow"');
-    }
+    checkOptions(options, ["signal", "tools", "force"]);
+    const { force = false, tools } = options;
+    if (typeof force !== "boolean") throw invalidOption("force", "must be true or false");
     if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
       throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
     }
-    if (trigger === "auto" && this.#background.isRunning) {
+    if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
         this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#held.sent)),
       );
       if (beside) return beside;
     }
-    const prepared = await this.#turns.exclusive(options, ["signal", "tools", "trigger"], (host) =>
-      this.#prepared(host, tools, (handle, fixed) => handle.prepare(trigger === "overflow", fixed, this.#held.sent)),
+    const prepared = await this.#turns.exclusive(options, ["signal", "tools", "force"], (host) =>
+      this.#prepared(host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#held.sent)),
     );
     return prepared as Prepared<M>;
   }

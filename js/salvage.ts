@@ -41,7 +41,7 @@ async function* salvaged({ store, ...rest }: Host & { store: Store }): AsyncGene
 
 /** `gaps` has what is known already. */
 async function one(id: string, host: Host & { store: Store }, gaps: SalvageGap[]): Promise<Salvaged> {
-  const notify = ({ event, ...loss }: Notice) => void (event === "dataloss" && gaps.push(loss as unknown as DataLoss));
+  const notify = ({ event, ...loss }: Notice) => void (event === "data-loss" && gaps.push(loss as unknown as DataLoss));
   const listening = { ...host, notify };
   try {
     const given = engineOptions({ acceptDataLoss: true }, "openSession");

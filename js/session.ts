@@ -1,56 +1,44 @@
-/** Sessions: each call of the public API, and the operation of the engine that it is. */
+/** Sessions: what an agent's loop calls. The rest is in `nouns/`. */
 
 import { Appends } from "./appends.js";
-import { checkId, checkSystemPrompt, encodeCall, parted, systemPromptOf } from "./arguments.js";
-import { asRecord } from "./boundaries.js";
-import { checkFunction, checkObject, checkOptions, checkWhole, invalidOption, plainOptions } from "./checks.js";
-import { checkHistory, decode, pack } from "./codec.js";
+import { checkId, checkSystemPrompt, parted, systemPromptOf } from "./arguments.js";
+import { checkOptions, invalidOption } from "./checks.js";
+import { checkHistory, pack } from "./codec.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { Held, type Place } from "./held.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
+import { archiveOf } from "./nouns/archive.js";
+import { contextOf } from "./nouns/context.js";
+import { cores, type Core } from "./nouns/core.js";
+import { goalOf } from "./nouns/goal.js";
+import { pinsOf } from "./nouns/pins.js";
+import { recallOf } from "./nouns/recall.js";
+import { snapshotsOf } from "./nouns/snapshots.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
-import { asSent } from "./replies.js";
-import { byAge } from "./sessions.js";
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
-import { activeContext, type Active } from "./state.js";
-import { historyOf, streamOf, textOf, type Logged } from "./transcript.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
-  ActiveContext,
   CompactionResult,
-  ContextUsage,
-  CheckpointRecord,
   Format,
-  Gap,
-  Goal,
-  LedgerEntry,
-  ReactStats,
-  Trajectory,
   Message,
   NewMessageAmong,
-  PinProposal,
-  Plan,
   Prepared,
-  RecallTools,
-  SearchHit,
   Session,
+  SessionArchive,
+  SessionContext,
   SessionEvents,
-  SessionInfo,
-  SessionMetadata,
+  SessionGoal,
   SessionOptions,
-  SnapshotInfo,
-  Store,
-  ToolDefinition,
-  Usage,
-  Validation,
-  Verified,
+  SessionPins,
+  SessionRecall,
+  SessionSnapshots,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -80,7 +68,7 @@ interface Synced extends Placed {
 
 /**
  * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB; where a browser may store nothing,
- * in memory, as `session.durable` and the event `warning` say. Outside of browsers there is no IndexedDB: a session with an
+ * in memory, as `session.archive.durability` and the event `warning` say. Outside of browsers there is no IndexedDB: a session with an
  * `id` needs a store there (else `store_unavailable`), one without is in memory.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
@@ -127,6 +115,12 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
   readonly #gaps = new Set<unknown>();
+  readonly context: SessionContext<M>;
+  readonly recall: SessionRecall;
+  readonly pins: SessionPins;
+  readonly snapshots: SessionSnapshots;
+  readonly goal: SessionGoal;
+  readonly archive: SessionArchive<M>;
   #handle!: Handle;
   #id = "";
   #format!: Format;
@@ -181,6 +175,27 @@ class LiveSession<M extends Message> implements Session<M> {
       this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
       void this.#persistence.watch();
     });
+    const core: Core<M> = {
+      options,
+      store,
+      turns: this.#turns,
+      held: this.#held,
+      drive: (begin, host) => this.#drive(begin, host),
+      paged: (begin) => this.#turns.queued(() => this.#drive(begin)),
+      look: (at) => this.#look(at),
+      counted: (at) => {
+        this.#countFixed();
+        return this.#look(at);
+      },
+      notify: (notice) => this.#notify(notice),
+    };
+    cores.set(this, core as unknown as Core<Message>);
+    this.context = contextOf(core, { host: this.#host, format: () => this.#format, warn: (warning) => this.#warnings.tell(warning) });
+    this.recall = recallOf(core);
+    this.pins = pinsOf(core);
+    this.snapshots = snapshotsOf(core);
+    this.goal = goalOf(core);
+    this.archive = archiveOf(core, this.#persistence);
   }
 
   /** What the platform removes can be noticed. */
@@ -189,9 +204,10 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
-    const before = this.durable;
-    this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, this.#lease.store.caps.maxBatchOps));
-    if (before !== "none" && this.durable === "none") this.announce(READ_ONLY);
+    const { store } = this.#lease;
+    const before = store.caps.durable;
+    this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps));
+    if (before !== "none" && store.caps.durable === "none") this.announce(READ_ONLY);
     const { warning } = this.#lease;
     if (warning) this.announce(warning);
   }
@@ -208,25 +224,13 @@ class LiveSession<M extends Message> implements Session<M> {
     void this.#persistence.look();
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
     this.#endNotices = this.#lease.store.notices?.((notice) => {
-      if (notice.kind === "repaired") this.#notify({ event: "dataloss", ...notice });
+      if (notice.kind === "repaired") this.#notify({ event: "data-loss", ...notice });
       else this.#warnings.tell({ code: notice.code, message: notice.message });
     });
   }
 
   get id(): string {
     return this.#id;
-  }
-
-  get durable(): Store["caps"]["durable"] {
-    return this.#lease.store.caps.durable;
-  }
-
-  get persisted(): boolean | undefined {
-    return this.#persistence.value;
-  }
-
-  get format(): Format {
-    return this.#format;
   }
 
   append(...messages: M[]): Promise<void> {
@@ -258,7 +262,7 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
   }
 
-  prepare(options: { signal?: AbortSignal; tools?: unknown; trigger?: "auto" | "overflow" } = {}): Promise<Prepared<M>> {
+  prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean } = {}): Promise<Prepared<M>> {
     return this.#prepares.prepare(options);
   }
 
@@ -278,28 +282,6 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
-  verify(options: { signal?: AbortSignal } = {}): Promise<Verified> {
-    return this.#turns.beside(options, (host) => this.#drive<Verified>((handle) => handle.verify(), host));
-  }
-
-  rewind(index: number): Promise<void> {
-    return this.#turns.alone(async () => {
-      checkWhole("index", index, 0);
-      await this.#drive((handle) => handle.rewind(index));
-    });
-  }
-
-  erase(index: number, options: { reason: string; signal?: AbortSignal }): Promise<void> {
-    return this.#turns.exclusive(options, ["signal", "reason"], async (host) => {
-      checkWhole("index", index, 0);
-      const { reason } = options;
-      if (typeof reason !== "string" || reason === "") throw invalidOption("reason", "must be a text that says why");
-      await this.#drive((handle) => handle.erase(index, reason), host);
-      this.#held.forget(index);
-      await this.#lease.store.purge?.();
-    });
-  }
-
   fork(options: { id?: string } = {}): Promise<Session<M>> {
     return this.#turns.queued(async () => {
       checkOptions(options, ["id"]);
@@ -314,220 +296,15 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
-  async children(): Promise<SessionInfo[]> {
-    return byAge(await this.#turns.queued(() => this.#drive<SessionInfo[]>((handle) => handle.children())));
-  }
-
-  plan(): Plan {
-    this.#countFixed();
-    return driveSync(
-      run(() => this.#handle.plan()),
-      this.#host,
-    );
-  }
-
-  getContextUsage(): ContextUsage {
-    this.#countFixed();
-    return run(() => this.#handle.usage()) as ContextUsage;
-  }
-
-  recordUsage(usage: Usage | object, options: { model?: string } = {}): void {
-    this.#turns.checkOpen();
-    checkOptions(options, ["model"]);
-    const { model } = options;
-    if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
-    const json = asSent("usage", usage);
-    if (run(() => this.#handle.recordUsage(json, model))) return;
-    const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
-    this.#warnings.tell({ code: "invalid_option", message });
-  }
-
-  get goal(): Goal | undefined {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.goal()) as Goal | undefined;
-  }
-
-  setGoal(goal: Goal): Promise<void> {
-    return this.#turns.queued(async () => {
-      checkObject(goal);
-      const json = JSON.stringify(plainOptions(goal));
-      await this.#drive((handle) => handle.setGoal(json));
-    });
-  }
-
-  applyMarkers(modelOutput: string): Promise<Goal> {
-    return this.#turns.queued(() => this.#drive<Goal>((handle) => handle.applyMarkers(String(modelOutput))));
-  }
-
-  reliability(): { score: number; warn: boolean } {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.reliability()) as { score: number; warn: boolean };
-  }
-
-  pin(index: number): Promise<void> {
-    return this.#turns.exclusive({}, [], async (host) => {
-      checkWhole("index", index, 0);
-      await this.#drive((handle) => handle.pin(index), host);
-    });
-  }
-
-  rejectPin(index: number): Promise<void> {
-    return this.#turns.exclusive({}, [], async (host) => {
-      checkWhole("index", index, 0);
-      await this.#drive((handle) => handle.rejectPin(index), host);
-    });
-  }
-
-  pinProposals(): PinProposal[] {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.pinProposals()) as PinProposal[];
-  }
-
-  sessionLog(): string {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.sessionLog());
-  }
-
-  validate(): Validation {
-    this.#countFixed();
-    return run(() => this.#handle.validate()) as Validation;
-  }
-
-  checkpoints(): CheckpointRecord[] {
-    this.#turns.checkOpen();
-    const found = run(() => this.#handle.checkpoints()) as CheckpointRecord[];
-    return found.map((record) => asRecord("history", record));
-  }
-
-  getState(): ActiveContext<M> {
-    this.#countFixed();
-    const active = run(() => this.#handle.active()) as Active;
-    return activeContext(active, this.#held.messages(active.items), this.checkpoints(), systemPromptOf(this.#options));
-  }
-
-  getAvailableTokens(): number {
-    this.#countFixed();
-    return run(() => this.#handle.availableTokens());
-  }
-
-  removeMessages(ids: readonly number[]): Promise<number[]> {
-    return this.#turns.alone(() => {
-      if (!Array.isArray(ids)) throw invalidOption("ids", "must be an array of indices, as explain() tells them");
-      ids.forEach((id, nth) => checkWhole(`ids[${nth}]`, id, 0));
-      return this.#drive<number[]>((handle) => handle.removeMessages(Uint32Array.from(ids)));
-    });
-  }
-
-  snapshot(purpose: "recovery" | "rollback" = "recovery"): Promise<string> {
-    return this.#turns.queued(() => this.#drive<string>((handle) => handle.snapshot(String(purpose))));
-  }
-
-  async snapshots(): Promise<SnapshotInfo[]> {
-    const found = await this.#turns.queued(() => this.#drive<SnapshotInfo[]>((handle) => handle.snapshots()));
-    return found.map((snapshot) => asRecord("snapshot", snapshot));
-  }
-
-  restore(id: string): Promise<void> {
-    return this.#turns.alone(async () => void (await this.#drive((handle) => handle.restore(String(id)))));
-  }
-
-  async checkpointRecords(): Promise<CheckpointRecord[]> {
-    const found = await this.#paged<CheckpointRecord[]>((handle) => handle.checkpointRecords());
-    return found.map((record) => asRecord("history", record));
-  }
-
-  metadata(): SessionMetadata {
-    this.#turns.checkOpen();
-    return asRecord("history", run(() => this.#handle.metadata()) as SessionMetadata);
-  }
-
-  history(options: { onGap?: (gap: Gap) => void } = {}): AsyncIterable<M> {
-    this.#turns.checkOpen();
-    checkOptions(options, ["onGap"]);
-    const { onGap } = options;
-    checkFunction("onGap", onGap);
-    const tell = ({ seq, index, count, reason }: Gap) =>
-      this.#notify({ event: "dataloss", kind: "records", lostRecords: count, seq, index, reason });
-    const messages = historyOf<M>(
-      (cursor) => this.#paged<{ messages: Logged[]; gaps: Gap[] }>((handle) => handle.history(cursor)),
-      (message) => this.#held.unchanged(message),
-      onGap ?? tell,
-    );
-    return asRecord("history", messages);
-  }
-
-  exportJsonl(): ReadableStream<Uint8Array> {
-    this.#turns.checkOpen();
-    return asRecord("history", streamOf((cursor) => this.#paged((handle) => handle.exportPage(cursor))));
-  }
-
-  exportMarkdown(): Promise<string> {
-    return textOf((cursor) => this.#paged((handle) => handle.markdown(cursor)));
-  }
-
-  /** Reads a page; other calls may come between two of them. */
-  #paged<T>(begin: (handle: Handle) => Operation): Promise<T> {
-    return this.#turns.queued(() => this.#drive<T>(begin));
-  }
-
-  async addTurn(turn: { thought: string; action: object; result: string }): Promise<void> {
-    await this.append(turn as unknown as M);
-    await this.prepare();
-  }
-
-  stats(): ReactStats {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.stats()) as ReactStats;
-  }
-
-  exportTrajectory(): Trajectory {
-    this.#turns.checkOpen();
-    return JSON.parse(run(() => this.#handle.trajectory())) as Trajectory;
-  }
-
-  explain(): LedgerEntry[] {
-    this.#turns.checkOpen();
-    return run(() => this.#handle.explain()) as LedgerEntry[];
-  }
-
-  read(ref: string, range: { offset?: number; limit?: number } = {}): Promise<string> {
-    return this.#turns.queued(() => {
-      checkOptions(range, ["offset", "limit"]);
-      const { offset = 0, limit } = range;
-      checkWhole("offset", offset, 0);
-      if (limit !== undefined) checkWhole("limit", limit, 0);
-      return this.#drive<string>((handle) => handle.read(String(ref), offset, limit));
-    });
-  }
-
-  search(query: string, options: { limit?: number } = {}): Promise<SearchHit[]> {
-    return this.#turns.queued(() => {
-      checkOptions(options, ["limit"]);
-      const { limit = 10 } = options;
-      if (typeof query !== "string") throw invalidOption("query", "must be a text");
-      checkWhole("limit", limit, 1);
-      return this.#drive<SearchHit[]>((handle) => handle.search(query, limit));
-    });
-  }
-
-  tools<F extends Format = Format>(format?: F): RecallTools<F> {
-    this.#turns.checkOpen();
-    if (format !== undefined && typeof format !== "string") throw invalidOption("format", "must be the name of a format");
-    const found = run(() => this.#handle.tools(format)) as { format: F; definitions: ToolDefinition<F>[] };
-    return { definitions: found.definitions, handle: (call) => this.#answer(call, found.format) };
-  }
-
-  async #answer<T>(call: unknown, format: Format): Promise<T> {
-    const text = encodeCall(call);
-    const answer = await this.#turns.queued(() => this.#drive<string>((handle) => handle.answer(text, format)));
-    return decode(answer) as T;
-  }
-
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void {
     return this.#listeners.on(event, listener);
   }
 
-  close(): Promise<void> {
+  async close(options: { delete?: boolean } = {}): Promise<void> {
+    checkOptions(options, ["delete"]);
+    const { delete: isGone = false } = options;
+    if (typeof isGone !== "boolean") throw invalidOption("delete", "must be true or false");
+    if (isGone) return this.#ended(() => this.#drive<void>((handle) => handle.delete()));
     return this.#ended(async () => {
       try {
         await this.#drive<void>((handle) => handle.keepUsage());
@@ -535,10 +312,6 @@ class LiveSession<M extends Message> implements Session<M> {
         // What was learned only helps: without it the session closes all the same.
       }
     });
-  }
-
-  delete(): Promise<void> {
-    return this.#ended(() => this.#drive<void>((handle) => handle.delete()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -567,6 +340,11 @@ class LiveSession<M extends Message> implements Session<M> {
     );
   }
 
+  #look<T>(at: (handle: Handle) => unknown): T {
+    this.#turns.checkOpen();
+    return run(() => at(this.#handle)) as T;
+  }
+
   #place(messages: readonly M[], placed: Placed): void {
     this.#format = placed.format;
     this.#held.place(messages, placed.places);
@@ -584,7 +362,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   #notify({ event, ...data }: Notice): void {
     // A gap of the log is told once, whoever comes upon it.
-    if (event === "dataloss" && data["seq"] !== undefined) {
+    if (event === "data-loss" && data["seq"] !== undefined) {
       if (this.#gaps.has(data["seq"])) return;
       this.#gaps.add(data["seq"]);
     }

@@ -1,23 +1,23 @@
 /** The state of a session as it is shown. */
 
 import type { Item } from "./options.js";
-import type { ActiveContext, CheckpointRecord, NewMessageAmong } from "./types.js";
+import type { ContextParts, Checkpoint, NewMessageAmong } from "./types.js";
 
 /** The active context as the engine reports it. */
 export interface Active {
   items: Item[];
   /** Which of them are neither the system's nor a checkpoint's. */
   recent: number[];
-  tokenCount: ActiveContext["tokenCount"];
+  tokenCount: ContextParts["tokenCount"];
 }
 
 /** The active context of the public API; `messages` are those of its items. */
-export function activeContext<M>(
+export function partsOf<M>(
   { recent, tokenCount }: Active,
   messages: readonly (M | NewMessageAmong<M>)[],
-  checkpoints: readonly CheckpointRecord[],
+  checkpoints: readonly Checkpoint[],
   systemPrompt: string | undefined,
-): ActiveContext<M> {
+): ContextParts<M> {
   const { freeze } = Object;
   return freeze({
     ...(systemPrompt === undefined ? {} : { systemPrompt }),

@@ -2,6 +2,7 @@
 
 export type * from "./types/messages.js";
 export type * from "./types/models.js";
+export type * from "./types/nouns.js";
 export type * from "./types/options.js";
 export type * from "./types/presets.js";
 export type * from "./types/results.js";

@@ -47,7 +47,7 @@ export async function measure(name, bytes) {
   const appended = engine();
   await session.prepare();
   clearInterval(look);
-  const isOffloaded = session.explain().some(({ fate }) => fate === "offloaded");
+  const isOffloaded = (await session.context.explain()).some(({ fate }) => fate === "offloaded");
   const measured = { isOffloaded, appended: appended - before.engine, prepared: engine() - before.engine, javascript: Math.max(highest, held()) - before.held };
   await session.close();
   await store.close?.();

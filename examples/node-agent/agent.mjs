@@ -44,7 +44,7 @@ for (;;) {
 
 // Nothing is lost: every message has its fate, and what was offloaded can be read back.
 const fates = {};
-for (const { fate } of session.explain()) fates[fate] = (fates[fate] ?? 0) + 1;
+for (const { fate } of (await session.context.explain())) fates[fate] = (fates[fate] ?? 0) + 1;
 const { messages } = await session.prepare();
 console.log(fates, `valid: ${validateHistory(messages).valid}`);
 await session.close();

@@ -1,6 +1,7 @@
 /** A chat whose conversation is kept in IndexedDB and always fits the model's window. */
 
-import { chatCommand, openSession } from "context-compactor";
+import { openSession } from "context-compactor";
+import { chatCommand } from "context-compactor/commands";
 
 interface ChatMessage {
   role: "system" | "user" | "assistant";

@@ -1,6 +1,7 @@
 /** A chat for each user that survives everything, kept in the SQLite of a Durable Object. */
 
-import { chatCommand, CompactionError, openSession, type Session } from "context-compactor";
+import { CompactionError, openSession, type Session } from "context-compactor";
+import { chatCommand } from "context-compactor/commands";
 import { durableObjectStore, type DurableObjectContext, type ObjectBucket } from "context-compactor/cloudflare";
 
 interface Env {
@@ -44,7 +45,7 @@ export class Chat {
   async fetch(request: Request): Promise<Response> {
     try {
       const session = await this.#session();
-      if (request.method === "GET") return Response.json(await Array.fromAsync(session.history()));
+      if (request.method === "GET") return Response.json(await Array.fromAsync(session.archive.history()));
       const { text } = (await request.json()) as { text?: unknown };
       if (typeof text !== "string") return new Response("What do you say?", { status: 400 });
       const told = await chatCommand(session, text); // /compact, /context or /help

@@ -117,7 +117,7 @@ export class Connection {
     if (encrypted === this.#encrypted) return;
     const what = encrypted
       ? "is encrypted: give the `encryptionKey` that it was begun with"
-      : "was begun without encryption, and what is in it would stay readable: choose another name, and take sessions along with exportJsonl and importSession";
+      : "was begun without encryption, and what is in it would stay readable: choose another name, and take sessions along with session.archive.jsonl() and importSession";
     throw new CompactionError("invalid_option", `Database "${this.#name}" ${what}`, { field: "encryptionKey" });
   }
 

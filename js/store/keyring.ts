@@ -185,7 +185,7 @@ export class Keyring {
         throw new CompactionError("store_corrupt", "The root key of this store is gone, and with it all that is in it: put the store back from a copy of it");
       }
       const what =
-        "This store was begun without encryption: begin another one, and take sessions along with exportJsonl and importSession";
+        "This store was begun without encryption: begin another one, and take sessions along with session.archive.jsonl() and importSession";
       throw new CompactionError("invalid_option", what, { field: "encryptionKey" });
     }
     const id = randomId(ID_BYTES);

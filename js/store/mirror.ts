@@ -12,7 +12,7 @@ import { checkFree, MARK_OPS } from "./mirror/own.js";
  * Keeps everything in `first` and `second`, two stores of any kind: each is a whole copy, and opens without the other. Commits
  * go to the first, which decides about conflicts, then to the second with the same batch; reads come from the first. A row
  * that one copy reports as damaged, or has lost, comes back from the other; a copy that is behind, or empty, is made whole
- * again when the pair is next used. Sessions tell that as `dataloss` of kind `repaired`. Several tabs or processes may use
+ * again when the pair is next used. Sessions tell that as `data-loss` of kind `repaired`. Several tabs or processes may use
  * the same pair, with the same order of its copies.
  *
  * `acknowledge: "both"` (default): a commit resolves when both copies have it, so what was acknowledged survives the loss of

@@ -5,7 +5,7 @@ import type { Message, NewMessageAmong, Usage } from "./messages.js";
 
 export interface Edit {
   /** The rung; `repair`: messages that the provider would refuse were left out of the prompt, or mended in it. The log
-   *  keeps them, and `explain()` says why. */
+   *  keeps them, and `context.explain()` says why. */
   rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover" | "repair";
   indices: number[];
   tokensFreed: number;
@@ -86,10 +86,10 @@ export interface CompactionResult<M = Message> {
   summary?: string;
   /** Tokens of what was summarised less those of the summary (`S4.4`). */
   savedTokens?: number;
-  /** What `sessionLog()` says about it (`S4.4`). */
+  /** What `archive.compactionLog()` says about it (`S4.4`). */
   logEntry?: string;
   /** Pins that were proposed for what was summarised and that nobody answered (`S4.3`). Their constraints were quoted to
-   *  the summariser as what it must keep; `pin(index)` still brings the message back word for word. */
+   *  the summariser as what it must keep; `pins.add(index)` still brings the message back word for word. */
   pinProposals?: PinProposal[];
   appliedEdits: Edit[];
   ledger: LedgerEntry[];

@@ -30,7 +30,7 @@ export interface Validation {
 }
 
 /** A summary that stands in the context (`S5.3`). */
-export interface CheckpointRecord {
+export interface Checkpoint {
   id: string;
   /** ms since 1970. */
   timestamp: number;
@@ -65,10 +65,10 @@ export interface SnapshotInfo {
 
 /** What the model sees, by its parts (`S5.1`): system prompt, checkpoints, recent messages, in this order. The object
  *  and its lists are frozen; the messages are the app's own. */
-export interface ActiveContext<M = Message> {
+export interface ContextParts<M = Message> {
   /** The session's own, without the goal. */
   readonly systemPrompt?: string;
-  readonly checkpoints: readonly Readonly<CheckpointRecord>[];
+  readonly checkpoints: readonly Readonly<Checkpoint>[];
   /** All messages that are neither the system's nor a checkpoint's. */
   readonly recentMessages: readonly (M | NewMessageAmong<M>)[];
   /** Tokens: of the system prompt with tools and goal, of the checkpoints, of the rest, and of all. */

@@ -83,7 +83,7 @@ export interface Store {
   readonly name?: string;
 }
 
-/** What a store tells beside its answers. A session tells `repaired` as `dataloss` of that kind, and `warning` as such. */
+/** What a store tells beside its answers. A session tells `repaired` as `data-loss` of that kind, and `warning` as such. */
 export type StoreNotice =
   | { kind: "repaired"; reason: string }
   | { kind: "warning"; code: string; message: string };

@@ -19,7 +19,7 @@ const pages = {
     };
     globalThis.said = async () => {
       const found = [];
-      for await (const { content } of session.history()) found.push(content);
+      for await (const { content } of session.archive.history()) found.push(content);
       return found;
     };
     globalThis.ready = true;`),

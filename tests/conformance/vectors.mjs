@@ -155,12 +155,12 @@ async function offloaded({ messages, format, options, expected }) {
   });
   await session.append(...messages);
   const prepared = await session.prepare();
-  const ledger = session.explain();
+  const ledger = await session.context.explain();
   const references = ledger.flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
   check(messages, prepared.messages, ledger, format, expected, { references });
   for (const { index, ref, refs } of ledger) {
     for (const reference of refs ?? (ref === undefined ? [] : [ref])) {
-      const text = await session.read(reference);
+      const text = await session.recall.read(reference);
       assert.ok(text.length > options.minChars);
       assert.ok(holds(messages[index], text), `${reference} does not read back a result of message ${index}`);
     }

@@ -81,9 +81,9 @@ test("prepare does not wait for a summary, and what came meanwhile stands behind
   // Told once.
   assert.equal((await session.prepare()).result, undefined);
   // Every message has its one fate, and the log has them all.
-  assert.deepEqual(session.explain().map(({ index }) => index), [...Array(36).keys()]);
+  assert.deepEqual((await session.context.explain()).map(({ index }) => index), [...Array(36).keys()]);
   const log = [];
-  for await (const message of session.history()) log.push(message);
+  for await (const message of session.archive.history()) log.push(message);
   assert.deepEqual(log, [...before, ...meanwhile]);
   await session.close();
 });
@@ -121,13 +121,13 @@ test("a prompt that did not fit when it was asked for is not put off", async () 
 });
 
 test("closing ends it: the call is aborted, and the history is as it was", async () => {
-  for (const end of ["close", "delete"]) {
+  for (const isGone of [false, true]) {
     const { session, calls } = await open();
     await session.append(...chat(16));
     await session.prepare();
     const { signal } = await called(calls);
-    await session[end]();
-    assert.equal(signal.aborted, true, end);
+    await session.close({ delete: isGone });
+    assert.equal(signal.aborted, true, `delete: ${isGone}`);
   }
 });
 

@@ -224,7 +224,7 @@ test("bad input: 100,000 messages are appended in whole batches", async () => {
   const { messages } = await session.prepare();
   assert.equal(messages.length, many.length);
   assert.ok(messages.every((message, nth) => message === many[nth]));
-  assert.equal(session.getContextUsage().messageCount, many.length);
+  assert.equal(session.context.usage().messageCount, many.length);
 });
 
 const thrower = () => {

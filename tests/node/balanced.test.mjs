@@ -38,7 +38,7 @@ async function agent(options, of = turn, turns = 60) {
   const steps = [];
   for (let nth = 0; nth < turns; nth++) {
     await session.append(...of(nth));
-    const tokens = session.getContextUsage().usedTokens;
+    const tokens = session.context.usage().usedTokens;
     const { messages, edits, result } = await session.prepare();
     steps.push({ messages, tokens, rungs: edits.map(({ rung }) => rung), result });
   }
@@ -62,7 +62,7 @@ test("balanced: in the place of a result stand its reference, length, hash and f
   const [, ref, chars, hash, line] = messages[at].content.match(
     /^Tool result is at: (off_\w+) \((\d+) characters, sha256 (\w{12})\)\nIt begins: (.+)$/,
   );
-  const text = await session.read(ref);
+  const text = await session.recall.read(ref);
   const sha256 = createHash("sha256").update(text).digest("hex");
   assert.deepEqual([text.length, sha256.slice(0, 12), text.split("\n")[0]], [Number(chars), hash, line]);
   const { function: called } = messages[at - 1].tool_calls[0];
@@ -90,8 +90,8 @@ test("balanced keeps the user's rule beside any summary, and what left the conte
     const [{ content }] = steps.at(-1).messages;
     assert.match(content, /^\[Compressed History\]/);
     assert.ok(content.includes(RULE), content);
-    assert.ok(session.explain().some(({ fate }) => fate === "summarised"));
-    const found = await session.search("Point 3.17 of the plan");
+    assert.ok((await session.context.explain()).some(({ fate }) => fate === "summarised"));
+    const found = await session.recall.search("Point 3.17 of the plan");
     assert.ok(found.some(({ snippet }) => snippet.includes("Point 3.17")), JSON.stringify(found));
   }
 });

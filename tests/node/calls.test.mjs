@@ -33,7 +33,7 @@ test("lesson: lost queued input; an append during a compaction does not wait for
   assert.equal(result.success, true);
   assert.equal(result.messages.at(-1), late);
   assert.equal(result.messages.length, 7);
-  assert.equal(session.explain().length, 21);
+  assert.equal((await session.context.explain()).length, 21);
 });
 
 test("an append that fails during a compaction does not touch it", async () => {
@@ -49,12 +49,12 @@ test("what is looked at during a compaction is whole: usage, plan and ledger", a
   const { session, answer, asked } = await waiting();
   const compacting = session.compact();
   await asked;
-  assert.equal(session.getContextUsage().messageCount, 20);
-  assert.ok(session.explain().every(({ fate }) => fate === "verbatim"));
-  assert.equal(session.plan().willCompact, false);
+  assert.equal(session.context.usage().messageCount, 20);
+  assert.ok((await session.context.explain()).every(({ fate }) => fate === "verbatim"));
+  assert.equal((await session.context.plan()).willCompact, false);
   answer.resolve(SUMMARY);
   await compacting;
-  assert.equal(session.explain().filter(({ fate }) => fate === "summarised").length, 15);
+  assert.equal((await session.context.explain()).filter(({ fate }) => fate === "summarised").length, 15);
 });
 
 test("two compactions are one after the other", async () => {
@@ -110,15 +110,15 @@ test("close waits for what is under way, and then every call is refused", async 
     () => session.sync([]),
     () => session.prepare(),
     () => session.compact(),
-    () => session.read("off_x"),
-    async () => session.plan(),
-    async () => session.getContextUsage(),
-    async () => session.explain(),
+    () => session.recall.read("off_x"),
+    () => session.context.plan(),
+    async () => session.context.usage(),
+    () => session.context.explain(),
   ]) {
     await assert.rejects(call(), fails("closed"), String(call));
   }
   await session.close();
-  await session.delete();
+  await session.close({ delete: true });
 });
 
 test("await using closes the session, also when the block throws", async () => {

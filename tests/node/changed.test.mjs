@@ -38,7 +38,7 @@ for (const [what, change] of [
     await session.prepare();
     await session.prepare();
     assert.deepEqual(warnings.map(({ code }) => code), ["diverged"]);
-    assert.match(warnings[0].message, /message 1 was changed after it was appended.*when it is complete.*session\.rewind\(1\)/s);
+    assert.match(warnings[0].message, /message 1 was changed after it was appended.*when it is complete.*session\.snapshots\.rewind\(1\)/s);
   });
 }
 
@@ -47,7 +47,7 @@ test("F8: a message that was not changed is no warning, however it was made", as
   await session.append(user("q"), { role: "assistant", content: "a", meta: { at: new Date(0), bytes: Uint8Array.of(1), none: undefined } });
   await session.append(...chat(10));
   await session.prepare();
-  await session.sync([...(await all(session.history())), user("more")]);
+  await session.sync([...(await all(session.archive.history())), user("more")]);
   await session.prepare();
   assert.deepEqual(warnings, []);
 });
@@ -70,9 +70,9 @@ for (const at of [0, 3, 19]) {
     await session.append(...history);
     history[at].content += " and more";
     const grown = [...history, user("next")];
-    await assert.rejects(session.sync(grown), fails("diverged", { index: at, message: /session\.rewind/ }));
-    assert.equal(session.explain().length, 20);
-    await session.rewind(at);
+    await assert.rejects(session.sync(grown), fails("diverged", { index: at, message: /session\.snapshots\.rewind/ }));
+    assert.equal((await session.context.explain()).length, 20);
+    await session.snapshots.rewind(at);
     assert.deepEqual(await session.sync(grown), { appended: 21 - at });
     assert.deepEqual(await session.sync(grown), { appended: 0 });
   });
@@ -84,12 +84,12 @@ test("F8: the history has a message as it was appended, and so has the session t
   const [first, streamed] = [user("q"), assistant("")];
   await session.append(first, streamed);
   streamed.content += "streamed";
-  const [kept, stored] = await all(session.history());
+  const [kept, stored] = await all(session.archive.history());
   assert.equal(kept, first);
   assert.deepEqual(stored, assistant(""));
   await session.close();
   const again = await openSession({ id: "s", store, contextWindow: 32_000 });
-  assert.deepEqual(await all(again.history()), [first, assistant("")]);
+  assert.deepEqual(await all(again.archive.history()), [first, assistant("")]);
 });
 
 test("F8: sync with what prepare gave says that it takes the whole history", async () => {

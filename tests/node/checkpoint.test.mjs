@@ -20,24 +20,24 @@ test("s5_13_a_goal_stands_behind_the_system_prompt_and_is_updated_by_markers", a
   const store = memoryStore();
   const options = frozen({ ...OPTIONS, id: "a", goal: GOAL, systemPrompt: "You are a tool." });
   const session = await openSession({ ...options, store });
-  assert.deepEqual(session.goal, GOAL);
+  assert.deepEqual(session.goal.current, GOAL);
   await session.append(...chat(2));
   const { system } = await session.prepare();
   assert.match(system, /^You are a tool\.\n\nACTIVE GOAL: Fix the parser\nPriority: high\nStatus: active\n/);
   assert.match(system, /✅ Find the fault\n\nKey Decisions:\n🔒 Keep the public API\n/);
-  const goal = await session.applyMarkers("Done.\n[DECISION] Use E0502 as the test\n[ARTIFACT] Created tests/a.rs");
+  const goal = await session.goal.applyMarkers("Done.\n[DECISION] Use E0502 as the test\n[ARTIFACT] Created tests/a.rs");
   assert.deepEqual(goal.decisions[1], { id: "d2", description: "Use E0502 as the test", rationale: "", locked: false });
   assert.deepEqual(goal.artifacts[1], { type: "file", path: "tests/a.rs", action: "created" });
-  assert.deepEqual(session.goal, goal);
+  assert.deepEqual(session.goal.current, goal);
   const again = await openSession({ ...options, store });
-  assert.deepEqual(again.goal, goal, "what was reached holds");
-  await again.setGoal({ ...GOAL, id: "g2", status: "paused" });
+  assert.deepEqual(again.goal.current, goal, "what was reached holds");
+  await again.goal.set({ ...GOAL, id: "g2", status: "paused" });
   assert.equal((await again.prepare()).system, "You are a tool.");
-  await assert.rejects(again.setGoal({ ...GOAL, priority: "urgent" }), fails("invalid_option", { field: "goal.priority" }));
-  await assert.rejects(again.setGoal("win"), fails("invalid_option"));
+  await assert.rejects(again.goal.set({ ...GOAL, priority: "urgent" }), fails("invalid_option", { field: "goal.priority" }));
+  await assert.rejects(again.goal.set("win"), fails("invalid_option"));
   const bare = await openSession({ store: memoryStore() });
-  await assert.rejects(bare.applyMarkers("[DECISION] x"), fails("not_found"));
-  assert.equal(bare.goal, undefined);
+  await assert.rejects(bare.goal.applyMarkers("[DECISION] x"), fails("not_found"));
+  assert.equal(bare.goal.current, undefined);
 });
 
 test("s5_3_s5_11_checkpoints_reliability_and_validation_are_told", async () => {
@@ -45,18 +45,18 @@ test("s5_3_s5_11_checkpoints_reliability_and_validation_are_told", async () => {
   const stages = [];
   const options = { ...OPTIONS, store: memoryStore(), summarize, onProgress: ({ stage }) => stages.push(stage) };
   const session = await openSession(options);
-  assert.deepEqual(session.reliability(), { score: 0.5, warn: false });
+  assert.deepEqual(session.context.reliability(), { score: 0.5, warn: false });
   await session.append(...chat(20));
   const result = await session.compact();
   assert.equal(result.success, true);
   assert.deepEqual(stages, ["identify", "prepare", "summarise", "checkpoint", "update", "validate"]);
-  const [record] = session.checkpoints();
+  const [record] = session.context.checkpoints();
   assert.equal(result.messages[0].content.startsWith(`[Checkpoint ${record.id} @ `), true);
   assert.equal(result.messages[0].content.includes(SUMMARY), true);
   assert.deepEqual([record.number, record.messageRange[0]], [0, 0]);
-  assert.equal(session.reliability().score, 0.45);
-  const { valid, tokens, limit } = session.validate();
-  assert.deepEqual([valid, tokens, limit], [true, session.getContextUsage().usedTokens, 31_000]);
+  assert.equal(session.context.reliability().score, 0.45);
+  const { valid, tokens, limit } = await session.context.validate();
+  assert.deepEqual([valid, tokens, limit], [true, session.context.usage().usedTokens, 31_000]);
 });
 
 test("S5.5, F1: nothing to compress is a success that says so", async () => {
@@ -78,7 +78,7 @@ test("s5_8_old_checkpoints_go_to_the_summariser_of_the_history_with_purposes_of_
     assert.equal(success, true, String(error));
   }
   assert.deepEqual([...new Set(purposes)], ["history", "age", "merge"]);
-  assert.equal(session.checkpoints().length < 13, true);
+  assert.equal(session.context.checkpoints().length < 13, true);
 });
 
 test("s5_7_s5_10_a_prompt_by_level_mode_and_goal", () => {
@@ -97,7 +97,7 @@ test("s5_12_an_unknown_model_or_size_is_an_error", async () => {
   const profiles = [{ model: "llama3:7b", size: 8_000, share: 0.85 }];
   const open = (model, contextWindow) =>
     openSession({ preset: "checkpoint", store: "memory", model, contextWindow, checkpoint: { profiles } });
-  assert.equal((await open("llama3:7b", 8_000)).getContextUsage().maxTokens, 6_800);
+  assert.equal((await open("llama3:7b", 8_000)).context.usage().maxTokens, 6_800);
   await assert.rejects(open("other", 8_000), fails("unknown_model", { message: "Model not found: other" }));
   await assert.rejects(open("llama3:7b", 9_000), fails("invalid_option", { field: "contextWindow" }));
 });
@@ -111,7 +111,7 @@ test("s5_3_s5_8_a record has the document's fields, and keeps its id, time, numb
   await session.append(...chat(10));
   const begun = now;
   const { previousTokens, freedTokens } = await session.compact();
-  const [first] = session.checkpoints();
+  const [first] = session.context.checkpoints();
   const { id, timestamp, messageRange, originalTokens, countedTokens, compressedTokens, compressionRatio, level, number, ...more } = first;
   assert.deepEqual([more, level, number, messageRange], [{}, 3, 0, [0, 15]]);
   assert.match(id, /^cp_[a-z2-7]{26}$/);
@@ -123,7 +123,7 @@ test("s5_3_s5_8_a record has the document's fields, and keeps its id, time, numb
   for (let round = 1; round <= 3; round += 1) {
     await session.append(...chat(8, round * 10));
     assert.equal((await session.compact()).success, true);
-    const [aged] = session.checkpoints();
+    const [aged] = session.context.checkpoints();
     levels.push(aged.level);
     assert.deepEqual([aged.id, aged.timestamp, aged.number, aged.messageRange], [id, timestamp, 0, [0, 15]]);
   }
@@ -138,13 +138,13 @@ test("s5_12_a_profile_may_name_what_the_provider_takes, and without a share it i
   ];
   for (const [contextWindow, takes] of [[8_000, 7_000], [16_000, 16_000]]) {
     const session = await openSession({ ...OPTIONS, contextWindow, store: "memory", checkpoint: { profiles } });
-    assert.equal(session.getContextUsage().maxTokens, takes);
-    assert.deepEqual(session.validate(), { valid: true, tokens: 0, limit: takes - 1_000 });
+    assert.equal(session.context.usage().maxTokens, takes);
+    assert.deepEqual((await session.context.validate()), { valid: true, tokens: 0, limit: takes - 1_000 });
     await session.close();
   }
   const session = await openSession({ ...OPTIONS, contextWindow: 4_000, store: "memory", tokenCounter: () => 1_000 });
   await session.append(...chat(2));
-  const { suggestions, ...told } = session.validate();
+  const { suggestions, ...told } = await session.context.validate();
   const message = "Context exceeds provider limit by 1000 tokens";
   assert.deepEqual(told, { valid: false, tokens: 4_000, limit: 3_000, overage: 1_000, message });
   assert.match(suggestions[0], /^compress older messages/);
@@ -172,14 +172,14 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
     const session = await openSession({ ...OPTIONS, store: { ...store, commit }, retryCount: 1, summarize: summariser(), onProgress, ...over });
     session.on("compact", () => assert.fail(`${name}: nothing was compacted`));
     await session.append(...messages);
-    const before = session.getState();
+    const before = await session.context.parts();
     const failed = await session.compact().catch((error) => ({ success: false, error, freedTokens: 0 }));
     assert.deepEqual([failed.success, failed.freedTokens], [false, 0], name);
     assert.match(failed.error.message, { summarise: /down|short/, validate: /Compression failed validation: Context exceeds|disk is gone/ }[last], name);
     assert.deepEqual(stages, STAGES.slice(0, STAGES.indexOf(last) + 1), name);
-    assert.deepEqual(session.getState(), before, name);
-    assert.ok(session.getState().recentMessages.every((message, at) => message === messages[at]), name);
-    assert.deepEqual([session.checkpoints(), session.reliability().score], [[], 0.5], name);
+    assert.deepEqual((await session.context.parts()), before, name);
+    assert.ok((await session.context.parts()).recentMessages.every((message, at) => message === messages[at]), name);
+    assert.deepEqual([session.context.checkpoints(), session.context.reliability().score], [[], 0.5], name);
     await session.close();
   }
 });
@@ -213,7 +213,7 @@ test("s5_13_every_state_and_every_action_of_a_marker_reaches_the_goal and its bl
     "[DECISION] Use serde - LOCKED",
     "[DECISION] No async",
   ];
-  const { checkpoints, artifacts, decisions } = await session.applyMarkers(output.join("\n"));
+  const { checkpoints, artifacts, decisions } = await session.goal.applyMarkers(output.join("\n"));
   assert.deepEqual(checkpoints, [
     { description: "one", status: "in-progress" },
     { description: "two", status: "completed", completedAt: 1_700_000_000_000 },
@@ -225,7 +225,7 @@ test("s5_13_every_state_and_every_action_of_a_marker_reaches_the_goal and its bl
   await session.append(...chat(1));
   const { system } = await session.prepare();
   assert.match(system, /\n\nCheckpoints:\n🔄 one\n✅ two\n⏳ three\n\nKey Decisions:\n🔒 Use serde\n- No async\n/);
-  await session.setGoal({ ...session.goal, status: "completed" });
+  await session.goal.set({ ...session.goal.current, status: "completed" });
   assert.equal((await session.prepare()).system, "You are a tool.", "one that was reached is not told any more");
   await session.close();
 });
@@ -249,10 +249,10 @@ test("S5.17: with ten checkpoints and more, a compaction takes less than 5 s bes
     longest = Math.max(longest, took - asking);
     // The quickest of three: another program may hold up any one of them.
     const validations = [];
-    for (let call = 0; call < 3; call += 1) validations.push(await timed(() => assert.equal(session.validate().valid, true)));
+    for (let call = 0; call < 3; call += 1) validations.push(await timed(async () => assert.equal((await session.context.validate()).valid, true)));
     validating = Math.max(validating, Math.min(...validations));
   }
-  assert.ok(session.checkpoints().length >= 10, `${session.checkpoints().length}`);
+  assert.ok(session.context.checkpoints().length >= 10, `${session.context.checkpoints().length}`);
   assert.ok(longest < 5_000 && validating < 100, `${longest} ms, ${validating} ms`);
   await session.close();
 });

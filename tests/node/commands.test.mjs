@@ -70,7 +70,7 @@ test("F25: every command of the table runs", async () => {
       assert.match(await say("/goal", "idle"), /no goal/);
       assert.equal(await say("/goal Ship the parser"), "Goal: Ship the parser");
       assert.equal(await say("/goal"), "Ship the parser");
-      assert.equal(session.goal.description, "Ship the parser");
+      assert.equal(session.goal.current.description, "Ship the parser");
     },
     "/pin": async () => {
       assert.match(await say("/pin"), /^40 {2}Never push to main\.$/);
@@ -108,9 +108,9 @@ test("F25: what a command does not take is refused, and what a chat cannot do is
     const { tone, text } = await chatCommand(session, `${name} snapshot`);
     assert.deepEqual([tone, text], ["error", `${name} takes nothing behind it.`]);
   }
-  const few = { compact: session.compact, getContextUsage: () => session.getContextUsage() };
+  const few = { compact: session.compact, context: session.context };
   assert.deepEqual((await chatCommand(few, "/help")).text.match(/^\/\w+/gm), ["/compact", "/context", "/help"]);
-  assert.match((await chatCommand(few, "/goal x")).text, /no session\.setGoal/);
+  assert.match((await chatCommand(few, "/goal x")).text, /no session\.goal/);
 });
 
 test("F34: chatCommand without a session, or without a text, is a typed error", async () => {
@@ -134,7 +134,7 @@ test("S1.13: success prints before and after, the freed tokens and the deleted o
     await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 8_000)).flat());
     const { edits } = await session.prepare();
     const deleted = edits.find(({ rung }) => rung === "offload").offload.offloadedCount;
-    const tokens = () => session.getContextUsage().usedTokens;
+    const tokens = () => session.context.usage().usedTokens;
     const before = tokens();
     const { tone, text } = await chatCommand(session, "/compact", { locale });
     const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, separator);
@@ -232,7 +232,7 @@ test("S1.13: the command ends when the compaction has ended, and not before", as
   assert.equal(ended, false);
   resolve(await summariser()());
   assert.equal((await command).tone, "ok");
-  assert.match(session.explain()[0].fate, /summarised/);
+  assert.match((await session.context.explain())[0].fate, /summarised/);
 });
 
 test("S3.7: /compact with instructions brings them to the prompt, over several lines", async () => {
@@ -265,13 +265,13 @@ test("S1.13: /context counts the offloads that the context references, as the lo
   await session.prepare();
   assert.match((await chatCommand(session, "/context", US)).text, /^12 messages · 3 tool calls · 3 offloads$/m);
   const usage = { usedTokens: 9_000, maxTokens: 30_000, threshold: 20_000, messageCount: 1_001, toolCallCount: 2_002, offloadCount: 3_003 };
-  const { text } = await chatCommand({ getContextUsage: () => usage }, "/context", { locale: "de-DE" });
+  const { text } = await chatCommand({ context: { usage: () => usage } }, "/context", { locale: "de-DE" });
   assert.deepEqual(text.split("\n").slice(2), ["Compaction at 20.000 tokens", "1.001 messages · 2.002 tool calls · 3.003 offloads"]);
 });
 
 test("S1.13: the bar never leaves its frame", async () => {
   const usage = { usedTokens: 90, maxTokens: 30, threshold: 60, messageCount: 1, toolCallCount: 0, offloadCount: 0 };
-  const { text } = await chatCommand({ getContextUsage: () => usage }, "/context", US);
+  const { text } = await chatCommand({ context: { usage: () => usage } }, "/context", US);
   assert.equal(text.split("\n")[1], `${"█".repeat(32)}┃`);
 });
 

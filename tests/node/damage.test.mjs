@@ -33,7 +33,7 @@ async function made(over) {
   const inner = frail(memoryStore());
   const session = await open(over(inner));
   for (let nth = 0; nth < COUNT; nth += 2) await session.append(said[nth], said[nth + 1]);
-  await session.search("everywhere");
+  await session.recall.search("everywhere");
   await session.close();
   const rows = TABLES.flatMap((table) => inner.scan([table], everything));
   return { inner, keys: rows.map(([key]) => key) };
@@ -59,53 +59,53 @@ for (const [place, { over, damages }] of Object.entries(PLACES)) {
         const sent = COUNT - lost + (lost && key[2] === 0 ? 1 : 0);
         const session = await open(over(inner));
         const events = [];
-        session.on("dataloss", (event) => events.push(event));
+        session.on("data-loss", (event) => events.push(event));
         await later();
         assert.equal(events.filter(({ kind }) => kind === "records").length, lost, what);
         events.length = 0;
 
         const gaps = [];
-        const quiet = await collect(session.history({ onGap: (gap) => gaps.push(gap) }));
+        const quiet = await collect(session.archive.history({ onGap: (gap) => gaps.push(gap) }));
         assert.equal(quiet.length, COUNT - lost, what);
         assert.deepEqual(gaps.map(({ seq, count, messages }) => [seq, count, messages]), lost ? [[key[2], 1, 1]] : [], what);
         assert.deepEqual(events, [], `${what}: who is told of gaps hears no event`);
         for (const _ of [1, 2]) {
-          const history = await collect(session.history());
+          const history = await collect(session.archive.history());
           assert.deepEqual(history, said.filter((_, index) => !gaps.some((gap) => gap.index === index)), what);
         }
         const told = lost ? [{ kind: "records", lostRecords: 1, seq: key[2], index: key[2], reason: gaps[0].reason }] : [];
         assert.deepEqual(events, told, `${what}: once`);
 
-        const archive = await new Response(session.exportJsonl()).text();
+        const archive = await new Response(session.archive.jsonl()).text();
         const lines = archive.trim().split("\n").map((line) => JSON.parse(line));
         assert.equal(lines.filter(({ kind }) => kind === "message").length, COUNT - lost, what);
         assert.deepEqual(lines.filter(({ kind }) => kind === "gap").map(({ seq, count }) => [seq, count]), lost ? [[key[2], 1]] : [], what);
-        const markdown = await session.exportMarkdown();
+        const markdown = await session.archive.markdown();
         assert.equal(markdown.includes(`[message ${key[2]} cannot be read]`), lost === 1, what);
-        assert.equal((await session.search("everywhere", { limit: 100 })).length, COUNT - lost, what);
+        assert.equal((await session.recall.search("everywhere", { limit: 100 })).length, COUNT - lost, what);
         assert.deepEqual(events, told, `${what}: once, whatever comes upon it`);
-        const dropped = session.explain().filter(({ fate }) => fate === "dropped");
+        const dropped = (await session.context.explain()).filter(({ fate }) => fate === "dropped");
         assert.deepEqual(dropped.map(({ index }) => index), lost ? [key[2]] : [], what);
-        const { problems } = await session.verify();
+        const { problems } = await session.archive.verify();
         if (lost) assert.deepEqual(problems, [`I1: log row ${key[2]} is not what was written`]);
 
         const copies = memoryStore();
         let report;
         const copy = await importSession(archive, { store: copies, contextWindow: 32_000, onImport: (told) => (report = told) });
         assert.equal(report.skipped.gap ?? 0, lost, what);
-        const again = await new Response(copy.exportJsonl()).text();
+        const again = await new Response(copy.archive.jsonl()).text();
         assert.equal(again.slice(again.indexOf("\n")), archive.slice(archive.indexOf("\n")), what);
         await copy.close();
         const reopened = await open(copies);
-        assert.equal(await new Response(reopened.exportJsonl()).text(), again, what);
+        assert.equal(await new Response(reopened.archive.jsonl()).text(), again, what);
         await reopened.close();
 
         const fork = await session.fork();
         assert.equal((await fork.prepare()).messages.length, sent, what);
-        await fork.delete();
+        await fork.close({ delete: true });
         await session.append({ role: "user", content: "go on" });
         assert.equal((await session.prepare()).messages.length, sent + 1, what);
-        await session.delete();
+        await session.close({ delete: true });
         const left = TABLES.flatMap((table) => inner.scan([table], everything)).map(([key]) => key.slice(0, 3).join());
         assert.deepEqual(left.filter((key) => key !== "meta,keys,root"), [], what);
       }
@@ -138,9 +138,9 @@ test("D14: what onGap throws ends the history, and options are checked", async (
   inner.report(keys.find((key) => key[0] === "log" && key[2] === 3));
   const session = await open(inner);
   const stop = new Error("stop");
-  const reading = collect(session.history({ onGap: () => { throw stop; } }));
+  const reading = collect(session.archive.history({ onGap: () => { throw stop; } }));
   await assert.rejects(reading, stop);
-  assert.throws(() => session.history({ onGap: 5 }), fails("invalid_option"));
-  assert.throws(() => session.history({ gaps: true }), fails("invalid_option"));
+  assert.throws(() => session.archive.history({ onGap: 5 }), fails("invalid_option"));
+  assert.throws(() => session.archive.history({ gaps: true }), fails("invalid_option"));
   await session.close();
 });

@@ -28,7 +28,7 @@ const opened = (store) => openSession({ id: "s", store, contextWindow: 32_000, l
 
 async function contents(session) {
   const found = [];
-  for await (const { content } of session.history()) found.push(content);
+  for await (const { content } of session.archive.history()) found.push(content);
   return found;
 }
 
@@ -62,7 +62,7 @@ test("D17: an append whose commit is never answered is `indeterminate` in time, 
   const found = await contents(await opened(store));
   assert.deepEqual(found.filter((text) => text !== "two"), ["one", "three, before", "three, after"]);
   assert.ok(found.filter((text) => text === "two").length <= 1, found.join());
-  assert.deepEqual((await session.verify()).problems, []);
+  assert.deepEqual((await session.archive.verify()).problems, []);
   assert.deepEqual(await contents(session), found);
 });
 

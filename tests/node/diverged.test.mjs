@@ -76,7 +76,7 @@ for (const [name, before, after, index] of KINDS) {
       const sent = (await session.prepare()).messages;
       const error = await session.sync(after).catch((error) => error);
       assert.ok(fails("diverged", { index })(error));
-      assert.match(error.message, /session\.rewind\(\d+\)/);
+      assert.match(error.message, /session\.snapshots\.rewind\(\d+\)/);
       assert.deepEqual((await session.prepare()).messages, sent, "nothing was taken over");
       return;
     }
@@ -93,7 +93,7 @@ test("F8: the way on that the error names is one", async () => {
     const after = [...changed(history, 4, (m) => ({ ...m, content: text })).slice(0, 5), { role: "assistant", content: "!" }];
     const error = await session.sync(after).catch((error) => error);
     assert.equal(error.code, "diverged");
-    await session.rewind(Number(/rewind\((\d+)\)/.exec(error.message)[1]));
+    await session.snapshots.rewind(Number(/rewind\((\d+)\)/.exec(error.message)[1]));
     assert.deepEqual(await session.sync(after), { appended: 2 });
     assert.deepEqual((await session.prepare()).messages, after);
   }

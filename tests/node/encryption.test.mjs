@@ -55,7 +55,7 @@ test("S7: nothing that was said is at rest in the clear, and all of it comes bac
     await session.append({ role: "user", content: `${nth}` }, { role: "assistant", content: "Yes." });
   }
   await session.prepare();
-  assert.ok(session.explain().some(({ fate }) => fate === "offloaded"), "nothing was offloaded: no blob was tested");
+  assert.ok((await session.context.explain()).some(({ fate }) => fate === "offloaded"), "nothing was offloaded: no blob was tested");
   await session.compact();
   await session.close();
 
@@ -67,10 +67,10 @@ test("S7: nothing that was said is at rest in the clear, and all of it comes bac
 
   const again = await open();
   const found = [];
-  for await (const message of again.history()) found.push(message.content);
+  for await (const message of again.archive.history()) found.push(message.content);
   assert.deepEqual(found.slice(0, 3), [SECRET, null, content]);
-  const { ref } = again.explain().find(({ ref }) => ref) ?? {};
-  if (ref) assert.equal(await again.read(ref), content);
+  const { ref } = (await again.context.explain()).find(({ ref }) => ref) ?? {};
+  if (ref) assert.equal(await again.recall.read(ref), content);
   await again.close();
 });
 
@@ -277,7 +277,7 @@ describe("S9: what remains of a deleted session cannot be read", () => {
     assert.deepEqual(await encryptedStore(inner, { encryptionKey }).read([["log", "s", 2]]), [text("late")]);
   });
 
-  test("session.delete() leaves no key and no row behind, but those of other sessions", async () => {
+  test("session.close({ delete: true }) leaves no key and no row behind, but those of other sessions", async () => {
     const inner = memoryStore();
     const store = encryptedStore(inner, { encryptionKey });
     const sessions = [];
@@ -287,10 +287,10 @@ describe("S9: what remains of a deleted session cannot be read", () => {
       sessions.push(session);
     }
     assert.equal(inner.scan(["meta", "keys", "of"], everything).length, 4);
-    await sessions[0].delete();
+    await sessions[0].close({ delete: true });
     assert.equal(inner.scan(["meta", "keys", "of"], everything).length, 2);
     assert.deepEqual((await library.listSessions(store)).map(({ id }) => id), ["b"]);
-    await sessions[1].delete();
+    await sessions[1].close({ delete: true });
     assert.deepEqual((await atRest(inner)).map(([key]) => key), [["meta", "keys", "root", 1], ["meta", "keys", "root", 1, "copy"]]);
   });
 });

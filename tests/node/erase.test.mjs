@@ -33,7 +33,7 @@ async function leaked(store) {
   for (let nth = 0; nth < 6; nth++) {
     await session.append({ role: "user", content: `Question ${nth} ${"about the parser ".repeat(100)}` }, { role: "assistant", content: `Answer ${nth}` });
   }
-  await session.snapshot();
+  await session.snapshots.take();
   await session.compact();
   await session.append({ role: "user", content: "And now?" });
   return session;
@@ -58,14 +58,14 @@ async function hits(directory, ...wanted) {
 
 /** The session without the message, in this process and in the next one. */
 async function check(session, before) {
-  const [now, fates] = [await all(session.history()), session.explain()];
+  const [now, fates] = [await all(session.archive.history()), (await session.context.explain())];
   assert.deepEqual(now.map((message, index) => (index === 2 ? undefined : message)), before.map((message, index) => (index === 2 ? undefined : message)));
   assert.deepEqual(now[2], { role: "tool", tool_call_id: "c", content: "[erased]" });
   assert.equal(fates[2].fate, "dropped");
   assert.equal(fates[2].reason, "it was erased: a leaked token");
   assert.ok(!JSON.stringify((await session.prepare()).messages).includes(SECRET));
-  assert.deepEqual(await session.search(SECRET), []);
-  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  assert.deepEqual(await session.recall.search(SECRET), []);
+  assert.deepEqual(await session.archive.verify(), { ok: true, problems: [] });
 }
 
 const key = () => crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
@@ -94,7 +94,7 @@ for (const [name, make] of Object.entries(STORES)) {
     const { directories, open } = await make(context);
     const store = open();
     const session = await leaked(store);
-    const before = await all(session.history());
+    const before = await all(session.archive.history());
     const isSealed = name.startsWith("encrypted");
     // What a sealed row says cannot be searched for: no stretch of the files of before may be there.
     const sealed = isSealed ? await stretches(directories[0]) : [];
@@ -102,13 +102,13 @@ for (const [name, make] of Object.entries(STORES)) {
     for (const directory of directories) assert.notDeepEqual(await hits(directory, ...wanted), []);
     const progress = [];
     session.on("progress", ({ stage }) => progress.push(stage));
-    await session.erase(2, { reason: "a leaked token" });
+    await session.archive.erase(2, { reason: "a leaked token" });
     assert.ok(progress.includes("erase"));
     for (const directory of directories) assert.deepEqual(await hits(directory, ...wanted), []);
     await check(session, before);
-    const archive = await new Response(session.exportJsonl()).text();
+    const archive = await new Response(session.archive.jsonl()).text();
     assert.ok(!archive.includes(SECRET));
-    assert.ok(!(await session.exportMarkdown()).includes(SECRET));
+    assert.ok(!(await session.archive.markdown()).includes(SECRET));
     await session.close();
     if (directories.length > 0) await store.close();
     const again = open();
@@ -141,7 +141,7 @@ test("D24: the app's own object of an erased message is not sent, in another han
   const other = await openSession(options(two));
   const history = [mine, { role: "assistant", content: "Yes." }];
   await other.sync(history);
-  await session.erase(0, { reason: "a leaked token" });
+  await session.archive.erase(0, { reason: "a leaked token" });
   for (const handle of [session, other]) {
     const { messages } = await handle.prepare();
     assert.deepEqual(messages[0], { role: "user", content: "[erased]" });
@@ -156,12 +156,12 @@ test("D24: what cannot be erased says so", async () => {
   const session = await openSession(options(memoryStore()));
   await session.append({ role: "user", content: "One." });
   const fails = (code, field) => (error) => error.code === code && error.field === field;
-  await assert.rejects(session.erase(1, { reason: "x" }), fails("invalid_option", "index"));
-  await assert.rejects(session.erase(-1, { reason: "x" }), fails("invalid_option", "index"));
-  await assert.rejects(session.erase(0, {}), fails("invalid_option", "reason"));
-  await assert.rejects(session.erase(0, { why: "x" }), fails("invalid_option", "why"));
-  await assert.rejects(session.erase(0), (error) => error.code === "invalid_option");
-  await assert.rejects(session.erase(0, { reason: "x", signal: AbortSignal.abort() }), fails("aborted", undefined));
+  await assert.rejects(session.archive.erase(1, { reason: "x" }), fails("invalid_option", "index"));
+  await assert.rejects(session.archive.erase(-1, { reason: "x" }), fails("invalid_option", "index"));
+  await assert.rejects(session.archive.erase(0, {}), fails("invalid_option", "reason"));
+  await assert.rejects(session.archive.erase(0, { why: "x" }), fails("invalid_option", "why"));
+  await assert.rejects(session.archive.erase(0), (error) => error.code === "invalid_option");
+  await assert.rejects(session.archive.erase(0, { reason: "x", signal: AbortSignal.abort() }), fails("aborted", undefined));
   assert.equal((await session.prepare()).messages[0].content, "One.");
   await session.close();
 });

@@ -79,7 +79,7 @@ test("a session counts as estimateTokens does for its model", async () => {
     const messages = chat(5);
     const session = await openSession({ store: "memory", model, contextWindow: 200_000 });
     await session.append(...messages);
-    assert.equal(session.getContextUsage().usedTokens, estimateTokens(messages, { model, format: session.format }), model);
+    assert.equal(session.context.usage().usedTokens, estimateTokens(messages, { model, format: session.context.format }), model);
     await session.close();
   }
 });
@@ -91,7 +91,7 @@ test("S3.11: chars4 is an estimator: a quarter of the characters, ties up, howev
   const used = async (content) => {
     const session = await openSession({ store: "memory", contextWindow: 32_000, estimator: "chars4" });
     await session.append({ role: "user", content });
-    const { usedTokens } = session.getContextUsage();
+    const { usedTokens } = session.context.usage();
     await session.close();
     return usedTokens;
   };

@@ -31,7 +31,7 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
   const store = memoryStore();
   const options = { ...OPTIONS, id: "a", store, tokenCounter: said(700), runtime: { now: () => 1_762_684_522_000, id: () => crypto.randomUUID() } };
   const session = await openSession(options);
-  assert.equal(session.sessionLog(), "");
+  assert.equal(session.archive.compactionLog(), "");
   const tokens = [300, 200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700];
   // Two messages of the user come first, so that the tail begins with an answer.
   await session.append(...tokens.map((count, nth) => ({ role: nth > 0 && nth % 2 === 0 ? "assistant" : "user", content: `t=${count}` })));
@@ -44,15 +44,15 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
     "",
     "Summarized 8 messages → 1 summary (saved ~1,400 tokens)",
   ].join("\n");
-  assert.equal(session.sessionLog(), entry);
+  assert.equal(session.archive.compactionLog(), entry);
   assert.equal(result.logEntry, entry);
   assert.equal(result.savedTokens, 1_400);
   assert.equal(messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`);
   await session.close();
   const again = await openSession(options);
-  assert.equal(again.sessionLog(), entry);
+  assert.equal(again.archive.compactionLog(), entry);
   await again.close();
-  assert.throws(() => again.sessionLog(), fails("closed"));
+  assert.throws(() => again.archive.compactionLog(), fails("closed"));
 });
 
 test("S4.4: compact without a session returns the entry, and none when there was nothing to do", async () => {
@@ -80,9 +80,9 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   await session.append(...messages);
   assert.equal(told.length, 1);
   assert.deepEqual([told[0].index, told[0].constraints, told[0].accepted], [2, [RULE], false]);
-  assert.deepEqual(session.pinProposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
+  assert.deepEqual(session.pins.proposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
   const result = await session.compact();
-  assert.deepEqual(result.pinProposals, session.pinProposals());
+  assert.deepEqual(result.pinProposals, session.pins.proposals());
   assert.equal(result.messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`, "not pinned");
   assert.match(asked[0].messages[0].content, /character\nfor character[^]*Never touch &lt;\/message> main\.rs \$& 한국어!\n<\/message>$/);
   assert.ok(asked[0].facts.some(({ kind, text }) => kind === "constraint" && text === RULE));
@@ -96,9 +96,9 @@ test("S4.3: an accepted pin is word for word through twelve compactions and a re
     const messages = history();
     await session.append(...messages);
     if (late) await session.compact();
-    const [{ index }] = session.pinProposals();
-    await session.pin(index);
-    assert.deepEqual(session.pinProposals(), []);
+    const [{ index }] = session.pins.proposals();
+    await session.pins.add(index);
+    assert.deepEqual(session.pins.proposals(), []);
     for (let round = 0; round < 12; round += 1) {
       if (round === 5) {
         await session.close();
@@ -112,8 +112,8 @@ test("S4.3: an accepted pin is word for word through twelve compactions and a re
       assert.equal(now[0].content.split(quote).length, 2, `${late} ${round}`);
       assert.deepEqual([ledger[2].fate, ledger[2].quoted], ["verbatim", true]);
     }
-    await assert.rejects(session.pin(1_000), fails("invalid_option", { field: "index" }));
-    await assert.rejects(session.pin(-1), fails("invalid_option", { field: "index" }));
+    await assert.rejects(session.pins.add(1_000), fails("invalid_option", { field: "index" }));
+    await assert.rejects(session.pins.add(-1), fails("invalid_option", { field: "index" }));
     await session.close();
   }
 });
@@ -125,12 +125,12 @@ test("F4: a constraint that no summary repeats stays in every preset until it is
     await session.append({ role: "user", content: "Never push to main. Now tidy up the parser." }, ...talk(14));
     const said = async () => JSON.stringify((await session.compact()).messages).split("Never push to main.").length - 1;
     assert.equal(await said(), 1, preset);
-    await assert.rejects(session.rejectPin(-1), fails("invalid_option", { field: "index" }));
-    await assert.rejects(session.rejectPin(1_000), fails("invalid_option", { field: "index" }));
-    await session.rejectPin(0);
+    await assert.rejects(session.pins.reject(-1), fails("invalid_option", { field: "index" }));
+    await assert.rejects(session.pins.reject(1_000), fails("invalid_option", { field: "index" }));
+    await session.pins.reject(0);
     await session.close();
     session = await openSession(options);
-    assert.deepEqual(session.pinProposals(), []);
+    assert.deepEqual(session.pins.proposals(), []);
     await session.append(...talk(14));
     const { messages, pinProposals } = await session.compact();
     assert.equal(pinProposals, undefined);
@@ -146,7 +146,7 @@ test("S4.3: pinProposals accept pins at once, off looks for nothing", async () =
   const off = await openSession({ ...OPTIONS, pinProposals: "off", store: "memory" });
   off.on("pin", () => assert.fail("nothing is looked for"));
   await off.append(...history());
-  assert.deepEqual(off.pinProposals(), []);
+  assert.deepEqual(off.pins.proposals(), []);
   await off.close();
   await assert.rejects(compact(history(), { ...OPTIONS, pinProposals: "yes" }), fails("invalid_option", { field: "pinProposals" }));
 });
@@ -186,13 +186,13 @@ test("S4.6: verbosity debug keeps results whole and still summarises; originals 
     const session = await openSession({ ...OPTIONS, contextWindow: 100_000, factor3: { verbosity }, store: "memory" });
     await session.append(...read);
     const { messages } = await session.prepare();
-    const [entry] = session.explain().filter(({ ref }) => ref);
+    const [entry] = (await session.context.explain()).filter(({ ref }) => ref);
     if (verbosity === "debug") {
       assert.equal(messages[2], read[2]);
       assert.equal(entry, undefined);
     } else {
       assert.match(messages[2].content, /^\[outline of the file; the whole result is at: off_/);
-      assert.equal(await session.read(entry.ref), lines);
+      assert.equal(await session.recall.read(entry.ref), lines);
     }
     await session.append(...talk(500, 80));
     const { result } = await session.prepare();
@@ -225,7 +225,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
   const rounds = async (options) => {
     const session = await openSession({ ...OPTIONS, store: "memory", fallback: "none", retryCount: 1, logger: () => {}, ...options });
     await session.append(...begin);
-    for (const index of [0, 2, 3]) await session.pin(index);
+    for (const index of [0, 2, 3]) await session.pins.add(index);
     return session;
   };
   const fenced = (messages, name) => {

@@ -6,7 +6,8 @@ import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } fro
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
-import { CompactionError, storeConformance } from "context-compactor";
+import { CompactionError } from "context-compactor";
+import { storeConformance } from "context-compactor/testing";
 import { fileStore } from "context-compactor/node";
 import { batch, contents, folder, journalOf, loadStore } from "../support/file-store.mjs";
 import { run, start } from "../support/file-store-process.mjs";

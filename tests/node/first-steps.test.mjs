@@ -6,7 +6,8 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { chatCommand, compact, detectFormat, estimateTokens, importSession, loadTokenizer, openSession, splitMessages, validateHistory } from "context-compactor";
+import { chatCommand } from "context-compactor/commands";
+import { compact, detectFormat, estimateTokens, importSession, loadTokenizer, openSession, splitMessages, validateHistory } from "context-compactor";
 import { chat, exchange, fails, SUMMARY } from "../support/api.mjs";
 
 const memory = (options) => openSession({ store: "memory", contextWindow: 8_000, ...options });
@@ -64,7 +65,7 @@ test("F9: what Ollama and Cohere have beside the content is counted", async () =
     const session = await memory();
     await session.append(user("q"), { ...bare, [field]: words });
     assert.ok(tokens({ ...bare, [field]: words }) - tokens(bare) > 200, field);
-    assert.ok(session.getContextUsage().usedTokens > 200);
+    assert.ok(session.context.usage().usedTokens > 200);
   }
   assert.ok(tokens({ ...user("What is this?"), images: ["iVBORw0KGgo".repeat(500)] }) - tokens(user("What is this?")) > 50);
 });
@@ -83,7 +84,7 @@ for (const [theirs, messages] of Object.entries(BLOCKS)) {
         const told = { index: 0, field: "content[0]", message: new RegExp(`is of .*${theirs}.*openai-chat`) };
         await assert.rejects(session.append(message), fails("invalid_message", told));
       }
-      assert.equal(session.explain().length, settled ? 4 : 0);
+      assert.equal((await session.context.explain()).length, settled ? 4 : 0);
       await session.append(user("on"));
     });
   }
@@ -112,7 +113,7 @@ for (const [what, message, near] of [
 test("F34: pinned that returns undefined, as for a field that is not there, pins nothing", async () => {
   const session = await memory({ pinned: ({ flag }) => flag });
   await session.append({ ...user("q"), flag: true }, { role: "assistant", content: "a" });
-  assert.deepEqual(session.pinProposals(), []);
+  assert.deepEqual(session.pins.proposals(), []);
   assert.equal((await compact(chat(3), { contextWindow: 8_000, pinned: ({ flag }) => flag })).success, true);
 });
 
@@ -121,7 +122,7 @@ test("F12: what models answer without content is taken", async () => {
   await session.append(user("q"), { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content: "" });
   await session.append({ role: "assistant", tool_calls: [{ ...call, id: "d" }] }, { role: "tool", tool_call_id: "d", content: "r" });
   await session.append({ role: "assistant", content: null }, user("more"), { role: "assistant", refusal: "No." }, user(""));
-  assert.equal(session.explain().length, 9);
+  assert.equal((await session.context.explain()).length, 9);
 });
 
 // ---- the app's own functions --------------------------------------------------------------------------------
@@ -186,11 +187,18 @@ for (const usage of [
   });
 }
 
-for (const name of ["prepare", "compact", "pin", "rewind", "close"]) {
+const OWN_CALLS = {
+  prepare: (session) => session.prepare(),
+  compact: (session) => session.compact(),
+  "pins.add": (session) => session.pins.add(0),
+  "snapshots.rewind": (session) => session.snapshots.rewind(0),
+  close: (session) => session.close(),
+};
+for (const [name, call] of Object.entries(OWN_CALLS)) {
   test(`F34: summarize that calls ${name} of its own session is told so, and waits for nothing`, async () => {
     const calls = [];
     const session = await memory({ retryCount: 1, timeoutMs: 20_000, summarize: async () => {
-      calls.push(session[name](name === "pin" || name === "rewind" ? 0 : {}));
+      calls.push(call(session));
       await calls[0];
       return SUMMARY;
     } });
@@ -323,10 +331,10 @@ test("F34: a goal names its field and what that may be", async () => {
     [{ ...goal, decisions: [{ id: "d" }] }, "goal.decisions[0].description", /missing/],
     [{ ...goal, artifacts: [{ type: "file", path: "a" }] }, "goal.artifacts[0].action", /"created"/],
   ]) {
-    await assert.rejects(session.setGoal(given), fails("invalid_option", { field, message }));
+    await assert.rejects(session.goal.set(given), fails("invalid_option", { field, message }));
     await assert.rejects(compact(chat(1), { goal: given }), fails("invalid_option", { field, message }));
   }
-  await session.setGoal(goal);
+  await session.goal.set(goal);
 });
 
 test("F34: a model in the place of a vocabulary names its vocabulary", async () => {
@@ -349,7 +357,7 @@ test("F33: a session is imported from bytes, and from streams of Node", async ()
   const sources = [Buffer.from(lines), new TextEncoder().encode(lines), Readable.from([Buffer.from(lines.slice(0, 99)), Buffer.from(lines.slice(99))]), Readable.from([lines.slice(0, 50), lines.slice(50)])];
   for (const source of sources) {
     const session = await importSession(source, { store: "memory", contextWindow: 8_000 });
-    assert.equal(session.explain().length, 6);
+    assert.equal((await session.context.explain()).length, 6);
   }
 });
 

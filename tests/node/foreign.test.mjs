@@ -26,8 +26,8 @@ test("F9: calls in `toolCalls` are refused, and the session's format is the dete
   const parts = [{ role: "tool", content: [{ type: "tool-future", text: "x" }] }];
   const session = await openSession({ contextWindow: 100_000 });
   await session.append(...parts);
-  assert.equal(session.format, detectFormat(parts));
-  assert.equal(session.format, "ai-sdk");
+  assert.equal(session.context.format, detectFormat(parts));
+  assert.equal(session.context.format, "ai-sdk");
   await session.close();
 });
 

@@ -43,8 +43,8 @@ async function worked(store, id = "parent") {
   return session;
 }
 
-const fates = (session) => session.explain().map(({ fate }) => fate);
-const references = (session) => session.explain().flatMap(({ ref }) => ref ?? []);
+const fates = async (session) => (await session.context.explain()).map(({ fate }) => fate);
+const references = async (session) => (await session.context.explain()).flatMap(({ ref }) => ref ?? []);
 
 test("S3.10: a fork begins with the parent's context, as the same objects, and is linked to it", async () => {
   const store = memoryStore();
@@ -52,44 +52,44 @@ test("S3.10: a fork begins with the parent's context, as the same objects, and i
   const sent = (await parent.prepare()).messages;
   const child = await parent.fork({ id: "child" });
   assert.equal(child.id, "child");
-  assert.equal(child.format, "openai-chat");
+  assert.equal(child.context.format, "openai-chat");
   const own = (await child.prepare()).messages;
   assert.deepEqual(own, sent);
   const given = sent.filter((message) => message.role === "user").slice(1);
   assert.ok(given.length > 2);
   for (const message of given) assert.ok(own.includes(message), "the app's own objects");
-  assert.deepEqual(child.getContextUsage(), parent.getContextUsage());
-  const inherited = references(child);
+  assert.deepEqual(child.context.usage(), parent.context.usage());
+  const inherited = (await references(child));
   assert.ok(inherited.length > 2);
-  for (const ref of inherited) assert.equal(await child.read(ref), await parent.read(ref));
+  for (const ref of inherited) assert.equal(await child.recall.read(ref), await parent.recall.read(ref));
 
   const [first, second] = await listSessions(store);
   assert.deepEqual([first.id, first.parent, first.messages], ["parent", undefined, 32]);
   assert.equal(second.id, "child");
   assert.equal(second.parent.id, "parent");
   assert.ok(second.parent.seq > 32, "where in the parent's log it began");
-  assert.deepEqual(await parent.children(), [second]);
-  assert.deepEqual(await child.children(), []);
+  assert.deepEqual(await parent.archive.children(), [second]);
+  assert.deepEqual(await child.archive.children(), []);
 });
 
 test("S3.10: parent and child go on, are compacted and are deleted each on its own", async () => {
   const store = memoryStore();
   const parent = await worked(store);
   const child = await parent.fork({ id: "child" });
-  const inherited = references(child);
+  const inherited = (await references(child));
   const before = (await parent.prepare()).messages;
   await child.append(...turn(20));
   assert.equal((await child.compact()).success, true);
   assert.deepEqual((await parent.prepare()).messages, before);
   const grandchild = await child.fork();
   assert.match(grandchild.id, /^session_/);
-  const fate = child.explain();
-  await parent.delete();
+  const fate = await child.context.explain();
+  await parent.close({ delete: true });
   await child.close();
   const again = await openSession(options(store, "child"));
-  assert.deepEqual(again.explain(), fate);
-  for (const ref of inherited) assert.match(await again.read(ref), /^result /);
-  await again.delete();
+  assert.deepEqual((await again.context.explain()), fate);
+  for (const ref of inherited) assert.match(await again.recall.read(ref), /^result /);
+  await again.close({ delete: true });
   await grandchild.append(user("alone"));
   assert.deepEqual(
     (await listSessions(store)).map(({ id, parent }) => [id, parent.id]),
@@ -116,7 +116,7 @@ test("S3.10: openSession({ parent }) begins an empty child that is linked", asyn
   const child = await openSession(options(store, "child", { parent: "parent" }));
   assert.deepEqual((await child.prepare()).messages, []);
   assert.deepEqual(
-    (await parent.children()).map(({ id, parent }) => [id, parent]),
+    (await parent.archive.children()).map(({ id, parent }) => [id, parent]),
     [["child", { id: "parent", seq: 1 }]],
   );
   await child.close();
@@ -135,11 +135,11 @@ test("S3.10: what a fork refuses", async () => {
     await assert.rejects(parent.fork(bad), { code: "invalid_option" });
   }
   const child = await parent.fork({ id: "child" });
-  await assert.rejects(child.read("off_aaaaaaaaaaaaaaaaaaaaaaaaaa"), { code: "not_found" });
+  await assert.rejects(child.recall.read("off_aaaaaaaaaaaaaaaaaaaaaaaaaa"), { code: "not_found" });
   await assert.rejects(listSessions({}), { code: "invalid_option" });
   await parent.close();
   await assert.rejects(parent.fork(), { code: "closed" });
-  await assert.rejects(parent.children(), { code: "closed" });
+  await assert.rejects(parent.archive.children(), { code: "closed" });
 });
 
 test("rewind: a message is edited, and sync goes on from there", async () => {
@@ -147,7 +147,7 @@ test("rewind: a message is edited, and sync goes on from there", async () => {
   const session = await openSession(options(store, "s"));
   const history = [user("one"), assistant("1"), user("two"), assistant("2")];
   await session.sync(history);
-  await session.rewind(2);
+  await session.snapshots.rewind(2);
   assert.deepEqual((await session.prepare()).messages, history.slice(0, 2));
   const edited = [...history.slice(0, 2), user("two, edited")];
   assert.deepEqual(await session.sync(edited), { appended: 1 });
@@ -156,15 +156,15 @@ test("rewind: a message is edited, and sync goes on from there", async () => {
   const { messages } = await session.prepare();
   messages.forEach((message, at) => assert.equal(message, edited[at], "the app's own objects"));
   await assert.rejects(session.sync(history), fails("diverged", { index: 2 }));
-  assert.deepEqual(fates(session), ["verbatim", "verbatim", "dropped", "dropped", "verbatim", "verbatim"]);
-  assert.match(session.explain()[2].reason, /rewind/);
+  assert.deepEqual((await fates(session)), ["verbatim", "verbatim", "dropped", "dropped", "verbatim", "verbatim"]);
+  assert.match((await session.context.explain())[2].reason, /rewind/);
 
   // In another process, from copies.
   const again = await openSession(options(store, "s"));
   const copy = structuredClone(edited);
   assert.deepEqual(await again.sync(copy), { appended: 0 });
   (await again.prepare()).messages.forEach((message, at) => assert.equal(message, copy[at]));
-  await again.rewind(3);
+  await again.snapshots.rewind(3);
   assert.deepEqual((await again.prepare()).messages, history.slice(0, 3), "back on the branch that was left");
   // The first process learns of it with its next write.
   await session.append(user("three"));
@@ -176,15 +176,15 @@ test("rewind: a summary that was made later is undone", async () => {
   const session = await worked(store);
   const [summary] = (await session.prepare()).messages;
   assert.match(summary.content, /^\[Compressed History\]/);
-  await session.rewind(4);
+  await session.snapshots.rewind(4);
   assert.deepEqual((await session.prepare()).messages, turn(0));
-  assert.deepEqual([...new Set(fates(session))], ["verbatim", "dropped"]);
-  assert.equal(fates(session).length, 32);
-  await assert.rejects(session.rewind(2), { code: "invalid_option", message: /rewind to 1 or 3/ });
-  await session.rewind(3);
+  assert.deepEqual([...new Set((await fates(session)))], ["verbatim", "dropped"]);
+  assert.equal((await fates(session)).length, 32);
+  await assert.rejects(session.snapshots.rewind(2), { code: "invalid_option", message: /rewind to 1 or 3/ });
+  await session.snapshots.rewind(3);
   assert.deepEqual((await session.prepare()).messages, turn(0).slice(0, 3));
   for (const bad of [-1, 1.5, "2", 33, undefined]) {
-    await assert.rejects(session.rewind(bad), { code: "invalid_option", field: "index" });
+    await assert.rejects(session.snapshots.rewind(bad), { code: "invalid_option", field: "index" });
   }
 });
 
@@ -203,9 +203,9 @@ test("S5.18: a session of schema 100 is migrated when it is opened, and can be p
   const { store, fixture } = await oldStore();
   const session = await openSession({ store, id: fixture.id, contextWindow: 8_000, estimator: "chars4" });
   assert.deepEqual((await session.prepare()).messages, fixture.context);
-  const old = references(session);
+  const old = (await references(session));
   assert.ok(old.length > 4);
-  for (const ref of old) assert.match(await session.read(ref), /^result /);
+  for (const ref of old) assert.match(await session.recall.read(ref), /^result /);
   await session.close();
   assert.equal(await restoreBackup(store, fixture.id), 100);
   await assert.rejects(restoreBackup(store, fixture.id), { code: "not_found" });

@@ -18,7 +18,7 @@ before(async () => {
   // Two compactions at least, and an offload that stands.
   const isEnough = async () => {
     const session = await library.openSession({ id: "killed0", store: memory });
-    return told.counts().compactions >= 2 && session.explain().some(({ fate }) => fate === "offloaded");
+    return told.counts().compactions >= 2 && (await session.context.explain()).some(({ fate }) => fate === "offloaded");
   };
   while (!(await isEnough())) await told.more(1);
   told.stop = true;

@@ -93,7 +93,7 @@ test("F19: without a price nothing is compacted before the window asks for it", 
   for (const [nth, message] of talk(120, 20).entries()) {
     await session.append(message);
     if (nth % 2 === 1) continue;
-    const before = session.getContextUsage().usedTokens;
+    const before = session.context.usage().usedTokens;
     const { edits } = await session.prepare();
     if (edits.length > 0) acted.push(before);
   }

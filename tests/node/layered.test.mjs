@@ -107,6 +107,6 @@ test("S3.8: the preview is of whole characters, and of no more than 2,000 scalar
   const { messages } = await session.prepare();
   const [, ref, preview] = /^Output too large\. Saved to: (off_\w+)\nPreview:\n(.*)\.\.\.$/u.exec(messages[2].content);
   assert.equal(preview, `a${family.repeat(399)}`, "five scalar values each: a four-hundredth would pass 2,000");
-  assert.equal(await session.read(ref), output);
+  assert.equal(await session.recall.read(ref), output);
   await session.close();
 });

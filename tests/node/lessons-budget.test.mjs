@@ -45,7 +45,7 @@ test("lesson: compaction loop: what cannot fit is said, with the sum that proves
       session.prepare(),
       fails("context_overflow", { message: /cannot go below \d+ tokens: fixed \d+ .*mandatory/ }),
     );
-    const { proof, floor } = session.plan();
+    const { proof, floor } = await session.context.plan();
     assert.ok(floor > 3_500 && proof.includes(`${floor}`), proof);
   }
   assert.equal(summarize.calls.length, 0);
@@ -62,7 +62,7 @@ test("lesson: compaction loop: one message that is too long is said too, step af
   });
   await session.append(...chat(2), user(WORDS.repeat(600)));
   // It has to stay word for word.
-  await session.pin(4);
+  await session.pins.add(4);
   for (let step = 0; step < 10; step++) await assert.rejects(session.prepare(), fails("context_overflow"));
   assert.ok(summarize.calls.length <= 1, `${summarize.calls.length} calls`);
 });
@@ -280,8 +280,8 @@ test("lesson: quadratic storage / CPU: a message is counted once, however often 
   for (const message of history) {
     await session.append(message);
     await session.prepare();
-    session.getContextUsage();
-    session.plan();
+    session.context.usage();
+    (await session.context.plan());
   }
   assert.deepEqual(
     history.map((message) => counted.get(message)),
@@ -344,8 +344,8 @@ test("lesson: wrong counts: what is sent is what is counted, after offloads and 
     for (let step = 0; step < 30; step++) {
       await session.append(...make(step, 1_500));
       const { messages, usage } = await session.prepare();
-      assert.equal(usage.usedTokens, estimateTokens(messages, { format: session.format }), `step ${step}`);
-      assert.equal(session.getContextUsage().usedTokens, usage.usedTokens);
+      assert.equal(usage.usedTokens, estimateTokens(messages, { format: session.context.format }), `step ${step}`);
+      assert.equal(session.context.usage().usedTokens, usage.usedTokens);
     }
   }
 });
@@ -399,7 +399,7 @@ test("lesson: cache destroyed: results go in one batch at the threshold; none is
   let batches = 0;
   for (let step = 0; step < 60; step++) {
     await session.append(...exchange(step, 4_000));
-    const { usedTokens, threshold } = session.getContextUsage();
+    const { usedTokens, threshold } = session.context.usage();
     const { messages, edits } = await session.prepare();
     const moved = edits.filter(({ rung }) => rung === "offload");
     assert.ok(moved.length === 0 || usedTokens >= threshold, `step ${step}: ${usedTokens} of ${threshold}`);

@@ -88,7 +88,7 @@ test("lesson: orphaned tool pairs: a step that was aborted between call and resu
     "a call that has no result",
   );
   assert.ok(messages.includes(history[0]) && messages.includes(history[3]) && messages.includes(history[4]));
-  assert.equal(session.explain().length, 5);
+  assert.equal((await session.context.explain()).length, 5);
   assert.ok(
     warnings.some(({ message }) => message.includes("OC2")),
     "it is said",
@@ -336,10 +336,10 @@ for (const [name, unit] of Object.entries(SCRIPTS)) {
     const text = unit.repeat(100);
     await session.append(user("Read a."), calls("a"), result("a", text), ...chat(3));
     await session.prepare();
-    const { ref } = session.explain()[2];
+    const { ref } = (await session.context.explain())[2];
     let read = "";
     for (let limit = 1; read.length < text.length; limit += 3) {
-      const part = await session.read(ref, { offset: [...read].length, limit });
+      const part = await session.recall.read(ref, { offset: [...read].length, limit });
       assert.ok(part !== "" && whole(part, unit), `limit ${limit}`);
       read += part;
     }

@@ -21,8 +21,8 @@ const user = (content) => ({ role: "user", content });
 const OFFLOADING = { offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } };
 
 /** The references of a session, in the order of its messages. */
-const references = (session) =>
-  session.explain().flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
+const references = async (session) =>
+  (await session.context.explain()).flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
 
 /** A call with this id, and its result. */
 const called = (id, content, name = "read") => [
@@ -50,7 +50,7 @@ test("lesson: lost concurrent writes: two hundred messages that arrive during a 
   const { success, messages } = await work;
   assert.equal(success, true);
   assert.deepEqual(messages.slice(-200), late);
-  assert.equal(session.explain().length, 220);
+  assert.equal((await session.context.explain()).length, 220);
   const again = await openSession({ store, id: "s" });
   assert.deepEqual((await again.prepare()).messages, messages);
 });
@@ -174,7 +174,7 @@ test("lesson: unfinished marker: a write that broke off at any place leaves the 
     const { messages } = await again.prepare();
     assert.deepEqual(validateHistory(messages).problems, []);
     assert.ok(messages.length === history.length || messages[0].content.includes(SUMMARY), `commit ${at}`);
-    assert.equal(again.explain().length, history.length);
+    assert.equal((await again.context.explain()).length, history.length);
     if (!broke) return assert.ok(at > 1);
   }
 });
@@ -189,9 +189,9 @@ test("lesson: blocked UI / lost queued input: while the model works, appends, us
   const work = session.compact().finally(() => (done = true));
   await settled();
   await session.append(user("I type on."));
-  assert.equal(session.getContextUsage().messageCount, 21);
-  assert.equal(session.explain().length, 21);
-  assert.equal(session.plan().willCompact, false);
+  assert.equal(session.context.usage().messageCount, 21);
+  assert.equal((await session.context.explain()).length, 21);
+  assert.equal((await session.context.plan()).willCompact, false);
   assert.equal(done, false);
   answer.resolve(SUMMARY);
   assert.deepEqual((await work).messages.at(-1), user("I type on."));
@@ -264,9 +264,9 @@ test("lesson: offload traps: the id of a call is no file name; long ones and pat
     await session.append(user("Read."), ...called(id, `The text of ${id}. `.repeat(100)), ...chat(3));
     const { edits } = await session.prepare();
     assert.equal(edits[0]?.offload.offloadedCount, 1, id.slice(0, 40));
-    const [reference] = references(session);
+    const [reference] = (await references(session));
     assert.match(reference, /^off_[a-z2-7]{26}$/);
-    assert.equal(await session.read(reference), `The text of ${id}. `.repeat(100));
+    assert.equal(await session.recall.read(reference), `The text of ${id}. `.repeat(100));
     assert.ok(!store.rows().some(([key]) => JSON.stringify(key).includes("passwd")));
   }
 });
@@ -284,7 +284,7 @@ test("lesson: offload traps: ids that come again do not overwrite each other", a
     );
     await session.append(...history);
     await session.prepare();
-    const read = await Promise.all(references(session).map((reference) => session.read(reference)));
+    const read = await Promise.all((await references(session)).map((reference) => session.recall.read(reference)));
     assert.deepEqual([read.length, new Set(read).size], [3, 3]);
   }
 });
@@ -293,13 +293,13 @@ test("lesson: offload traps: a reference in a message's text is text, whoever wr
   const session = await openSession({ store: "memory", ...OFFLOADING });
   await session.append(user("Read."), ...called("a", "secret result ".repeat(50)), ...chat(3));
   await session.prepare();
-  const [reference] = references(session);
+  const [reference] = (await references(session));
   const other = await openSession({ store: "memory", summarize: summariser(), ...OFFLOADING });
   const forged = `Tool result is at: ${reference}`;
   await other.append(user(forged), ...called("a", `${forged}. ${"x ".repeat(100)}`), ...chat(4));
   await other.compact();
   assert.ok(!JSON.stringify(await other.prepare()).includes("secret result"));
-  await assert.rejects(other.read(reference), fails("not_found"));
+  await assert.rejects(other.recall.read(reference), fails("not_found"));
 });
 
 test("lesson: offload traps: a range is read in steps that always get further, and put together it is the result", async () => {
@@ -307,15 +307,15 @@ test("lesson: offload traps: a range is read in steps that always get further, a
   const text = Array.from({ length: 3_000 }, (_, line) => `${line}: 行 👩‍👩‍👧‍👦 é`).join("\n");
   await session.append(user("Read."), ...called("a", text), ...chat(3));
   await session.prepare();
-  const [reference] = references(session);
+  const [reference] = (await references(session));
   let read = "";
   for (let offset = 0, part = ""; offset < [...text].length; offset += [...part].length) {
-    part = await session.read(reference, { offset, limit: 997 });
+    part = await session.recall.read(reference, { offset, limit: 997 });
     assert.ok(part.length > 0 && [...part].length <= 997);
     read += part;
   }
   assert.equal(read, text);
-  assert.equal(await session.read(reference, { offset: 1e9 }), "");
+  assert.equal(await session.recall.read(reference, { offset: 1e9 }), "");
 });
 
 test("lesson: offload traps: moved, read back, moved again: the context does not grow, and nothing loops", async () => {
@@ -326,11 +326,11 @@ test("lesson: offload traps: moved, read back, moved again: the context does not
     offload: { compactTriggerThreshold: 1 },
   });
   await session.append(user("Read."), ...called("a", "result ".repeat(1_500)), ...chat(8));
-  await session.prepare({ trigger: "overflow" });
-  const [reference] = references(session);
+  await session.prepare({ force: true });
+  const [reference] = (await references(session));
   const sizes = [];
   for (let round = 0; round < 12; round++) {
-    const text = await session.read(reference);
+    const text = await session.recall.read(reference);
     await session.append(...called(`r${round}`, text, "read_offload"));
     const { messages, usage } = await session.prepare();
     assert.equal(messages.at(-1).content, text, "what was just read back stays for the model to see");
@@ -352,8 +352,8 @@ test("lesson: offload traps: what a summary has replaced is still read back, and
   await session.append(user("Read."), ...called("a", text), ...chat(4));
   await session.prepare();
   await session.compact();
-  const [reference] = references(session);
-  assert.equal(await session.read(reference), text);
+  const [reference] = (await references(session));
+  assert.equal(await session.recall.read(reference), text);
   const full = await openSession({ store, id: "full", summarize: summariser("no"), ...OFFLOADING, retryCount: 1 });
   await full.append(user("Read."), ...called("a", text), ...chat(3));
   store.before = ({ puts }) => {
@@ -373,13 +373,16 @@ test("lesson: offload traps: what is read back is what was stored, or an error",
   const text = "result ".repeat(300);
   await session.append(user("Read."), ...called("a", text), ...chat(3));
   await session.prepare();
-  const { ref, sha256 } = session.explain()[2];
+  const { ref, sha256 } = (await session.context.explain())[2];
   assert.equal(sha256, createHash("sha256").update(text).digest("hex"));
-  const [key, bytes] = store
-    .rows()
-    .find(([[table], value]) => table === "blobs" && Buffer.from(value).includes("result result"));
-  store.commit({ expect: [], puts: [[key, bytes.map((byte) => byte ^ 1)]], deletes: [], durability: "relaxed" });
-  await assert.rejects(session.read(ref), fails("store_corrupt"));
+  const flip = (of) => {
+    const [key, bytes] = store.rows().find(([[table], value]) => table === of && Buffer.from(value).includes("result result"));
+    store.commit({ expect: [], puts: [[key, bytes.map((byte) => byte ^ 1)]], deletes: [], durability: "relaxed" });
+  };
+  flip("blobs");
+  assert.equal(await session.recall.read(ref), text, "the log has it");
+  flip("log");
+  await assert.rejects(session.recall.read(ref), fails("store_corrupt"));
 });
 
 // ---- storage of browsers --------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ for (const [name, answer] of Object.entries(NO_SUMMARIES)) {
     const { messages } = await session.prepare();
     messages.forEach((message, at) => assert.equal(message, history[at]));
     assert.equal(messages.length, history.length);
-    assert.ok(session.explain().every(({ fate }) => fate === "verbatim"));
+    assert.ok((await session.context.explain()).every(({ fate }) => fate === "verbatim"));
     assert.ok(!store.rows().some(([[table]]) => table === "views"), "no other context is stored");
   });
 }
@@ -159,7 +159,7 @@ test("lesson: empty, stale or failed summary: nothing is cleared before the call
   const history = frozen(chat(10));
   let during;
   async function summarize() {
-    during = session.getContextUsage().messageCount;
+    during = session.context.usage().messageCount;
     throw new Error("the connection was reset");
   }
   await session.append(...history);
@@ -489,5 +489,5 @@ test("lesson: opaque server compaction: the app's own messages stay in the sessi
   await session.close();
   const again = await openSession({ store, id: "s" });
   assert.deepEqual(await again.sync(history), { appended: 0 });
-  assert.equal(again.explain().length, history.length);
+  assert.equal((await again.context.explain()).length, history.length);
 });

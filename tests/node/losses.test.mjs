@@ -52,11 +52,11 @@ test("D9, D19: with a mark on the server, a site whose data were all cleared is 
   // All that the browser had is gone: another store, and nothing else is known.
   await assert.rejects(openSession(options("anna")), (error) => error.code === "data_loss");
   const other = await openSession(options("berta"));
-  assert.equal(other.metadata().totalMessages, 0, "another user's session is another one");
+  assert.equal(other.archive.metadata().totalMessages, 0, "another user's session is another one");
   await other.close();
   const told = [];
   const anew = await openSession({ ...options("anna"), acceptDataLoss: true });
-  anew.on("dataloss", ({ kind, lostRecords }) => told.push([kind, lostRecords]));
+  anew.on("data-loss", ({ kind, lostRecords }) => told.push([kind, lostRecords]));
   await null;
   assert.deepEqual(told, [["session", 2]]);
   await anew.close();
@@ -78,7 +78,7 @@ test("D19: without a mark and without mustExist nobody can tell, as the page say
   await session.close();
   const store = memoryStore();
   const fresh = await openSession({ id: "chat", contextWindow: 32_000, store });
-  assert.equal(fresh.metadata().totalMessages, 0);
+  assert.equal(fresh.archive.metadata().totalMessages, 0);
   await fresh.close();
   await assert.rejects(
     openSession({ id: "chat", contextWindow: 32_000, store, mustExist: true }),

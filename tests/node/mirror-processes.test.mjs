@@ -115,7 +115,7 @@ test("D23: memory with a directory as its copy: in another process all of it com
     const store = mirrorStore(memoryStore(), fileStore(directory));
     const session = await openSession({ id: "chat", store, contextWindow: 32_000 });
     const told = [];
-    session.on("dataloss", ({ kind }) => told.push(kind));
+    session.on("data-loss", ({ kind }) => told.push(kind));
     return { store, session, told };
   };
   const { store, session } = await open();
@@ -123,7 +123,7 @@ test("D23: memory with a directory as its copy: in another process all of it com
   await store.close();
   const again = await open();
   const found = [];
-  for await (const { content } of again.session.history()) found.push(content);
+  for await (const { content } of again.session.archive.history()) found.push(content);
   assert.deepEqual(found, numbers(5).map((at) => `said ${at}`));
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.deepEqual(again.told, ["repaired"]);

@@ -5,7 +5,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { encryptedStore, memoryStore, mirrorStore, salvage, storeConformance } from "context-compactor";
+import { encryptedStore, memoryStore, mirrorStore, salvage } from "context-compactor";
+import { storeConformance } from "context-compactor/testing";
 import { fileStore } from "context-compactor/node";
 import { exchange, fails, summariser } from "../support/api.mjs";
 import { bundle } from "../support/bundle.mjs";
@@ -38,7 +39,7 @@ const collect = async (items) => {
 async function session(store, id = "s") {
   const opened = await openSession({ id, store, contextWindow: 32_000, summarize: summariser() });
   const told = [];
-  opened.on("dataloss", ({ kind, reason }) => told.push({ kind, reason }));
+  opened.on("data-loss", ({ kind, reason }) => told.push({ kind, reason }));
   opened.on("warning", (warning) => told.push(warning));
   return Object.assign(opened, { told });
 }
@@ -89,16 +90,16 @@ test("D23: either copy is lost after any number of appends, and made again", asy
       pair[at].lose();
       const store = over(pair);
       const again = await session(store);
-      assert.deepEqual(await collect(again.history()), said);
+      assert.deepEqual(await collect(again.archive.history()), said);
       await again.append(...exchange(count));
       await moment();
       assert.deepEqual(again.told.map(({ kind }) => kind), ["repaired"], JSON.stringify(again.told));
-      assert.equal((await again.verify()).ok, true);
+      assert.equal((await again.archive.verify()).ok, true);
       await again.close();
       assert.deepEqual(pair[1].contents(), pair[0].contents());
       pair[1 - at].lose();
       const last = await session(over(pair));
-      assert.deepEqual(await collect(last.history()), [...said, ...exchange(count)]);
+      assert.deepEqual(await collect(last.archive.history()), [...said, ...exchange(count)]);
     }
   }
 });
@@ -108,7 +109,7 @@ test("D23: each row of each table, damaged in either copy, comes back from the o
   const begun = await session(over(pair));
   for (let nth = 0; nth < 3; nth++) await begun.append(...exchange(nth, 9_000));
   await begun.compact();
-  const said = await collect(begun.history());
+  const said = await collect(begun.archive.history());
   await begun.close();
   const keys = pair[0].keys();
   assert.ok(new Set(keys.map(([table]) => table)).size >= 4, "tables");
@@ -118,7 +119,7 @@ test("D23: each row of each table, damaged in either copy, comes back from the o
       pair[at].rows.report(key);
       const store = over(pair);
       const opened = await session(store);
-      assert.deepEqual(await collect(opened.history()), said, JSON.stringify(key));
+      assert.deepEqual(await collect(opened.archive.history()), said, JSON.stringify(key));
       const { lost } = await store.check();
       assert.equal(lost, 0);
       await moment();
@@ -175,7 +176,7 @@ test("D23: two writers over one pair of directories", async (context) => {
   await Promise.all(writers.map((writer, of) => write(writer, texts[of])));
   for (const name of ["a", "b"]) {
     const alone = await session(fileStore(join(parent, name)));
-    const found = (await collect(alone.history())).map(({ content }) => content);
+    const found = (await collect(alone.archive.history())).map(({ content }) => content);
     for (const own of texts) assert.deepEqual(found.filter((text) => own.includes(text)), own, name);
     assert.equal(found.length, 17, name);
     assert.deepEqual(alone.told, [], name);
@@ -258,7 +259,7 @@ test("D23: the second copy fails: the append is indeterminate, later ones write 
   isFull = false;
   await opened.append({ role: "user", content: "four" });
   // What was indeterminate was written, as it may be; what was refused was not.
-  const texts = (await collect(opened.history())).map(({ content }) => content);
+  const texts = (await collect(opened.archive.history())).map(({ content }) => content);
   assert.deepEqual(texts, ["one", "two", "four"]);
   assert.deepEqual(pair[1].contents(), pair[0].contents());
 });
@@ -464,7 +465,7 @@ test("D23: two directories: one of them is removed, a value of the other is dama
   });
   const store = mirrorStore(fileStore(a), fileStore(b));
   const healed = await session(store);
-  assert.deepEqual(await collect(healed.history()), said);
+  assert.deepEqual(await collect(healed.archive.history()), said);
   await moment();
   assert.deepEqual(healed.told.map(({ kind }) => kind), ["repaired"]);
   await store.close();
@@ -474,7 +475,7 @@ test("D23: two directories: one of them is removed, a value of the other is dama
   assert.equal(lost, 0);
   await again.close();
   const alone = await session(fileStore(b));
-  assert.deepEqual(await collect(alone.history()), said);
+  assert.deepEqual(await collect(alone.archive.history()), said);
   assert.deepEqual(alone.told, []);
 });
 

@@ -88,9 +88,9 @@ test("S5.12: an unknown model is an error that says what to do and names what is
 test("a session takes window and answer from the model", async () => {
   const { contextWindow, maxOutputTokens } = await modelFacts("gpt-4o");
   assert.ok(maxOutputTokens < 20_000, "the most that is kept free by default");
-  const usage = (await open({ model: "gpt-4o" })).getContextUsage();
+  const usage = (await open({ model: "gpt-4o" })).context.usage();
   assert.deepEqual([usage.maxTokens, buffer(usage)], [contextWindow, maxOutputTokens]);
-  const own = (await open({ model: "gpt-4o", maxOutputTokens: 5_000 })).getContextUsage();
+  const own = (await open({ model: "gpt-4o", maxOutputTokens: 5_000 })).context.usage();
   assert.deepEqual([own.maxTokens, buffer(own)], [contextWindow, 5_000]);
   for (const [preset, kept] of [
     ["react", maxOutputTokens],
@@ -98,7 +98,7 @@ test("a session takes window and answer from the model", async () => {
     ["factor3", maxOutputTokens],
     ["checkpoint", 1_000],
   ]) {
-    const other = (await open({ model: "gpt-4o", preset })).getContextUsage();
+    const other = (await open({ model: "gpt-4o", preset })).context.usage();
     assert.deepEqual([other.maxTokens, buffer(other)], [contextWindow, kept], preset);
   }
 });
@@ -106,7 +106,7 @@ test("a session takes window and answer from the model", async () => {
 test("S3.2: the threshold follows the model", async () => {
   const { contextWindow, maxOutputTokens } = await modelFacts("claude-haiku-4-5");
   assert.ok(maxOutputTokens > 20_000);
-  const { threshold } = (await open({ model: "claude-haiku-4-5", preset: "layered" })).getContextUsage();
+  const { threshold } = (await open({ model: "claude-haiku-4-5", preset: "layered" })).context.usage();
   assert.equal(threshold, contextWindow - 20_000 - 13_000);
 });
 
@@ -132,7 +132,7 @@ test("planCompaction says to load the facts before", async () => {
 });
 
 test("with contextWindow nothing is looked up: any model will do, and the defaults are those of old", async () => {
-  const usage = (await open({ model: "a-model-of-mine", contextWindow: 32_000 })).getContextUsage();
+  const usage = (await open({ model: "a-model-of-mine", contextWindow: 32_000 })).context.usage();
   assert.deepEqual([usage.maxTokens, buffer(usage)], [32_000, 8_000]);
   // The catalogue is not even loaded.
   const code = `const options = { store: "memory", model: "a-model-of-mine", contextWindow: 32_000 };
@@ -143,12 +143,12 @@ test("with contextWindow nothing is looked up: any model will do, and the defaul
 });
 
 test("without model and contextWindow the window is the presets' own", async () => {
-  const usage = (await open({})).getContextUsage();
+  const usage = (await open({})).context.usage();
   assert.deepEqual([usage.maxTokens, buffer(usage)], [200_000, 16_384]);
 });
 
 test("S5.12: profiles say what a model takes, so the catalogue is not asked", async () => {
   const profiles = [{ model: "llama3:7b", size: 200_000, share: 0.85 }];
-  const usage = (await open({ preset: "checkpoint", model: "llama3:7b", checkpoint: { profiles } })).getContextUsage();
+  const usage = (await open({ preset: "checkpoint", model: "llama3:7b", checkpoint: { profiles } })).context.usage();
   assert.equal(usage.maxTokens, 170_000);
 });

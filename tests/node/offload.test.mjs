@@ -29,7 +29,7 @@ test("S1.2: the report has the document's fields, and prepare says what still ex
   for (const [offloadThreshold, exceeds] of [[13_000, true], [18_000, false]]) {
     const session = await openSession({ store: "memory", contextWindow: 60_000, offload: { offloadThreshold, preserveCount: 1_000 } });
     await session.append(...exchanges(20));
-    const previousTokens = session.getContextUsage().usedTokens;
+    const previousTokens = session.context.usage().usedTokens;
     const { edits, stillExceedsThreshold, usage } = await session.prepare();
     assert.deepEqual(edits[0].offload, {
       offloadedCount: 10,
@@ -97,17 +97,17 @@ test("S1.9: what one compaction retired is not retired again by the next, and wh
   const history = exchanges(20);
   await session.append(...history);
   const [{ indices }] = (await session.prepare()).edits;
-  const all = session.explain().flatMap(({ ref }) => ref ?? []);
+  const all = (await session.context.explain()).flatMap(({ ref }) => ref ?? []);
   assert.equal(all.length, 20);
   const first = await session.compact();
   const kept = all.filter((ref) => JSON.stringify(first.messages).includes(ref));
   assert.deepEqual(kept, all.slice(19), "a preserved message references it");
   assert.deepEqual(first.deletedFiles, all.slice(0, 19));
-  assert.equal(session.getContextUsage().offloadCount, 1);
+  assert.equal(session.context.usage().offloadCount, 1);
   await session.append(...chat(6));
   const second = await session.compact();
   assert.deepEqual(second.deletedFiles, kept);
-  assert.equal(session.getContextUsage().offloadCount, 0);
-  for (const [nth, ref] of all.entries()) assert.equal(await session.read(ref), history[indices[nth]].content);
+  assert.equal(session.context.usage().offloadCount, 0);
+  for (const [nth, ref] of all.entries()) assert.equal(await session.recall.read(ref), history[indices[nth]].content);
   await session.close();
 });

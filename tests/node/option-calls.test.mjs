@@ -63,7 +63,7 @@ const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /open
 const archive = await (async () => {
   const session = await openSession({ store: "memory" });
   await session.append(...chat(2));
-  const lines = await new Response(session.exportJsonl()).text();
+  const lines = await new Response(session.archive.jsonl()).text();
   await session.close();
   return lines;
 })();

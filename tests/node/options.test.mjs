@@ -234,7 +234,7 @@ test("options: those of a session's methods", async () => {
   const session = await openSession({ store: "memory" });
   await session.append(...chat(3));
   const refused = (promise, field) => assert.rejects(promise, fails("invalid_option", { field }));
-  await refused(session.prepare({ trigger: "now" }), "trigger");
+  await refused(session.prepare({ force: "now" }), "force");
   await refused(session.prepare({ signal: 5 }), "signal");
   await refused(session.prepare({ tools: 5n }), "tools");
   await refused(session.prepare({ tools: [itself] }), "tools");
@@ -242,12 +242,12 @@ test("options: those of a session's methods", async () => {
   await refused(session.prepare(null), "");
   await refused(session.compact({ instructions: 5 }), "instructions");
   await refused(session.compact({ signal: {} }), "signal");
-  await refused(session.compact({ trigger: "overflow" }), "trigger");
-  await refused(session.read("off_x", { length: 5 }), "length");
-  await refused(session.read("off_x", { offset: -1 }), "offset");
-  await refused(session.read("off_x", { limit: 1.5 }), "limit");
-  await refused(session.read("off_x", { limit: "5" }), "limit");
-  await refused(session.read("off_x", null), "");
+  await refused(session.compact({ force: true }), "force");
+  await refused(session.recall.read("off_x", { length: 5 }), "length");
+  await refused(session.recall.read("off_x", { offset: -1 }), "offset");
+  await refused(session.recall.read("off_x", { limit: 1.5 }), "limit");
+  await refused(session.recall.read("off_x", { limit: "5" }), "limit");
+  await refused(session.recall.read("off_x", null), "");
   assert.throws(() => session.on("compact", {}), fails("invalid_option", { field: "listener" }));
   for (const event of ["compacted", "toString", undefined]) {
     assert.throws(
@@ -388,7 +388,7 @@ test("S1.12: what the environment says is what a session works with", async () =
     SYNAPSE_OFFLOAD_THRESHOLD: "1500",
   };
   const session = await openSession({ ...optionsFromEnv(environment), store: "memory", summarize });
-  const { maxTokens, threshold } = session.getContextUsage();
+  const { maxTokens, threshold } = session.context.usage();
   assert.deepEqual([maxTokens, threshold], [20_000, 1_500]);
   await session.append(...chat(20));
   const { result } = await session.prepare();

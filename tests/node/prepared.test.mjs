@@ -46,7 +46,7 @@ test("going back, summaries and messages that wait are handed out as they are", 
   const history = [...chat(3), ...exchange(1)];
   await session.append(...history);
   same((await session.prepare()).messages, history);
-  await session.rewind(2);
+  await session.snapshots.rewind(2);
   same((await session.prepare()).messages, history.slice(0, 2));
   // A call without its result is not sent, and it is sent once the result is there.
   const [call, result] = exchange(2).filter(({ role }) => role !== "user");

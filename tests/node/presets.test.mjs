@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, openSession, validateHistory } from "../support/offload.mjs";
+import { addTurn, compact, exportTrajectory, openSession, stats, validateHistory } from "../support/offload.mjs";
 
 const output = (nth, lines) => Array.from({ length: lines }, (_, at) => `${nth}:${at} the parser keeps 한국어 👩‍👩‍👧`).join("\n");
 
@@ -29,8 +29,8 @@ test("s3_1_layered clears old results at every prepare and the reference still r
   valid(sent);
   assert.deepEqual(edits.map(({ rung }) => rung), ["clear"]);
   assert.deepEqual(results(sent).map((text) => text.startsWith("[Output compacted")), [true, true, true, false, false, false]);
-  const [entry] = session.explain().filter(({ fate }) => fate === "reduced");
-  assert.equal(await session.read(entry.ref), messages[2].content);
+  const [entry] = (await session.context.explain()).filter(({ fate }) => fate === "reduced");
+  assert.equal(await session.recall.read(entry.ref), messages[2].content);
   await session.close();
 });
 
@@ -58,17 +58,17 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
     summarizeResult: (_, { purpose }) => (calls.push(purpose), "a shorter result"),
   });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(2_000);
-  await session.addTurn({ thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
+  await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
   const { messages } = await session.prepare();
   assert.equal(messages.length, 1);
   assert.equal(messages[0].thought, "I read.");
   assert.deepEqual(messages[0].action, { tool: "read", path: "a" });
   assert.match(messages[0].result, /^\[Part 1\/3\]\na shorter result\n\n\[Part 2\/3\]/);
   assert.deepEqual(calls, ["chunk", "chunk", "chunk"]);
-  const stats = session.stats();
-  assert.equal(stats.turns_count, 1);
-  assert.equal(stats.needs_compression, false);
-  const { execution } = session.exportTrajectory();
+  const full = stats(session);
+  assert.equal(full.turns_count, 1);
+  assert.equal(full.needs_compression, false);
+  const { execution } = exportTrajectory(session);
   assert.deepEqual(execution.tool_calls, messages);
   await session.close();
 });
@@ -78,7 +78,7 @@ test("s2_8_without a cheaper summariser the usual one shortens results", async (
   const summarize = (_, { purpose }) => (purposes.push(purpose), "a shorter result");
   const session = await openSession({ store: "memory", preset: "react", retryCount: 1, summarize });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(1_000);
-  await session.addTurn({ thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
+  await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
   const { messages } = await session.prepare();
   assert.match(messages[0].result, /^\[Part 1\/2\]\na shorter result\n/);
   assert.deepEqual(purposes, ["chunk", "chunk"]);

@@ -2,15 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  compact,
-  detectFormat,
-  estimateTokens,
-  openSession,
-  repairHistory,
-  splitMessages,
-  validateHistory,
-} from "../support/offload.mjs";
+import { addTurn, compact, detectFormat, estimateTokens, exportTrajectory, openSession, repairHistory, splitMessages, stats, validateHistory } from "../support/offload.mjs";
 import { fails, frozen, summariser } from "../support/api.mjs";
 
 /** `turns` of about 500 tokens each. */
@@ -36,7 +28,7 @@ test("s2_5_rt1_a session offloads results and changes nothing else", async () =>
   const turns = frozen(trajectory(8));
   const session = await openSession({ store: "memory", trigger: { tokens: 1_000 }, summarize: summariser() });
   await session.append(...turns);
-  assert.equal(session.format, "react");
+  assert.equal(session.context.format, "react");
   const { messages } = await session.prepare();
   assert.equal(messages.length, turns.length);
   messages.forEach((message, index) => {
@@ -45,9 +37,9 @@ test("s2_5_rt1_a session offloads results and changes nothing else", async () =>
     assert.deepEqual(rest, same, "with the app's own fields, a Date among them");
     assert.equal(result === was, index >= 4);
   });
-  const [{ ref }] = session.explain();
+  const [{ ref }] = await session.context.explain();
   assert.equal(messages[0].result, `Tool result is at: ${ref}`);
-  assert.equal(await session.read(ref), turns[0].result);
+  assert.equal(await session.recall.read(ref), turns[0].result);
   await session.close();
 });
 
@@ -90,7 +82,7 @@ async function reacting(turns, answer, react, more = {}) {
     ...more,
   });
   for (const [nth, result] of turns.entries()) {
-    await session.addTurn({ thought: `I look at ${nth}.`, action: { tool: "read", path: `${nth}.txt` }, result });
+    await addTurn(session, { thought: `I look at ${nth}.`, action: { tool: "read", path: `${nth}.txt` }, result });
   }
   return { session, asked };
 }
@@ -127,7 +119,7 @@ test("s2_11_what the first layer compressed is not compressed again by the secon
   const { session, asked } = await reacting([prose], () => "s".repeat(7_000), { globalCompressionThreshold: 0.1 });
   const first = (await session.prepare()).messages[0].result;
   assert.ok(first.length > 20_000, "more than the least size, and than the threshold");
-  await session.addTurn({ thought: "On.", action: { tool: "read" }, result: prose.slice(0, 9_000) });
+  await addTurn(session, { thought: "On.", action: { tool: "read" }, result: prose.slice(0, 9_000) });
   const { messages } = await session.prepare();
   assert.deepEqual(asked.map(({ purpose }) => purpose), ["chunk", "chunk", "chunk", "result"]);
   assert.equal(messages[0].result, first);
@@ -137,11 +129,11 @@ test("s2_11_what the first layer compressed is not compressed again by the secon
 test("s2_9_the exported trajectory says whose it is, what was thought and whether a layer is on", async () => {
   const runtime = { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() };
   const { session } = await reacting(["x", "y"], () => assert.fail("nothing is large"), {}, { id: "run", runtime });
-  const { metadata, reasoning_trace, execution, context_compression } = session.exportTrajectory();
+  const { metadata, reasoning_trace, execution, context_compression } = exportTrajectory(session);
   assert.deepEqual(metadata, { session: "run", created_at: 1_700_000_000_000, updated_at: 1_700_000_000_000, messages: 2 });
   assert.deepEqual(reasoning_trace, ["I look at 0.", "I look at 1."]);
   assert.equal(execution.final_response, "");
-  assert.deepEqual(context_compression, { enabled: true, stats: session.stats() });
+  assert.deepEqual(context_compression, { enabled: true, stats: stats(session) });
   for (const [react, enabled] of [
     [{ singleEnabled: false }, true],
     [{ globalEnabled: false }, true],
@@ -149,11 +141,11 @@ test("s2_9_the exported trajectory says whose it is, what was thought and whethe
     [{ singleResultThreshold: Infinity, globalCompressionThreshold: 1 }, false],
   ]) {
     const { session: other } = await reacting([], () => "", react);
-    assert.equal(other.exportTrajectory().context_compression.enabled, enabled, JSON.stringify(react));
+    assert.equal(exportTrajectory(other).context_compression.enabled, enabled, JSON.stringify(react));
     await other.close();
   }
   const { session: other } = await reacting([], () => "", {}, { preset: "offload" });
-  assert.equal(other.exportTrajectory().context_compression.enabled, false, "the preset has no such layer");
+  assert.equal(exportTrajectory(other).context_compression.enabled, false, "the preset has no such layer");
   await session.close();
   await other.close();
 });
@@ -165,11 +157,11 @@ test("s2_4_s2_10_after each added turn the layers run, and the logger gets their
   /** What was told while a turn was added. */
   const added = async (result) => {
     lines.length = 0;
-    await session.addTurn({ thought: "I look.", action: { tool: "read" }, result });
+    await addTurn(session, { thought: "I look.", action: { tool: "read" }, result });
     return lines.filter(([, line]) => !line.startsWith("Offloaded ")).map(([level, line]) => `${level}: ${line}`);
   };
   assert.deepEqual(await added("x".repeat(5_001)), []);
-  const size = session.stats().total_size;
+  const size = stats(session).total_size;
   const total = size + "I look.".length + JSON.stringify({ tool: "read" }).length + 5_000;
   assert.deepEqual(await added("y".repeat(5_000)), [
     `warn: Context size ${total} exceeds threshold 16000, triggering global compression...`,

@@ -37,7 +37,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
     const session = await openSession({ store: memoryStore(), ...ONLY_OFFLOAD });
     const history = Array.from({ length: 20 }, (_, nth) => dialect.exchange(nth, 2_000)).flat();
     await session.append(...history);
-    const { definitions, handle } = session.tools();
+    const { definitions, handle } = session.recall.tools();
     assert.deepEqual(dialect.names(definitions), NAMES);
 
     // A model that needs the third result, sees only where it is, and calls the tool that it was given.
@@ -59,7 +59,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
       else await session.append(dialect.assistant((said = says)));
     }
     assert.equal(said, dialect.result(history[10]));
-    const at = session.explain().length - 2;
+    const at = (await session.context.explain()).length - 2;
 
     // It stays where it is read, however much comes behind it, and everything else goes.
     for (let nth = 20; nth < 80; nth += 20) {
@@ -67,7 +67,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
       const { messages } = await session.prepare({ tools: definitions });
       assert.deepEqual(validateHistory(messages).problems, []);
     }
-    const ledger = session.explain();
+    const ledger = await session.context.explain();
     assert.equal(ledger[at].fate, "verbatim");
     assert.equal(ledger.slice(0, at).filter(({ fate }) => fate === "offloaded").length, 20);
     assert.ok(ledger.slice(at).some(({ fate }) => fate === "offloaded"));
@@ -78,7 +78,7 @@ test("parallel calls are answered one by one and stay valid", async () => {
   for (const [format, { exchange, asks, call }] of Object.entries(DIALECTS)) {
     const session = await openSession({ store: "memory" });
     await session.append(...exchange(0));
-    const { handle } = session.tools(format);
+    const { handle } = session.recall.tools(format);
     const calls = ["a", "b"].map((id) => ({ ...call("recall_search", { query: "file" }), id }));
     const both = asks(calls[0]);
     (both.tool_calls ?? both.content).push(calls[1]);
@@ -115,7 +115,7 @@ test("every format has both definitions and answers a call of its own", async ()
     react: { thought: "", action: calls.react, result: text },
   };
   for (const format of FORMATS) {
-    const { definitions, handle } = session.tools(format);
+    const { definitions, handle } = session.recall.tools(format);
     const listed = definitions.map((definition) => definition.function ?? definition);
     assert.deepEqual(
       listed.map(({ name }) => name),
@@ -134,7 +134,7 @@ test("every format has both definitions and answers a call of its own", async ()
 test("the app's own values in a call come back as they were", async () => {
   const session = await openSession({ store: "memory" });
   const part = { type: "tool-recall_read", toolCallId: "a", state: "input-available", input: { ref: "x\ud800" }, at: new Date(5) };
-  const answer = await session.tools("ai-sdk").handle(part);
+  const answer = await session.recall.tools("ai-sdk").handle(part);
   assert.deepEqual({ ...answer, errorText: undefined }, { ...part, state: "output-error", errorText: undefined });
   assert.match(answer.errorText, /^Nothing in this conversation has this reference/);
   assert.equal(part.state, "input-available");
@@ -142,7 +142,7 @@ test("the app's own values in a call come back as they were", async () => {
 
 test("what is no call is the app's mistake, and so is a format that there is not", async () => {
   const session = await openSession({ store: "memory" });
-  const { handle } = session.tools("anthropic");
+  const { handle } = session.recall.tools("anthropic");
   const invalid = (field) => fails("invalid_message", { field, index: undefined, message: /^call/ });
   for (const call of [undefined, null, "recall_read", 5, { input: () => {} }, { call: 5n }]) {
     await assert.rejects(handle(call), invalid("call"), String(call));
@@ -150,12 +150,12 @@ test("what is no call is the app's mistake, and so is a format that there is not
   await assert.rejects(handle([]), invalid("call"));
   await assert.rejects(handle({ type: "tool_use", id: "a", name: "recall_read" }), invalid("call.input"));
   for (const format of ["claude", "", "__proto__", 5, null]) {
-    assert.throws(() => session.tools(format), fails("invalid_option", { field: "format" }), String(format));
+    assert.throws(() => session.recall.tools(format), fails("invalid_option", { field: "format" }), String(format));
   }
   await session.close();
   await assert.rejects(handle({}), fails("closed"));
-  assert.throws(() => session.tools(), fails("closed"));
-  await assert.rejects(session.search("x"), fails("closed"));
+  assert.throws(() => session.recall.tools(), fails("closed"));
+  await assert.rejects(session.recall.search("x"), fails("closed"));
 });
 
 test("search finds what was said, offloaded and summarised, with references that read takes", async () => {
@@ -167,41 +167,41 @@ test("search finds what was said, offloaded and summarised, with references that
   await session.append(...secret, ...Array.from({ length: 20 }, (_, nth) => exchange(nth + 1, 2_000)).flat());
   const { edits } = await session.prepare();
   assert.equal(edits[0].rung, "offload");
-  const [{ ref }] = session.explain().slice(2);
+  const [{ ref }] = (await session.context.explain()).slice(2);
   assert.equal((await session.compact()).success, true);
-  assert.equal(session.explain()[2].fate, "summarised");
+  assert.equal((await session.context.explain())[2].fate, "summarised");
   for (const query of ["青い鯨", "port 5432"]) {
-    const [best] = await session.search(query);
+    const [best] = await session.recall.search(query);
     assert.deepEqual([best.ref, best.seq], [ref, 2], query);
     assert.match(best.snippet, /^….* 0 暗号は「青い鯨」 port 5432$/);
-    assert.equal(await session.read(best.ref), secret[2].content);
+    assert.equal(await session.recall.read(best.ref), secret[2].content);
   }
-  const found = await session.search("read file7");
+  const found = await session.recall.search("read file7");
   assert.equal(found.length, 10);
-  assert.equal(await session.read(found[0].ref), "read\npath: file7");
+  assert.equal(await session.recall.read(found[0].ref), "read\npath: file7");
   assert.deepEqual(
-    (await session.search("read file7", { limit: 3 })).map((hit) => hit.seq),
+    (await session.recall.search("read file7", { limit: 3 })).map((hit) => hit.seq),
     found.slice(0, 3).map((hit) => hit.seq),
   );
   // Another tab, and another session of the same store.
   const tab = await openSession({ ...options, runtime: undefined });
-  assert.deepEqual(await tab.search("read file7"), found);
+  assert.deepEqual(await tab.recall.search("read file7"), found);
   const other = await openSession({ ...options, id: "t", runtime: undefined });
   await other.append(...exchange(0, 2_000));
-  await assert.rejects(other.read(found[0].ref), fails("not_found"));
-  assert.deepEqual(await other.search("青い鯨"), []);
+  await assert.rejects(other.recall.read(found[0].ref), fails("not_found"));
+  assert.deepEqual(await other.recall.search("青い鯨"), []);
 });
 
 test("search refuses a query without a word, and options that it does not have", async () => {
   const session = await openSession({ store: "memory" });
   await session.append(...chat(1));
   for (const query of ["", "  \n", "?!", undefined, null, 5, {}]) {
-    await assert.rejects(session.search(query), fails("invalid_option", { field: "query" }), String(query));
+    await assert.rejects(session.recall.search(query), fails("invalid_option", { field: "query" }), String(query));
   }
   for (const limit of [0, -1, 1.5, "5", null, Number.NaN, 2 ** 32]) {
-    await assert.rejects(session.search("x", { limit }), fails("invalid_option", { field: "limit" }), String(limit));
+    await assert.rejects(session.recall.search("x", { limit }), fails("invalid_option", { field: "limit" }), String(limit));
   }
-  await assert.rejects(session.search("x", { top: 5 }), fails("invalid_option", { field: "top" }));
-  await assert.rejects(session.search("x", null), fails("invalid_option", { field: "" }));
-  assert.equal((await session.search("x\ud800 PARSER", { limit: undefined })).length, 2);
+  await assert.rejects(session.recall.search("x", { top: 5 }), fails("invalid_option", { field: "top" }));
+  await assert.rejects(session.recall.search("x", null), fails("invalid_option", { field: "" }));
+  assert.equal((await session.recall.search("x\ud800 PARSER", { limit: undefined })).length, 2);
 });

@@ -92,7 +92,7 @@ async function worked(messages, steps, summarizer, given) {
   }
   const compacted = await session.compact();
   const stateless = await compact(messages, options());
-  const ledger = session.explain();
+  const ledger = await session.context.explain();
   const refs = ledger.flatMap(({ ref, refs }) => refs ?? ref ?? []);
   const made = {
     asked: text(asked),
@@ -100,9 +100,9 @@ async function worked(messages, steps, summarizer, given) {
     prepared: text(prepared),
     compacted: text([compacted, ledger]),
     stateless: text(stateless),
-    recall: text([await session.search("error user file"), await Promise.all(refs.map((ref) => session.read(ref)))]),
-    history: text(await all(session.history())),
-    archive: Buffer.concat(await all(session.exportJsonl())),
+    recall: text([await session.recall.search("error user file"), await Promise.all(refs.map((ref) => session.recall.read(ref)))]),
+    history: text(await all(session.archive.history())),
+    archive: Buffer.concat(await all(session.archive.jsonl())),
     rows: store.text(),
   };
   await session.close();

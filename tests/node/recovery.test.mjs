@@ -37,7 +37,7 @@ const open = (store, over = {}) => openSession({ id: "s", store, contextWindow: 
 const refuses = (promise, code, field) => assert.rejects(promise, fails(code, field === undefined ? {} : { field }));
 
 /** What a session told, as far as it has told it. */
-async function told(session, event = "dataloss") {
+async function told(session, event = "data-loss") {
   const heard = [];
   const stop = session.on(event, (data) => heard.push(data));
   await new Promise((resolve) => setImmediate(resolve));
@@ -48,16 +48,16 @@ async function told(session, event = "dataloss") {
 test("verify: what was written holds, and what the store changed is named and not quoted", async () => {
   const store = frail();
   const session = await open(store);
-  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  assert.deepEqual(await session.archive.verify(), { ok: true, problems: [] });
   await session.append(say("a secret of the user"), say("another"), say("a third"));
   const stages = [];
   session.on("progress", ({ stage, done, total }) => stages.push([stage, done, total]));
-  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  assert.deepEqual(await session.archive.verify(), { ok: true, problems: [] });
   assert.deepEqual(stages, [["verify", 3, 3]]);
   const [key, value] = store.rows(["log"])[1];
   value[value.length >> 1] ^= 1;
   store.put(key, value);
-  const { ok, problems } = await session.verify();
+  const { ok, problems } = await session.archive.verify();
   assert.equal(ok, false);
   assert.deepEqual(problems, ["I1: log row 1 is not what was written"]);
 });
@@ -66,8 +66,8 @@ test("verify: a signal stops it, a call beside it goes on, and the session ends 
   const store = frail();
   const session = await open(store);
   await session.append(say("one"));
-  await refuses(session.verify({ signal: AbortSignal.abort() }), "aborted");
-  await refuses(session.verify({ page: 1 }), "invalid_option", "page");
+  await refuses(session.archive.verify({ signal: AbortSignal.abort() }), "aborted");
+  await refuses(session.archive.verify({ page: 1 }), "invalid_option", "page");
   const controller = new AbortController();
   let reads = -Infinity;
   const slow = await open({
@@ -78,14 +78,14 @@ test("verify: a signal stops it, a call beside it goes on, and the session ends 
     },
   });
   reads = 0;
-  await refuses(slow.verify({ signal: controller.signal }), "aborted");
+  await refuses(slow.archive.verify({ signal: controller.signal }), "aborted");
   assert.equal(reads, 2);
-  const checking = slow.verify();
+  const checking = slow.archive.verify();
   await slow.append(say("beside it"));
   const closing = slow.close();
   assert.deepEqual(await checking, { ok: true, problems: [] });
   await closing;
-  await refuses(slow.verify(), "closed");
+  await refuses(slow.archive.verify(), "closed");
 });
 
 test("R1: a session that was there and is not is refused with data_loss until the app accepts that", async () => {
@@ -104,7 +104,7 @@ test("R1: a session that was there and is not is refused with data_loss until th
   await anew.append(say("anew"));
   assert.deepEqual(await told(await open(store, { watermark })), []);
   // A session that the app deleted is not lost.
-  await anew.delete();
+  await anew.close({ delete: true });
   assert.deepEqual(await told(await open(store, { watermark })), []);
 });
 
@@ -136,7 +136,7 @@ test("R2: a session's row that is gone is made again, and that is told to who li
   assert.deepEqual([loss.kind, more.length], ["repaired", 0]);
   assert.deepEqual(await told(session), [], "once");
   assert.deepEqual((await session.prepare()).messages, [say("one"), say("two")]);
-  assert.deepEqual(await session.verify(), { ok: true, problems: [] });
+  assert.deepEqual(await session.archive.verify(), { ok: true, problems: [] });
 });
 
 test("what the store says of its platform is told, and a named session needs the app's word", async () => {
@@ -206,7 +206,7 @@ test("a store with a name keeps its watermarks in localStorage, where there is o
     const other = Object.assign(frail(), { name: "drafts" });
     await (await open(other)).append(say("another database"));
     assert.equal(items.size, 2);
-    await (await open(other)).delete();
+    await (await open(other)).close({ delete: true });
     assert.equal(items.size, 1);
   } finally {
     if (before) Object.defineProperty(globalThis, "localStorage", before);
@@ -230,8 +230,8 @@ test("D19: a session that must exist is not begun in its place", async () => {
   await session.append({ role: "user", content: "Hello." });
   await session.close();
   const again = await openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true });
-  assert.equal(again.metadata().totalMessages, 1);
-  await again.delete();
+  assert.equal(again.archive.metadata().totalMessages, 1);
+  await again.close({ delete: true });
   await refuses(openSession({ id: "chat", store, contextWindow: 8_000, mustExist: true }), "data_loss");
   await refuses(openSession({ store, contextWindow: 8_000, mustExist: true }), "invalid_option", "mustExist");
 });
@@ -267,9 +267,9 @@ test("D22: what a session was handed and what it made of it is written as durabl
     await session.prepare();
   }
   await session.compact();
-  await session.snapshot();
-  await session.setGoal({ id: "g", description: "Ship it." });
-  await session.delete();
+  await session.snapshots.take();
+  await session.goal.set({ id: "g", description: "Ship it." });
+  await session.close({ delete: true });
   const strict = ["views", "log", "sessions", "deletion"];
   for (const kind of strict) assert.deepEqual([...(kinds.get(kind) ?? [])], ["strict"], `${kind}: ${[...kinds.keys()]}`);
   assert.deepEqual([...kinds.get("jobs")], ["relaxed"]);

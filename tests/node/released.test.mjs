@@ -90,14 +90,14 @@ test("F15: what the app still has is handed out as the same object, also after i
   const session = await openSession({ store: "memory", contextWindow: 32_000, preset: "offload" });
   const history = chat(20);
   await session.append(...history);
-  const snapshot = await session.snapshot();
+  const snapshot = await session.snapshots.take();
   await session.compact();
   await session.prepare();
   const read = [];
-  for await (const message of session.history()) read.push(message);
+  for await (const message of session.archive.history()) read.push(message);
   assert.ok(read.every((message, at) => message === history[at]));
   assert.deepEqual(await session.sync(history), { appended: 0 });
-  await session.restore(snapshot);
+  await session.snapshots.restore(snapshot);
   const { messages } = await session.prepare();
   assert.ok(messages.length === 40 && messages.every((message, at) => message === history[at]));
 });

@@ -110,7 +110,7 @@ for (const [place, over] of Object.entries(PLACES)) {
   test(`D16: ${place}: a session that was deleted since does not come back`, async (context) => {
     const { directory, id, others } = await kept(context, over);
     const store = over(fileStore(directory));
-    await (await openSession({ id: others[0], store, contextWindow: 32_000 })).delete();
+    await (await openSession({ id: others[0], store, contextWindow: 32_000 })).close({ delete: true });
     await store.close();
     assert.deepEqual(await keptIn(directory), ["damaged-000000000001"]);
     const found = await salvaged(directory, over);
@@ -120,7 +120,7 @@ for (const [place, over] of Object.entries(PLACES)) {
   test(`D15: ${place}: a journal that was kept goes when the session with the damage is deleted`, async (context) => {
     const { directory, id, others } = await kept(context, over);
     const store = over(fileStore(directory));
-    await (await openSession({ id, store, contextWindow: 32_000 })).delete();
+    await (await openSession({ id, store, contextWindow: 32_000 })).close({ delete: true });
     await store.close();
     assert.deepEqual(await keptIn(directory), []);
     assert.deepEqual(await salvaged(directory, over), Object.fromEntries(others.map((id) => [id, textsOf(said(id))])));
@@ -131,7 +131,7 @@ test("D15: it goes too where the session is deleted in parts", async (context) =
   const { directory, id } = await kept(context, (inner) => inner);
   const inner = fileStore(directory);
   const store = { ...inner, caps: { ...inner.caps, maxBatchOps: 8 } };
-  await (await openSession({ id, store, contextWindow: 32_000 })).delete();
+  await (await openSession({ id, store, contextWindow: 32_000 })).close({ delete: true });
   await inner.close();
   assert.deepEqual(await keptIn(directory), []);
 });
@@ -149,7 +149,7 @@ test("D15: a journal with records that cannot be read is kept until all sessions
   const store = fileStore(directory);
   for (const id of IDS) {
     assert.deepEqual(await keptIn(directory), ["damaged-000000000001"], `before ${id}`);
-    await (await openSession({ id, store, contextWindow: 32_000, acceptDataLoss: true })).delete();
+    await (await openSession({ id, store, contextWindow: 32_000, acceptDataLoss: true })).close({ delete: true });
   }
   assert.deepEqual(await listSessions(store), []);
   await store.close();

@@ -35,7 +35,7 @@ const collect = async (items) => {
 async function write(store, id, said = saidBy(id), options = {}) {
   const session = await openSession({ id, store, contextWindow: 32_000, summarize: summariser(), ...options });
   for (let nth = 0; nth < said.length; nth += 2) await session.append(...said.slice(nth, nth + 2));
-  const lines = linesOf(await textOf(session.exportJsonl()), "message");
+  const lines = linesOf(await textOf(session.archive.jsonl()), "message");
   await session.close();
   return lines;
 }
@@ -69,7 +69,7 @@ async function imported(archive, id) {
   const store = memoryStore();
   await (await importSession(archive, { id, store, contextWindow: 32_000 })).close();
   const session = await openSession({ id, store, contextWindow: 32_000 });
-  const history = await collect(session.history({ onGap: () => {} }));
+  const history = await collect(session.archive.history({ onGap: () => {} }));
   await session.append({ role: "user", content: "go on" });
   await session.prepare();
   await session.close();
@@ -167,9 +167,9 @@ for (const [place, over] of Object.entries(PLACES)) {
     const session = await openSession({ id: "s", store, contextWindow: 8_000, offload: { offloadThreshold: 1_000 }, summarize: summariser() });
     for (let nth = 0; nth < 8; nth++) await session.append(...exchange(nth, 2_000));
     await session.prepare();
-    const refs = session.explain().flatMap(({ ref }) => (ref ? [ref] : []));
-    assert.ok(refs.length > 2, JSON.stringify(session.explain()[3]));
-    const texts = await Promise.all(refs.map((ref) => session.read(ref)));
+    const refs = (await session.context.explain()).flatMap(({ ref }) => (ref ? [ref] : []));
+    assert.ok(refs.length > 2, JSON.stringify((await session.context.explain())[3]));
+    const texts = await Promise.all(refs.map((ref) => session.recall.read(ref)));
     await session.close();
     const blobs = (await inner.scan(["blobs"], { ...everything, keysOnly: true })).map(([key]) => key);
     await remove(inner, ...blobs.filter((key) => key[2] !== "terms"));
@@ -177,7 +177,7 @@ for (const [place, over] of Object.entries(PLACES)) {
     const copy = await importSession(archive, { store: memoryStore(), contextWindow: 8_000 });
     const there = linesOf(archive, "offload").map((line) => JSON.parse(line).ref);
     assert.deepEqual([...new Set([...there, ...refs])].sort(), [...there].sort(), "each has its line");
-    assert.deepEqual(await Promise.all(refs.map((ref) => copy.read(ref))), texts);
+    assert.deepEqual(await Promise.all(refs.map((ref) => copy.recall.read(ref))), texts);
     await copy.close();
   });
 }
@@ -237,7 +237,7 @@ test("D16: a session that is being deleted stays deleted", async () => {
       },
     },
   });
-  await assert.rejects(stopping.delete(), fails("store_unavailable"));
+  await assert.rejects(stopping.close({ delete: true }), fails("store_unavailable"));
   await session.close();
   assert.equal(store.scan(["log"], { ...everything, keysOnly: true }).length, 2 * COUNT, "its rows are there");
   assert.deepEqual((await salvaged(store)).map(({ id }) => id), ["kept"]);

@@ -14,23 +14,23 @@ test("a session hands out the app's own objects, and changes none of them", asyn
   const session = await openSession(frozen({ store: memoryStore() }));
   const history = frozen([...chat(3), ...exchange(1)]);
   await session.append(...history);
-  assert.equal(session.format, "openai-chat");
+  assert.equal(session.context.format, "openai-chat");
   const { messages, edits, usage, system, result } = await session.prepare();
   assert.equal(messages.length, history.length);
   messages.forEach((message, index) => assert.equal(message, history[index]));
   assert.deepEqual([edits, system, result], [[], undefined, undefined]);
-  assert.deepEqual(usage, session.getContextUsage());
+  assert.deepEqual(usage, session.context.usage());
 });
 
 test("the format is the one that the messages are read as", async () => {
   const session = await openSession({ store: "memory" });
-  assert.equal(session.format, "openai-chat");
+  assert.equal(session.context.format, "openai-chat");
   await session.append({ role: "user", content: "Plain so far." });
-  assert.equal(session.format, "openai-chat");
+  assert.equal(session.context.format, "openai-chat");
   await session.append({ role: "assistant", content: [{ type: "tool_use", id: "a", name: "read", input: {} }] });
-  assert.equal(session.format, "anthropic");
+  assert.equal(session.context.format, "anthropic");
   const given = await openSession({ store: "memory", format: "anthropic" });
-  assert.equal(given.format, "anthropic");
+  assert.equal(given.context.format, "anthropic");
 });
 
 test("an id is made when none is given, and is each session's own", async () => {
@@ -47,7 +47,7 @@ test("where there is no IndexedDB a session is kept in memory, and says so; a st
     const session = await openSession({ ...place, contextWindow: 200_000, logger: (...line) => lines.push(line) });
     await session.append(...chat(1));
     assert.equal((await session.prepare()).messages.length, 2);
-    assert.equal(session.durable, "none");
+    assert.equal(session.archive.durability, "none");
     const told = [[], []];
     const [left] = [0, 1].map((nth) => session.on("warning", (warning) => told[nth].push(warning)));
     left();
@@ -58,7 +58,7 @@ test("where there is no IndexedDB a session is kept in memory, and says so; a st
   const asked = await openSession({ store: "memory", contextWindow: 200_000 });
   asked.on("warning", () => assert.fail("memory was asked for"));
   await asked.append(...chat(1));
-  assert.equal(asked.durable, "none");
+  assert.equal(asked.archive.durability, "none");
   await assert.rejects(openSession({ store: indexedDbStore() }), fails("store_unavailable"));
 });
 
@@ -78,14 +78,14 @@ test("s1_1_a_session_offloads old results, keeps the rest, and reads them back",
     else assert.equal(message.content, `Tool result is at: ${found[edits[0].indices.indexOf(index)]}`);
   });
   const original = history[edits[0].indices[3]].content;
-  assert.equal(await session.read(found[3]), original);
-  assert.equal(await session.read(found[3], { offset: 10, limit: 5 }), original.slice(10, 15));
-  assert.equal(await session.read(found[3], { offset: 1e6 }), "");
+  assert.equal(await session.recall.read(found[3]), original);
+  assert.equal(await session.recall.read(found[3], { offset: 10, limit: 5 }), original.slice(10, 15));
+  assert.equal(await session.recall.read(found[3], { offset: 1e6 }), "");
   assert.equal(validateHistory(messages).valid, true);
   const again = await session.prepare();
   assert.deepEqual(again.edits, []);
   again.messages.forEach((message, index) => assert.equal(message, messages[index]));
-  const entry = session.explain()[edits[0].indices[3]];
+  const entry = (await session.context.explain())[edits[0].indices[3]];
   assert.deepEqual([entry.fate, entry.ref], ["offloaded", found[3]]);
   assert.match(entry.sha256, /^[0-9a-f]{64}$/);
 });
@@ -98,7 +98,7 @@ test("s1_6_read gives out what this session issued and nothing else", async () =
   const second = await openSession({ store, id: "second", ...SMALL });
   await second.append(...chat(1));
   for (const ref of [reference, "off_aaaaaaaaaaaaaaaaaaaaaaaaaa", "../secrets", "", "sessions", "__proto__"]) {
-    await assert.rejects(second.read(ref), fails("not_found"), ref);
+    await assert.rejects(second.recall.read(ref), fails("not_found"), ref);
   }
 });
 
@@ -110,7 +110,7 @@ test("s1_9_offloads_that_a_summary_replaced are retired and still readable", asy
   const { deletedFiles, success } = await session.compact();
   assert.equal(success, true);
   assert.ok(deletedFiles.includes(reference));
-  assert.equal(await session.read(reference), history[2].content);
+  assert.equal(await session.recall.read(reference), history[2].content);
 });
 
 test("s1_4_a_summary follows when offloading frees too little, and waits for its cooldown", async () => {
@@ -128,7 +128,7 @@ test("s1_4_a_summary follows when offloading frees too little, and waits for its
 test("prepare with trigger overflow acts whatever the estimate says", async () => {
   const session = await openSession({ store: "memory", summarize: summariser() });
   await session.append(...exchanges(6));
-  const { edits, result } = await session.prepare({ trigger: "overflow" });
+  const { edits, result } = await session.prepare({ force: true });
   assert.ok(edits.some(({ rung }) => rung === "offload"));
   assert.equal(result.trigger, "overflow");
 });
@@ -136,9 +136,9 @@ test("prepare with trigger overflow acts whatever the estimate says", async () =
 test("what cannot be made to fit is context_overflow, and the session goes on", async () => {
   const session = await openSession({ store: "memory", ...SMALL });
   await session.append({ role: "user", content: "word ".repeat(40_000) });
-  await session.pin(0);
+  await session.pins.add(0);
   await assert.rejects(session.prepare(), fails("context_overflow", { message: /the largest message is 0/, index: 0 }));
-  assert.equal(session.explain().length, 1);
+  assert.equal((await session.context.explain()).length, 1);
   await session.append(...chat(1));
 });
 
@@ -186,17 +186,17 @@ test("an append that fails is not part of the session", async () => {
   };
   await assert.rejects(session.append(...chat(1, 1)), fails("quota_exceeded"));
   store.before = undefined;
-  assert.equal(session.getContextUsage().messageCount, 2);
+  assert.equal(session.context.usage().messageCount, 2);
   assert.deepEqual(await session.sync([...(await session.prepare()).messages, ...chat(1, 1)]), { appended: 2 });
 });
 
 // ---- /context and /compact (S1.13) ----------------------------------------------------------------------------------
 
-test("s1_13_getContextUsage counts messages, calls and offloads, and its categories add up", async () => {
+test("s1_13_context_usage counts messages, calls and offloads, and its categories add up", async () => {
   const session = await openSession({ store: "memory", systemPrompt: "You are brief. ".repeat(20), tokenCounter: () => 100 });
   await session.append(...exchange(1), ...chat(1));
   await session.prepare({ tools: [{ type: "function", function: { name: "read" } }] });
-  const usage = session.getContextUsage();
+  const usage = session.context.usage();
   assert.deepEqual([usage.messageCount, usage.toolCallCount, usage.offloadCount], [6, 1, 0]);
   // Six messages, the system prompt and the tools.
   assert.equal(usage.usedTokens, 800);
@@ -266,7 +266,7 @@ test("plan says what prepare then does, and changes nothing", async () => {
   const session = await openSession({ store, ...SMALL });
   await session.append(...exchanges(20));
   const before = store.text();
-  const plan = session.plan();
+  const plan = await session.context.plan();
   assert.equal(store.text(), before);
   assert.equal(plan.willCompact, true);
   const { edits } = await session.prepare();
@@ -307,7 +307,7 @@ test("sync reports where the past was changed, and appends nothing", async () =>
   ];
   await assert.rejects(session.sync([...changed, ...chat(1)]), fails("diverged", { index: 2 }));
   await assert.rejects(session.sync(history.slice(0, 3)), fails("diverged", { index: 3 }));
-  assert.equal(session.getContextUsage().messageCount, 6);
+  assert.equal(session.context.usage().messageCount, 6);
   assert.deepEqual(await session.sync([...history, ...chat(1)]), { appended: 2 });
 });
 
@@ -359,17 +359,17 @@ test("a session opened again has the same context, ledger and format", async () 
   await first.append(...exchanges(20));
   const offloaded = await first.prepare();
   const second = await openSession(options);
-  assert.equal(second.format, "openai-chat");
+  assert.equal(second.context.format, "openai-chat");
   assert.deepEqual((await second.prepare()).messages, offloaded.messages);
   const compacted = await first.compact();
   await first.append(...chat(1));
   const third = await openSession(options);
   const { messages } = await third.prepare();
   assert.deepEqual(messages, [...compacted.messages, ...chat(1)]);
-  assert.deepEqual(third.explain(), first.explain());
-  assert.deepEqual(third.getContextUsage().messageCount, first.getContextUsage().messageCount);
+  assert.deepEqual((await third.context.explain()), (await first.context.explain()));
+  assert.deepEqual(third.context.usage().messageCount, first.context.usage().messageCount);
   const [reference] = references(offloaded.messages);
-  assert.equal(await third.read(reference), exchange(0, 2_000)[2].content);
+  assert.equal(await third.recall.read(reference), exchange(0, 2_000)[2].content);
 });
 
 test("another format than the session's is refused when it is opened", async () => {
@@ -397,21 +397,21 @@ test("delete removes every row of the session and of no other", async () => {
   const doomed = await fill("doomed");
   assert.ok(keys().length >= before.length * 2);
   for (const table of ["sessions", "log", "blobs", "views"]) assert.ok(keys().some((key) => key.includes(table)));
-  await doomed.delete();
+  await doomed.close({ delete: true });
   assert.deepEqual(keys(), before);
   assert.equal((await kept.prepare()).messages.length > 0, true);
   await assert.rejects(doomed.append(...chat(1)), fails("closed"));
   const anew = await openSession({ store, id: "doomed" });
-  assert.deepEqual(anew.explain(), []);
+  assert.deepEqual((await anew.context.explain()), []);
 });
 
 test("usage and plan count the system prompt before the first prepare", async () => {
   let systemPrompt = "You review changes to a parser. ".repeat(400);
   const session = await openSession({ store: "memory", ...SMALL, systemPrompt: () => systemPrompt });
   await session.append(...chat(2));
-  const before = [session.getContextUsage().usedTokens, session.plan().tokens];
+  const before = [session.context.usage().usedTokens, (await session.context.plan()).tokens];
   const { usage } = await session.prepare();
   assert.deepEqual(before, [usage.usedTokens, usage.usedTokens]);
   systemPrompt = "Short.";
-  assert.ok(session.getContextUsage().usedTokens < usage.usedTokens / 2, "the prompt as it is now");
+  assert.ok(session.context.usage().usedTokens < usage.usedTokens / 2, "the prompt as it is now");
 });

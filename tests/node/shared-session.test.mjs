@@ -40,13 +40,13 @@ for (const name of ["memoryStore", "fileStore"]) {
     const [first, second] = [await open(), await open()];
     await first.append(say("the raven flies at midnight"), say("and the owl"));
     const all = [];
-    for await (const { content } of second.history()) all.push(content);
+    for await (const { content } of second.archive.history()) all.push(content);
     assert.deepEqual(all, ["the raven flies at midnight", "and the owl"]);
-    const archive = async (session) => new Response(session.exportJsonl()).text();
+    const archive = async (session) => new Response(session.archive.jsonl()).text();
     assert.equal(await archive(second), await archive(first));
-    assert.match(await second.exportMarkdown(), /midnight/);
-    const [hit] = await second.search("raven");
-    assert.match(await second.read(hit.ref), /flies at midnight/);
+    assert.match(await second.archive.markdown(), /midnight/);
+    const [hit] = await second.recall.search("raven");
+    assert.match(await second.recall.read(hit.ref), /flies at midnight/);
     await second.append(say("mine"));
     assert.equal((await second.prepare()).messages.length, 3);
   });

@@ -2,19 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  buildSummaryPrompt,
-  compact,
-  detectFormat,
-  estimateTokens,
-  extractiveSummary,
-  memoryStore,
-  openSession,
-  planCompaction,
-  repairHistory,
-  splitMessages,
-  validateHistory,
-} from "../support/offload.mjs";
+import { addTurn, buildSummaryPrompt, compact, detectFormat, estimateTokens, extractiveSummary, memoryStore, openSession, planCompaction, repairHistory, splitMessages, validateHistory } from "../support/offload.mjs";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 
 const OPTIONS = { preset: "checkpoint", contextWindow: 32_000 };
@@ -30,43 +18,43 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
   await session.append(...history);
   assert.equal((await session.compact()).success, true);
   const before = await sent(session);
-  const checkpoints = session.checkpoints();
-  const id = await session.snapshot("rollback");
+  const checkpoints = session.context.checkpoints();
+  const id = await session.snapshots.take("rollback");
   assert.match(id, /^snap_[a-z2-7]{26}$/);
 
   await session.append(...chat(30, 30));
-  await session.setGoal({ ...GOAL, description: "Something else" });
+  await session.goal.set({ ...GOAL, description: "Something else" });
   assert.equal((await session.compact()).success, true);
   assert.notDeepEqual(await sent(session), before);
 
-  assert.equal(await session.restore(id), undefined);
+  assert.equal(await session.snapshots.restore(id), undefined);
   const after = await sent(session);
   assert.deepEqual(after, before);
   assert.equal(after.at(-1), history.at(-1), "the app's own object");
-  assert.deepEqual([session.checkpoints(), session.goal], [checkpoints, GOAL]);
-  const left = session.explain().filter(({ fate }) => fate === "dropped");
+  assert.deepEqual([session.context.checkpoints(), session.goal.current], [checkpoints, GOAL]);
+  const left = (await session.context.explain()).filter(({ fate }) => fate === "dropped");
   assert.deepEqual(left.map(({ index }) => index), Array.from({ length: 60 }, (_, nth) => 60 + nth));
   assert.match(left[0].reason, /snapshot that was restored; the log keeps it/);
-  const [hit] = await session.search(chat(1, 45)[0].content);
-  assert.equal((await session.read(hit.ref)).length > 0, true);
+  const [hit] = await session.recall.search(chat(1, 45)[0].content);
+  assert.equal((await session.recall.read(hit.ref)).length > 0, true);
 
   // Reopened, it is the same; and so it is once more.
   await session.close();
   const again = await open(store);
   assert.deepEqual(await sent(again), before);
-  assert.deepEqual((await again.snapshots()).map((one) => one.id), [id]);
+  assert.deepEqual((await again.snapshots.list()).map((one) => one.id), [id]);
   await again.append({ role: "user", content: "another way" });
-  await again.restore(id);
+  await again.snapshots.restore(id);
   assert.deepEqual(await sent(again), before);
 });
 
 test("S5.2: snapshots are listed, the newest five are kept, and one that there is not is not found", async () => {
   const session = await open(memoryStore(), { runtime: { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() } });
-  assert.deepEqual(await session.snapshots(), []);
+  assert.deepEqual(await session.snapshots.list(), []);
   await session.append(...chat(2));
-  const first = await session.snapshot();
-  const [info] = await session.snapshots();
-  const { usedTokens } = session.getContextUsage();
+  const first = await session.snapshots.take();
+  const [info] = await session.snapshots.list();
+  const { usedTokens } = session.context.usage();
   assert.deepEqual(info, {
     id: first,
     purpose: "recovery",
@@ -76,20 +64,20 @@ test("S5.2: snapshots are listed, the newest five are kept, and one that there i
     tokens: usedTokens,
   });
   const ids = [];
-  for (let nth = 0; nth < 5; nth += 1) ids.push(await session.snapshot("rollback"));
-  assert.deepEqual((await session.snapshots()).map(({ id }) => id), ids);
+  for (let nth = 0; nth < 5; nth += 1) ids.push(await session.snapshots.take("rollback"));
+  assert.deepEqual((await session.snapshots.list()).map(({ id }) => id), ids);
   for (const id of [first, "snap_none", undefined]) {
-    await assert.rejects(session.restore(id), fails("not_found", { message: `Snapshot not found: ${id}` }));
+    await assert.rejects(session.snapshots.restore(id), fails("not_found", { message: `Snapshot not found: ${id}` }));
   }
   for (const purpose of ["emergency", "", null]) {
-    await assert.rejects(session.snapshot(purpose), fails("invalid_option", { field: "purpose" }));
+    await assert.rejects(session.snapshots.take(purpose), fails("invalid_option", { field: "purpose" }));
   }
   for (const keepSnapshots of [0, 101, "5"]) {
     await assert.rejects(open("memory", { checkpoint: { keepSnapshots } }), fails("invalid_option", { field: "checkpoint.keepSnapshots" }));
   }
   await session.close();
-  await assert.rejects(session.snapshot(), fails("closed"));
-  await assert.rejects(session.restore(first), fails("closed"));
+  await assert.rejects(session.snapshots.take(), fails("closed"));
+  await assert.rejects(session.snapshots.restore(first), fails("closed"));
 });
 
 test("S5.2: a restore waits for a compaction, and a snapshot is taken beside it", async () => {
@@ -99,16 +87,16 @@ test("S5.2: a restore waits for a compaction, and a snapshot is taken beside it"
   const summarize = () => new Promise((resolve) => ((answer = resolve), asked()));
   const session = await open(memoryStore(), { summarize });
   await session.append(...chat(15));
-  const id = await session.snapshot();
+  const id = await session.snapshots.take();
   const compacting = session.compact();
   await begun;
-  const beside = await session.snapshot();
-  const restoring = session.restore(id);
+  const beside = await session.snapshots.take();
+  const restoring = session.snapshots.restore(id);
   answer("The user asked many things about the parser, and all of them were answered.");
   assert.equal((await compacting).success, true);
   await restoring;
   assert.equal((await sent(session)).length, 30);
-  await session.restore(beside);
+  await session.snapshots.restore(beside);
   assert.equal((await sent(session)).length, 30);
 });
 
@@ -117,16 +105,16 @@ test("S5.2: sync goes on with the history that was gone back to", async () => {
   const session = await open(store);
   const history = chat(3);
   await session.sync(history);
-  const id = await session.snapshot();
+  const id = await session.snapshots.take();
   await session.sync([...history, ...chat(1, 3)]);
-  await session.restore(id);
+  await session.snapshots.restore(id);
   const other = [...history, { role: "user", content: "another way" }, { role: "assistant", content: "yes" }];
   assert.deepEqual(await session.sync(other), { appended: 2 });
   assert.deepEqual(await session.sync(other), { appended: 0 });
   const messages = await sent(session);
   assert.deepEqual(messages, other);
   assert.equal(messages.every((message, at) => message === other[at]), true, "the app's own objects");
-  assert.equal(session.explain().length, 10);
+  assert.equal((await session.context.explain()).length, 10);
   const changed = [...other.slice(0, 7), { role: "assistant", content: "no" }];
   await assert.rejects(session.sync(changed), fails("diverged", { index: 7 }));
   const again = await open(store);
@@ -144,36 +132,36 @@ test("S5.15: an emergency takes a snapshot first, which brings back what was the
   const warnings = [];
   session.on("warning", ({ message }) => warnings.push(message));
   await session.prepare();
-  const [first, ...more] = await session.snapshots();
+  const [first, ...more] = await session.snapshots.list();
   assert.equal([first, ...more].every(({ purpose }) => purpose === "emergency"), true);
   assert.equal(first.messageCount, 14);
   const told = warnings.find((message) => message.startsWith("Emergency"));
   if (told) assert.match(told, /restoring snap_\w+ undoes it/);
-  await session.restore(first.id);
-  assert.equal(session.getState().recentMessages.length, 14);
+  await session.snapshots.restore(first.id);
+  assert.equal((await session.context.parts()).recentMessages.length, 14);
 });
 
 test("S5.1: the context by its parts, with what is left of the window", async () => {
   const session = await open(memoryStore(), { systemPrompt: "You are a tool." });
-  const empty = session.getState();
+  const empty = await session.context.parts();
   assert.deepEqual([empty.checkpoints, empty.recentMessages, empty.systemPrompt], [[], [], "You are a tool."]);
   const history = chat(30);
   await session.append(...history);
   await session.compact();
   await session.prepare({ tools: [{ name: "read_file", description: "Reads a file from the disk" }] });
-  const { checkpoints, recentMessages, tokenCount } = session.getState();
-  assert.deepEqual(checkpoints, session.checkpoints());
+  const { checkpoints, recentMessages, tokenCount } = await session.context.parts();
+  assert.deepEqual(checkpoints, session.context.checkpoints());
   assert.equal(recentMessages.length >= 5 && recentMessages.every((message) => history.includes(message)), true);
   const { system, checkpoints: ofCheckpoints, recent, total } = tokenCount;
   assert.equal(system + ofCheckpoints + recent, total);
-  assert.equal(total, session.getContextUsage().usedTokens);
-  assert.equal(session.getAvailableTokens(), 31_000 - total);
-  assert.equal(session.getAvailableTokens(), session.validate().limit - total);
-  const state = session.getState();
+  assert.equal(total, session.context.usage().usedTokens);
+  assert.equal(session.context.availableTokens(), 31_000 - total);
+  assert.equal(session.context.availableTokens(), (await session.context.validate()).limit - total);
+  const state = await session.context.parts();
   assert.throws(() => state.recentMessages.push({}), TypeError);
   assert.throws(() => (state.tokenCount.total = 0), TypeError);
   assert.throws(() => (state.checkpoints[0].id = "x"), TypeError);
-  const parts = Object.fromEntries(session.getContextUsage().categories.map(({ name, tokens }) => [name, tokens]));
+  const parts = Object.fromEntries(session.context.usage().categories.map(({ name, tokens }) => [name, tokens]));
   assert.equal(parts.system + parts.tools, system);
   assert.equal(parts.tools > 0 && parts.free > 0 && parts.buffer > 0, true);
 });
@@ -187,13 +175,13 @@ test("S5.1: what does not fit is refused with both figures, and is in the transc
   const short = { role: "user", content: "z".repeat(3_001) };
   const full = await openSession({ preset: "checkpoint", contextWindow: 4_000, store: "memory", tokenCounter: ([{ content }]) => content.length });
   await full.append(short);
-  await full.pin(0);
+  await full.pins.add(0);
   await assert.rejects(full.prepare(), (error) => {
     assert.equal(error.code, "context_overflow");
     assert.match(error.message, /^message 0: Cannot add message: would exceed limit \(3001 > 3000\)/);
     return true;
   });
-  assert.deepEqual([full.explain().length, full.getAvailableTokens(), full.validate().overage], [1, 0, 1]);
+  assert.deepEqual([(await full.context.explain()).length, full.context.availableTokens(), (await full.context.validate()).overage], [1, 0, 1]);
 });
 
 test("S5.1: messages are removed as whole exchanges, and never from the transcript", async () => {
@@ -208,13 +196,13 @@ test("S5.1: messages are removed as whole exchanges, and never from the transcri
     { role: "assistant", content: "done" },
   ];
   await session.append(...history);
-  assert.deepEqual(await session.removeMessages([4]), [3, 4]);
+  assert.deepEqual(await session.context.remove([4]), [3, 4]);
   assert.deepEqual(await sent(session), history.filter((_, at) => at !== 3 && at !== 4));
-  assert.deepEqual(await session.removeMessages([3]), []);
-  assert.equal(session.explain()[4].reason, "it was removed from the context; the log keeps it");
+  assert.deepEqual(await session.context.remove([3]), []);
+  assert.equal((await session.context.explain())[4].reason, "it was removed from the context; the log keeps it");
   assert.deepEqual(await session.sync(history), { appended: 0 }, "it is still the same conversation");
-  assert.deepEqual(await session.removeMessages([9, 77]), [], "F33: what there is not is passed over");
-  for (const ids of [undefined, "3", [-1], [0.5], ["a"]]) await assert.rejects(session.removeMessages(ids), fails("invalid_option"));
+  assert.deepEqual(await session.context.remove([9, 77]), [], "F33: what there is not is passed over");
+  for (const ids of [undefined, "3", [-1], [0.5], ["a"]]) await assert.rejects(session.context.remove(ids), fails("invalid_option"));
   const again = await open(store);
   assert.equal((await sent(again)).length, 4);
 });
@@ -224,11 +212,11 @@ async function records() {
   const session = await open(memoryStore(), { goal: GOAL });
   await session.append(...chat(30));
   await session.compact();
-  await session.snapshot("rollback");
-  const [snapshot] = await session.snapshots();
-  const [checkpoint] = session.checkpoints();
+  await session.snapshots.take("rollback");
+  const [snapshot] = await session.snapshots.list();
+  const [checkpoint] = session.context.checkpoints();
   const messages = chat(1);
-  const archive = await new Response(session.exportJsonl()).text();
+  const archive = await new Response(session.archive.jsonl()).text();
   const lines = archive.trim().split("\n").map((line) => JSON.parse(line));
   const row = { v: 100, seq: 0, n: 0, id: "msg_x", kind: "message", at: 1, prev: "", chain: "x", body: messages[0], hash: "x" };
   return {
@@ -243,11 +231,11 @@ async function records() {
       structuredClone(checkpoint),
       row,
       ...["session", "message", "view", "snapshot", "checkpoint"].map((kind) => lines.find((line) => line.kind === kind)),
-      session.metadata(),
-      structuredClone(session.metadata()),
-      ...(await session.checkpointRecords()),
-      session.history(),
-      session.exportJsonl(),
+      session.archive.metadata(),
+      structuredClone(session.archive.metadata()),
+      ...(await session.archive.checkpoints()),
+      session.archive.history(),
+      session.archive.jsonl(),
       { sessionId: "s", messages, checkpointRecords: [], metadata: { startTime: 1 } },
     ],
   };
@@ -267,9 +255,9 @@ test("S5.4: a snapshot or a session's record is refused wherever messages are ta
   };
   const session = await open(memoryStore());
   await session.append(...chat(2));
-  const before = session.explain();
+  const before = await session.context.explain();
   for (const [kind, found] of Object.entries(await records())) {
-    const words = kind === "snapshot" ? /a snapshot is never sent to a model; session\.restore/ : /record of a session is never sent/;
+    const words = kind === "snapshot" ? /a snapshot is never sent to a model; session\.snapshots\.restore/ : /record of a session is never sent/;
     const refused = (index) => (error) => {
       assert.equal(error.code, "invalid_message");
       assert.match(error.message, words);
@@ -287,10 +275,10 @@ test("S5.4: a snapshot or a session's record is refused wherever messages are ta
       await assert.rejects(session.append(chat(1)[0], record), refused(1));
       await assert.rejects(session.sync([...chat(1), record]), refused(2));
       await assert.rejects(session.sync(record), refused(undefined));
-      await assert.rejects(session.addTurn(record), refused(0));
+      await assert.rejects(addTurn(session, record), refused(0));
     }
   }
-  assert.deepEqual(session.explain(), before, "nothing was appended");
+  assert.deepEqual((await session.context.explain()), before, "nothing was appended");
 });
 
 test("S5.4: what only resembles a record is a message", async () => {

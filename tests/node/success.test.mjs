@@ -80,9 +80,9 @@ for (const preset of PRESETS) {
       const { messages, usage } = await session.prepare();
       assert.ok(usage.usedTokens <= 12_000, `${usage.usedTokens}`);
       const last = messages.at(-1).content;
-      const refs = session.explain().flatMap(({ ref, refs = [] }) => [ref, ...refs]).filter(Boolean);
+      const refs = (await session.context.explain()).flatMap(({ ref, refs = [] }) => [ref, ...refs]).filter(Boolean);
       assert.ok(refs.length > 0 && (preset === "react" || refs.some((ref) => last.includes(ref))), last);
-      const texts = await Promise.all(refs.map((ref) => session.read(ref)));
+      const texts = await Promise.all(refs.map((ref) => session.recall.read(ref)));
       assert.ok(texts.includes(text));
       await session.close();
     }

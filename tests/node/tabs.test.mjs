@@ -52,7 +52,7 @@ function tellingStore(atOnce = true) {
 const CHANGES = {
   append: async (session) => session.append(say("one"), say("two")),
   goal: async (session) =>
-    session.setGoal({ id: "g", description: "g", priority: "high", status: "active", checkpoints: [], decisions: [], artifacts: [] }),
+    session.goal.set({ id: "g", description: "g", priority: "high", status: "active", checkpoints: [], decisions: [], artifacts: [] }),
   compaction: async (session) => assert.equal((await session.compact()).success, true),
 };
 
@@ -70,7 +70,7 @@ for (const name of ["memoryStore", "fileStore", "a store that tells"]) {
       await moment(50);
       const expected = { messages: what === "append" ? 14 : 12, generation: what === "compaction" ? 1 : 0 };
       assert.deepEqual(reader.heard, looked ? [expected] : []);
-      assert.equal(reader.session.metadata().totalMessages, looked ? expected.messages : 12);
+      assert.equal(reader.session.archive.metadata().totalMessages, looked ? expected.messages : 12);
       const prepared = await reader.session.prepare();
       assert.deepEqual(prepared.messages, (await writer.session.prepare()).messages);
       await reader.session.prepare();
@@ -130,7 +130,7 @@ test("D20: what was heard of waits for the call that is under way, and many are 
   reads = 0;
   store.tell();
   await moment(20);
-  assert.deepEqual([reads, reader.session.metadata().totalMessages, reader.heard], [0, 1, []]);
+  assert.deepEqual([reads, reader.session.archive.metadata().totalMessages, reader.heard], [0, 1, []]);
   const first = release;
   release = undefined;
   first();
@@ -147,7 +147,7 @@ test("D20: what was heard of waits for the call that is under way, and many are 
   await moment(20);
   assert.deepEqual(reader.heard.slice(1), [{ messages: 12, generation: 0 }]);
   assert.ok(reads <= 3, `${reads} reads for five commits`);
-  assert.equal(reader.session.metadata().totalMessages, 12);
+  assert.equal(reader.session.archive.metadata().totalMessages, 12);
 });
 
 test("D20: a look that fails is a warning, and the next call goes on", async () => {
@@ -181,7 +181,7 @@ test("D20: a session that was closed or deleted hears nothing more, and fails no
   await moment();
   assert.equal(second.heard.length, 1);
   const [, late] = [...store.listeners];
-  await first.session.delete();
+  await first.session.close({ delete: true });
   late("anything", 9);
   store.tell();
   await moment();

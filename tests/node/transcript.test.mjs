@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importSession, memoryStore, openSession } from "../support/offload.mjs";
+import { addTurn, importSession, memoryStore, openSession } from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, frozen, openStore, runtime, summariser } from "../support/api.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 
@@ -46,24 +46,24 @@ async function worked(options = {}) {
 
 test("S5.3: the history is the very messages in order, after compaction too, and deeply equal after a restart", async () => {
   const { session, store, messages } = await worked();
-  const history = await all(session.history());
+  const history = await all(session.archive.history());
   assert.equal(history.length, messages.length);
   assert.ok(history.every((message, at) => message === messages[at]), "the same objects");
   const again = await openSession({ id: "work", store });
-  const read = await all(again.history());
+  const read = await all(again.archive.history());
   assert.deepEqual(read, messages);
   assert.ok(Object.is(read[1].n, -0) && "none" in read[1]);
 });
 
 test("S5.3: turns of a trajectory come back too, and a session without messages has none", async () => {
   const session = await openSession({ format: "react", store: "memory" });
-  assert.deepEqual(await all(session.history()), []);
+  assert.deepEqual(await all(session.archive.history()), []);
   const turns = [1, 2].map((nth) => ({ thought: `t${nth}`, action: { tool: "ls", nth }, result: "a\nb" }));
-  for (const turn of turns) await session.addTurn(turn);
-  assert.deepEqual(await all(session.history()), turns);
-  const text = await textOf(session.exportJsonl());
+  for (const turn of turns) await addTurn(session, turn);
+  assert.deepEqual(await all(session.archive.history()), turns);
+  const text = await textOf(session.archive.jsonl());
   const again = await importSession(text, { id: "b", store: "memory" });
-  assert.deepEqual([again.format, await all(again.history())], ["react", turns]);
+  assert.deepEqual([again.context.format, await all(again.archive.history())], ["react", turns]);
 });
 
 test("S5.3: the history is read in pages: of a long log few rows are held at a time", async () => {
@@ -84,7 +84,7 @@ test("S5.3: the history is read in pages: of a long log few rows are held at a t
   const long = (nth) => ({ role: "user", content: `${nth} `.padEnd(500_000, "x") });
   for (let nth = 0; nth < 30; nth += 1) await session.append(long(nth));
   let count = 0;
-  for await (const message of session.history()) {
+  for await (const message of session.archive.history()) {
     assert.deepEqual(message, long(count++));
     // Other calls go on between two pages.
     if (count === 1) await session.append({ role: "user", content: "meanwhile" });
@@ -95,7 +95,7 @@ test("S5.3: the history is read in pages: of a long log few rows are held at a t
 
 test("S3.9: an archive restores the session exactly: messages, context, checkpoints, offloads", async () => {
   const { session, messages } = await worked();
-  const text = await textOf(session.exportJsonl());
+  const text = await textOf(session.archive.jsonl());
   const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line));
   assert.equal(lines[0].kind, "session");
   assert.deepEqual([lines[0].v, lines[0].id, lines[0].totalMessages], [101, "work", messages.length]);
@@ -104,34 +104,34 @@ test("S3.9: an archive restores the session exactly: messages, context, checkpoi
   assert.deepEqual(said.map(({ role }) => role), messages.map(({ role }) => role));
   assert.deepEqual(
     lines.filter(({ kind }) => kind === "checkpoint").map(({ v, kind, ...record }) => record),
-    await session.checkpointRecords(),
+    await session.archive.checkpoints(),
   );
   let report;
   const store = memoryStore();
   const again = await importSession(text, { store, onImport: (found) => (report = found) });
-  assert.deepEqual([again.id, again.format], ["work", "openai-chat"]);
+  assert.deepEqual([again.id, again.context.format], ["work", "openai-chat"]);
   assert.deepEqual(report, { kind: "context-compactor", lines: lines.length, messages: messages.length, skipped: {} });
-  assert.deepEqual(await all(again.history()), messages);
-  assert.deepEqual([again.explain(), again.checkpoints(), again.metadata()], [session.explain(), session.checkpoints(), session.metadata()]);
-  const refs = session.explain().flatMap(({ ref }) => ref ?? []);
+  assert.deepEqual(await all(again.archive.history()), messages);
+  assert.deepEqual([(await again.context.explain()), again.context.checkpoints(), again.archive.metadata()], [(await session.context.explain()), session.context.checkpoints(), session.archive.metadata()]);
+  const refs = (await session.context.explain()).flatMap(({ ref }) => ref ?? []);
   assert.ok(refs.length > 0);
-  for (const ref of refs) assert.equal(await again.read(ref), await session.read(ref));
+  for (const ref of refs) assert.equal(await again.recall.read(ref), await session.recall.read(ref));
   assert.deepEqual((await again.prepare()).messages, (await session.prepare()).messages);
-  assert.equal((await textOf(again.exportJsonl())).split("\n").slice(1).join("\n"), text.split("\n").slice(1).join("\n"));
+  assert.equal((await textOf(again.archive.jsonl())).split("\n").slice(1).join("\n"), text.split("\n").slice(1).join("\n"));
   await again.append(...chat(1));
   const reopened = await openSession({ id: "work", store });
-  assert.equal((await all(reopened.history())).length, messages.length + 2);
+  assert.equal((await all(reopened.archive.history())).length, messages.length + 2);
 });
 
 test("S3.9: a session is restored from the transcript or from the summary", async () => {
   const { session, messages } = await worked();
-  const text = await textOf(session.exportJsonl());
+  const text = await textOf(session.archive.jsonl());
   const options = { preset: "offload", contextWindow: 1_000_000 };
   const whole = await importSession(text, { ...options, from: "transcript", store: "memory" });
-  assert.ok(whole.explain().every(({ fate }) => fate === "verbatim"));
-  assert.equal(whole.explain().length, messages.length);
+  assert.ok((await whole.context.explain()).every(({ fate }) => fate === "verbatim"));
+  assert.equal((await whole.context.explain()).length, messages.length);
   const summed = await importSession(text, { ...options, from: "context", store: "memory" });
-  assert.ok(summed.explain().some(({ fate }) => fate === "summarised"));
+  assert.ok((await summed.context.explain()).some(({ fate }) => fate === "summarised"));
 });
 
 test("S3.9: export is pulled, one page at a time, and can be stopped; import takes a stream cut anywhere", async () => {
@@ -143,7 +143,7 @@ test("S3.9: export is pulled, one page at a time, and can be stopped; import tak
     id: session.id,
     store: { ...store, scan: (...given) => ((pages += 1), store.scan(...given)) },
   });
-  const stream = counted.exportJsonl();
+  const stream = counted.archive.jsonl();
   pages = 0;
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(pages, 0, "nothing is read before it is asked for");
@@ -151,7 +151,7 @@ test("S3.9: export is pulled, one page at a time, and can be stopped; import tak
   const first = await reader.read();
   assert.ok(first.value.length < 8 << 20 && pages <= 3, `${first.value.length} bytes, ${pages} reads`);
   await reader.cancel();
-  const bytes = Buffer.concat(await all(session.exportJsonl()));
+  const bytes = Buffer.concat(await all(session.archive.jsonl()));
   const pieces = [1, 7, 65_537, 1_000_003];
   let at = 0;
   let turn = 0;
@@ -163,12 +163,12 @@ test("S3.9: export is pulled, one page at a time, and can be stopped; import tak
     },
   });
   const again = await importSession(cut, { store: "memory" });
-  assert.deepEqual(await all(again.history()), await all(session.history()));
+  assert.deepEqual(await all(again.archive.history()), await all(session.archive.history()));
 });
 
 test("S3.9: what cannot be imported is a typed error that names its line, and leaves nothing", async () => {
   const { session } = await worked();
-  const text = await textOf(session.exportJsonl());
+  const text = await textOf(session.archive.jsonl());
   const lines = text.split("\n");
   for (const [wrong, code, field] of [
     [text.replace('"v":101', '"v":200'), "schema_too_new", "line 1"],
@@ -180,7 +180,7 @@ test("S3.9: what cannot be imported is a typed error that names its line, and le
     const store = openStore();
     await assert.rejects(importSession(wrong, { store }), fails(code, { field }));
     const session = await openSession({ id: "work", store });
-    assert.deepEqual(await all(session.history()), []);
+    assert.deepEqual(await all(session.archive.history()), []);
   }
   await assert.rejects(importSession("", { store: "memory" }), fails("unknown_format"));
   const store = memoryStore();
@@ -210,37 +210,37 @@ test("S5.3: Markdown to the letter", async () => {
   await session.append({ role: "user", content: "Hi\n# not a heading" }, ...exchange(1, 10).slice(1, 3));
   const time = "2023-11-14T22:13:20.123Z";
   assert.equal(
-    await session.exportMarkdown(),
+    await session.archive.markdown(),
     `# Session s 1\n\n**Started:** ${time}\n**Messages:** 3\n**Compressions:** 0\n\n` +
       `## user (${time})\n\nHi\n\\# not a heading\n\n` +
       `## assistant (${time})\n\n**Tool call:**\n\n  \`\`\`\n  read {"path":"file1"}\n  \`\`\`\n\n` +
       `## tool (${time})\n\n**Tool result:**\n\n  \`\`\`\n  1 1 1 1 1 \n  \`\`\`\n\n`,
   );
   const { session: long } = await worked();
-  const markdown = await long.exportMarkdown();
-  const { totalMessages, compressionCount } = long.metadata();
+  const markdown = await long.archive.markdown();
+  const { totalMessages, compressionCount } = long.archive.metadata();
   assert.equal(markdown.match(/^## \w+ \(.*Z\)$/gm).length, totalMessages);
   assert.ok(markdown.includes(`**Compressions:** ${compressionCount}\n`) && compressionCount > 0);
 });
 
 test("S5.3: metadata and checkpoint records, which a closed session does not tell", async () => {
   const { session, messages } = await worked();
-  const { startTime, lastUpdate, totalMessages, totalTokens, compressionCount } = session.metadata();
+  const { startTime, lastUpdate, totalMessages, totalTokens, compressionCount } = session.archive.metadata();
   assert.ok(startTime < lastUpdate && totalTokens > 5_000);
   assert.deepEqual([totalMessages, compressionCount], [messages.length, 2]);
-  const records = await session.checkpointRecords();
-  assert.deepEqual([records.length, records.at(-1)], [2, session.checkpoints()[0]]);
+  const records = await session.archive.checkpoints();
+  assert.deepEqual([records.length, records.at(-1)], [2, session.context.checkpoints()[0]]);
   for (const { messageRange, compressionRatio, compressedTokens, originalTokens } of records) {
     assert.ok(messageRange[0] === 0 && messageRange[1] < messages.length);
     assert.equal(compressionRatio, compressedTokens / originalTokens);
   }
-  const stream = session.exportJsonl();
-  const history = session.history();
+  const stream = session.archive.jsonl();
+  const history = session.archive.history();
   await session.close();
   await assert.rejects(all(stream), fails("closed"));
   await assert.rejects(all(history), fails("closed"));
-  await assert.rejects(session.exportMarkdown(), fails("closed"));
-  assert.throws(() => session.metadata(), fails("closed"));
+  await assert.rejects(session.archive.markdown(), fails("closed"));
+  assert.throws(() => session.archive.metadata(), fails("closed"));
 });
 
 /** A history as Claude Code keeps it: a line for each block. */
@@ -261,7 +261,7 @@ test("S3.9: transcripts of Claude Code and Codex become sessions, with what was 
   lines.splice(3, 0, '{"type":"progress","uuid":"p","sessionId":"s"}');
   const reports = [];
   const session = await importSession(lines.join("\n"), { store: "memory", onImport: (report) => reports.push(report) });
-  assert.deepEqual([session.format, await all(session.history())], ["anthropic", messages]);
+  assert.deepEqual([session.context.format, await all(session.archive.history())], ["anthropic", messages]);
   const items = [
     { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
     { type: "function_call", name: "ls", arguments: "{}", call_id: "c" },
@@ -272,7 +272,7 @@ test("S3.9: transcripts of Claude Code and Codex become sessions, with what was 
     store: "memory",
     onImport: (report) => reports.push(report),
   });
-  assert.deepEqual([other.format, await all(other.history())], ["openai-responses", items]);
+  assert.deepEqual([other.context.format, await all(other.archive.history())], ["openai-responses", items]);
   assert.deepEqual(reports, [
     { kind: "claude-code", lines: lines.length, messages: messages.length, skipped: { progress: 1 } },
     { kind: "codex", lines: 4, messages: 3, skipped: { session_meta: 1 } },
@@ -293,12 +293,12 @@ for (const [name, kind] of [
           : asClaudeCode(messages);
       const options = { contextWindow: 200_000, summarize: summariser("The work went on as asked. ".repeat(20)) };
       const session = await importSession(lines.join("\n"), { ...options, id: "r", store: memoryStore() });
-      assert.deepEqual(await all(session.history()), messages);
+      assert.deepEqual(await all(session.archive.history()), messages);
       await session.prepare();
       await session.compact();
-      const again = await importSession(session.exportJsonl(), { ...options, store: memoryStore() });
-      assert.deepEqual(await all(again.history()), messages);
-      assert.deepEqual([again.explain(), again.checkpoints()], [session.explain(), session.checkpoints()]);
+      const again = await importSession(session.archive.jsonl(), { ...options, store: memoryStore() });
+      assert.deepEqual(await all(again.archive.history()), messages);
+      assert.deepEqual([(await again.context.explain()), again.context.checkpoints()], [(await session.context.explain()), session.context.checkpoints()]);
     }
   });
 }
@@ -309,7 +309,7 @@ test("F33: JSON lines that are nothing but messages are a session", async () => 
   const text = messages.map((message) => JSON.stringify(message)).join("\n");
   const session = await importSession(text, { store: "memory", onImport: (report) => reports.push(report) });
   assert.deepEqual((await session.prepare()).messages, messages);
-  assert.equal(session.format, "openai-chat");
+  assert.equal(session.context.format, "openai-chat");
   assert.deepEqual(reports, [{ kind: "messages", lines: messages.length, messages: messages.length, skipped: {} }]);
   assert.equal((await session.prepare()).stillExceedsThreshold, false);
   await session.close();

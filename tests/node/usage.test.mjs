@@ -8,7 +8,7 @@ import { transcripts } from "../support/transcripts.mjs";
 import { replay, row } from "../../bench/usage.bench.mjs";
 
 const options = (more) => ({ store: memoryStore(), contextWindow: 50_000, ...more });
-const used = (session) => session.getContextUsage().usedTokens;
+const used = (session) => session.context.usage().usedTokens;
 
 test("every provider's own usage object is understood", async () => {
   const usages = [
@@ -22,7 +22,7 @@ test("every provider's own usage object is understood", async () => {
     const session = await openSession(options());
     await session.append(...chat(2));
     await session.prepare();
-    session.recordUsage(usage);
+    session.context.recordUsage(usage);
     assert.equal(used(session), 5_000, JSON.stringify(usage));
     await session.close();
   }
@@ -35,8 +35,8 @@ test("what was learned is stored by close, explained, and of one model", async (
   await session.append(...chat(2));
   const { usage } = await session.prepare();
   assert.equal(usage.correction, undefined);
-  session.recordUsage({ inputTokens: usage.usedTokens + 700, outputTokens: 1 });
-  const { correction, categories } = session.getContextUsage();
+  session.context.recordUsage({ inputTokens: usage.usedTokens + 700, outputTokens: 1 });
+  const { correction, categories } = session.context.usage();
   assert.deepEqual(correction, {
     model: "gpt-5.1",
     reports: 1,
@@ -50,9 +50,9 @@ test("what was learned is stored by close, explained, and of one model", async (
   await session.close();
   const again = await open("gpt-5.1");
   assert.equal(used(again), usage.usedTokens + 700);
-  assert.deepEqual((await again.verify()).problems, []);
+  assert.deepEqual((await again.archive.verify()).problems, []);
   await again.prepare();
-  again.recordUsage({ inputTokens: 9_000, outputTokens: 1 }, { model: "another" });
+  again.context.recordUsage({ inputTokens: 9_000, outputTokens: 1 }, { model: "another" });
   assert.equal(used(again), 9_000);
   await again.close();
   const third = await open("gpt-5.1");
@@ -63,7 +63,7 @@ test("what was learned is stored by close, explained, and of one model", async (
 test("a tokenCounter is never corrected", async () => {
   const session = await openSession(options({ tokenCounter: (messages) => messages.length * 10 }));
   await session.append(...chat(1));
-  session.recordUsage({ inputTokens: 9_000, outputTokens: 1 });
+  session.context.recordUsage({ inputTokens: 9_000, outputTokens: 1 });
   assert.equal(used(session), 20);
   await session.close();
 });
@@ -77,15 +77,15 @@ test("what says nothing is refused, and what cannot be the prompt is passed over
   const cycle = {};
   cycle.self = cycle;
   for (const usage of [undefined, null, {}, "900", { inputTokens: -1 }, { inputTokens: NaN }, cycle]) {
-    assert.throws(() => session.recordUsage(usage), fails("invalid_option", { field: "usage" }));
+    assert.throws(() => session.context.recordUsage(usage), fails("invalid_option", { field: "usage" }));
   }
-  assert.throws(() => session.recordUsage({ inputTokens: 9 }, { model: 5 }), fails("invalid_option", { field: "model" }));
-  assert.throws(() => session.recordUsage({ inputTokens: 9 }, { modle: "x" }), fails("invalid_option", { field: "modle" }));
-  session.recordUsage({ inputTokens: 9, outputTokens: 1 });
+  assert.throws(() => session.context.recordUsage({ inputTokens: 9 }, { model: 5 }), fails("invalid_option", { field: "model" }));
+  assert.throws(() => session.context.recordUsage({ inputTokens: 9 }, { modle: "x" }), fails("invalid_option", { field: "modle" }));
+  session.context.recordUsage({ inputTokens: 9, outputTokens: 1 });
   assert.equal(used(session), before);
   assert.match(warnings.join(), /warn: recordUsage/);
   await session.close();
-  assert.throws(() => session.recordUsage({ inputTokens: 900 }), fails("closed"));
+  assert.throws(() => session.context.recordUsage({ inputTokens: 900 }), fails("closed"));
 });
 
 test("on pi's recorded session nine of ten prompts are within 2 %", async (t) => {

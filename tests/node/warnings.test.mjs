@@ -48,7 +48,7 @@ test("F11: without an id a session is in memory, without a word", async () => {
     const session = await cc.openSession({ contextWindow: 32_000 });
     await session.append(...chat(1));
     await new Promise((resolve) => setTimeout(resolve, 5));
-    console.log(session.durable, (await session.prepare()).messages.length);`);
+    console.log(session.archive.durability, (await session.prepare()).messages.length);`);
   assert.deepEqual([out, lines], ["none 2", []]);
 });
 
@@ -57,16 +57,16 @@ test("F11: sessions in memory of one id are one, as long as the process; those w
   const first = await openSession(options);
   await first.append(...chat(1));
   const second = await openSession(options);
-  assert.equal(second.metadata().totalMessages, 2);
+  assert.equal(second.archive.metadata().totalMessages, 2);
   await first.close();
   await second.close();
   const third = await openSession(options);
-  assert.equal(third.metadata().totalMessages, 2);
+  assert.equal(third.archive.metadata().totalMessages, 2);
   const child = await openSession({ store: "memory", contextWindow: 32_000, parent: options.id });
-  assert.deepEqual((await third.children()).map(({ id }) => id), [child.id]);
-  assert.equal((await openSession({ ...options, id: undefined })).metadata().totalMessages, 0);
-  await third.delete();
-  assert.equal((await openSession(options)).metadata().totalMessages, 0);
+  assert.deepEqual((await third.archive.children()).map(({ id }) => id), [child.id]);
+  assert.equal((await openSession({ ...options, id: undefined })).archive.metadata().totalMessages, 0);
+  await third.close({ delete: true });
+  assert.equal((await openSession(options)).archive.metadata().totalMessages, 0);
 });
 
 test("F11: a window that nobody said is told, once, and usage says that it is assumed", async () => {
@@ -76,7 +76,7 @@ test("F11: a window that nobody said is told, once, and usage says that it is as
     await session.append(...chat(1));
     await session.prepare();
     await session.prepare();
-    console.log(session.getContextUsage().maxTokens, session.getContextUsage().assumed);`;
+    console.log(session.context.usage().maxTokens, session.context.usage().assumed);`;
   const assumed = await run(program('{ id: "a", store: "memory" }'));
   assert.equal(assumed.out, "200000 true");
   assert.equal(assumed.lines.length, 1);
@@ -131,7 +131,7 @@ test("F11: a second process finds what the first one said, with the store that t
       import { fileStore } from "context-compactor/node";
       const session = await cc.openSession({ id: "chat-1", store: fileStore(process.argv[1]), contextWindow: 32_000 });
       await session.append(...chat(1));
-      console.log(session.metadata().totalMessages);`;
+      console.log(session.archive.metadata().totalMessages);`;
     assert.equal((await run(program, [join(path, "store")])).out, "2");
     assert.equal((await run(program, [join(path, "store")])).out, "4");
   } finally {
@@ -174,7 +174,7 @@ test("D8: a store that turns out to be for reading alone is told when it is open
     const told = [];
     session.on("warning", ({ code, message }) => told.push([code, message]));
     await new Promise((resolve) => setTimeout(resolve, 5));
-    assert.equal(session.durable, "none");
+    assert.equal(session.archive.durability, "none");
     assert.equal(told.length, 1);
     assert.equal(told[0][0], "store_unavailable");
     assert.match(told[0][1], /every append will fail/);

@@ -38,7 +38,7 @@ const files = {
       await session.sync([{ role: "user", content: "Hello." }, { role: "assistant", content: "Hi." }]);
       await store.close();
       const error = await store.read([]).catch((error) => error);
-      console.log(session.metadata().totalMessages, error instanceof CompactionError, error.code);
+      console.log(session.archive.metadata().totalMessages, error instanceof CompactionError, error.code);
     })();`,
 };
 

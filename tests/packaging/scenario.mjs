@@ -17,10 +17,10 @@ export async function scenario(library) {
   const session = await library.openSession({ ...options, store: "memory" });
   await session.append(...messages);
   const prepared = await session.prepare();
-  const offloaded = session.explain().filter(({ fate }) => fate === "offloaded");
-  const texts = await Promise.all(offloaded.map(({ ref }) => session.read(ref)));
+  const offloaded = (await session.context.explain()).filter(({ fate }) => fate === "offloaded");
+  const texts = await Promise.all(offloaded.map(({ ref }) => session.recall.read(ref)));
   const compacted = await session.compact();
-  const fates = session.explain().map(({ fate }) => fate);
+  const fates = (await session.context.explain()).map(({ fate }) => fate);
   await session.close();
 
   const copies = [library.memoryStore(), library.memoryStore()];

@@ -46,7 +46,7 @@ test("the evaluator is a subpath with a module of its own, and brings no engine"
 });
 
 const stored = `import { durableObjectStore } from "context-compactor/cloudflare";
-  import { storeConformance } from "context-compactor";
+  import { storeConformance } from "context-compactor/testing";
   export class Stored {
     constructor(ctx, env) {
       Object.assign(this, { ctx, env });

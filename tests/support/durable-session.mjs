@@ -59,8 +59,8 @@ export class Chat {
   async #answer(session, action, { to, say, together }) {
     switch (action) {
       case "append": {
-        for (let n = session.metadata().totalMessages; n < to; n++) await session.append(message(n));
-        return session.metadata().totalMessages;
+        for (let n = session.archive.metadata().totalMessages; n < to; n++) await session.append(message(n));
+        return session.archive.metadata().totalMessages;
       }
       case "prepare": {
         const { messages, usage } = await session.prepare();
@@ -97,15 +97,15 @@ export class Chat {
 async function look(session) {
   const problems = [];
   const originals = [];
-  for await (const found of session.history()) {
+  for await (const found of session.archive.history()) {
     const n = originals.push(found) - 1;
     if (JSON.stringify(found) !== JSON.stringify(message(n))) problems.push(`message ${n} is ${JSON.stringify(found).slice(0, 80)}`);
   }
   const fates = {};
-  for (const { index, fate, ref } of session.explain()) {
+  for (const { index, fate, ref } of (await session.context.explain())) {
     fates[fate] = (fates[fate] ?? 0) + 1;
     if (!ref || fate !== "offloaded") continue;
-    const text = await session.read(ref).catch((error) => String(error));
+    const text = await session.recall.read(ref).catch((error) => String(error));
     if (text !== originals[index]?.content) problems.push(`reference of message ${index}: ${text.slice(0, 80)}`);
   }
   const accounted = Object.values(fates).reduce((sum, count) => sum + count, 0);

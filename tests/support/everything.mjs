@@ -28,9 +28,9 @@ export async function everything(library, messages) {
     "compact: messages and ledger": { messages: result.messages, ledger: result.ledger },
     "compact: the rest": { ...result, messages: undefined, ledger: undefined },
     "session: prepare": prepared,
-    "session: explain": session.explain(),
-    "session: search": await session.search("error in src/parser.rs", { limit: 30 }),
-    "session: tools": session.tools(format).definitions,
+    "session: explain": (await session.context.explain()),
+    "session: search": await session.recall.search("error in src/parser.rs", { limit: 30 }),
+    "session: tools": session.recall.tools(format).definitions,
   };
   await session.close();
   return Object.fromEntries(Object.entries(told).map(([name, value]) => [name, JSON.stringify(value)]));

@@ -84,33 +84,33 @@ export const STEPS = {
     compacted(await (await open()).compact(), told);
   },
   async snapshot({ open }) {
-    await (await open()).snapshot();
+    await (await open()).snapshots.take();
   },
   async restore({ open }) {
     const session = await open();
-    const [snapshot] = await session.snapshots();
-    if (snapshot) await session.restore(snapshot.id);
+    const [snapshot] = await session.snapshots.list();
+    if (snapshot) await session.snapshots.restore(snapshot.id);
   },
   async rewind({ open }) {
     const session = await open();
-    await session.rewind(session.explain().length);
+    await session.snapshots.rewind((await session.context.explain()).length);
   },
   async "set goal"({ open }) {
     const lists = { checkpoints: [], decisions: [], artifacts: [] };
-    await (await open()).setGoal({ id: "g", description: "Ship it", priority: "high", status: "active", ...lists });
+    await (await open()).goal.set({ id: "g", description: "Ship it", priority: "high", status: "active", ...lists });
   },
   async fork({ open }) {
     await (await open()).fork({ id: OTHER });
   },
   async export({ open }) {
-    const reader = (await open()).exportJsonl().getReader();
+    const reader = (await open()).archive.jsonl().getReader();
     while (!(await reader.read()).done);
   },
   async import({ archive, library, store }) {
     await library.importSession(archive, { id: OTHER, store });
   },
   async delete({ open }) {
-    await (await open()).delete();
+    await (await open()).close({ delete: true });
   },
 };
 
@@ -151,10 +151,10 @@ async function prepared(library) {
   const session = await library.openSession({ ...options, store: { ...memory, commit } });
   for (let nth = 0; nth < 4; nth++) await append(session, told);
   await session.prepare();
-  await session.snapshot();
+  await session.snapshots.take();
   compacted(await session.compact(), told);
   for (let nth = 0; nth < 3; nth++) await append(session, told);
-  const archive = await new Response(session.exportJsonl()).text();
+  const archive = await new Response(session.archive.jsonl()).text();
   await session.close();
   const known = () => {
     const copy = new Told();
@@ -226,7 +226,7 @@ async function opened({ library, place, protocol, step, ended, told }) {
   const known = (await library.listSessions(store())).map(({ id }) => id);
   if (step === "delete" && !known.includes(ID)) {
     const anew = await library.openSession({ id: ID, store: store() });
-    return anew.explain().length > 0 ? ["deleted, and in the next of its name"] : [];
+    return (await anew.context.explain()).length > 0 ? ["deleted, and in the next of its name"] : [];
   }
   const problems = step === "delete" && ended === "done" ? ["deleted, and still there"] : [];
   const after = `${ID}/after/0`;
@@ -245,11 +245,12 @@ async function begun(library, store, { ended, known }) {
   if (!known.includes(OTHER)) return ended === "done" ? ["the new session was acknowledged and is not there"] : [];
   const session = await library.openSession({ id: OTHER, store });
   const problems = [];
-  const ledger = session.explain();
+  const ledger = await session.context.explain();
   if (ledger.length === 0) problems.push("the new session is there and empty");
-  for (const { ref } of ledger) if (ref) await session.read(ref).catch((error) => problems.push(`dangling: ${error}`));
+  // A reference whose text is missing is read from its message all the same.
+  problems.push(...(await session.archive.verify()).problems);
   let messages = 0;
-  for await (const _ of session.history()) messages++;
+  for await (const _ of session.archive.history()) messages++;
   if (messages !== ledger.length) problems.push(`the new session has ${messages} messages and ${ledger.length} fates`);
   return problems;
 }

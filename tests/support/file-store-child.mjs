@@ -63,8 +63,8 @@ const programs = {
   async history(id) {
     const session = await open(id);
     const messages = [];
-    for await (const { content } of session.history()) messages.push(content.split(" words")[0]);
-    const fates = session.explain().map(({ index }) => index);
+    for await (const { content } of session.archive.history()) messages.push(content.split(" words")[0]);
+    const fates = (await session.context.explain()).map(({ index }) => index);
     tell(JSON.stringify({ messages, fates, prepared: (await session.prepare()).messages.length }));
     await session.close();
   },

@@ -10,7 +10,7 @@ const LARGE = { contextWindow: 100_000_000, trigger: { fraction: 1 } };
 
 async function historyOf(session) {
   const [history, gaps] = [[], []];
-  for await (const message of session.history({ onGap: (gap) => gaps.push(gap) })) history.push(JSON.stringify(message));
+  for await (const message of session.archive.history({ onGap: (gap) => gaps.push(gap) })) history.push(JSON.stringify(message));
   return { history, gaps };
 }
 
@@ -31,7 +31,7 @@ Object.assign(globalThis.sessions, {
       if (n === calls >> 1) await session.compact();
     }
     const { history } = await historyOf(session);
-    const isDurable = session.durable;
+    const isDurable = session.archive.durability;
     await session.close();
     if (isDurable === "none") throw new Error("the session is in memory alone");
     return history;
@@ -43,7 +43,7 @@ Object.assign(globalThis.sessions, {
     const found = { told: [], errors: [], history: [], gaps: [], problems: [] };
     const open = async (options) => {
       const session = await library.openSession({ id: ID, ...LARGE, ...options });
-      session.on("dataloss", (loss) => found.told.push(loss));
+      session.on("data-loss", (loss) => found.told.push(loss));
       session.on("warning", ({ code, durable }) => durable && found.errors.push({ code, message: "in memory alone" }));
       return session;
     };
@@ -62,7 +62,7 @@ Object.assign(globalThis.sessions, {
       const again = await open();
       await new Promise((resolve) => setTimeout(resolve, 50));
       const { history, gaps } = await historyOf(again);
-      const { problems } = await again.verify();
+      const { problems } = await again.archive.verify();
       found.more = more.map((message) => JSON.stringify(message));
       found.again = { history, gaps, problems, told: found.told.slice(known) };
       await again.close();
@@ -76,7 +76,7 @@ Object.assign(globalThis.sessions, {
       step = "prepare";
       await session.prepare();
       step = "verify";
-      found.problems = (await session.verify()).problems;
+      found.problems = (await session.archive.verify()).problems;
       step = "append";
       await goOn(session);
     } catch (error) {

@@ -141,18 +141,18 @@ const shown = (text) => text.replace(/\p{Surrogate}/gu, "\ufffd");
 /** The references of a session hold the texts of the results that they stand for, whole and in ranges. */
 async function checkReferences(session, messages, what) {
   let count = 0;
-  for (const { index, ref } of session.explain()) {
+  for (const { index, ref } of (await session.context.explain())) {
     if (!ref) continue;
     count++;
     const text = shown(messages[index].content);
-    const read = await session.read(ref);
+    const read = await session.recall.read(ref);
     if (read !== text) throw new Error(`${what}: the text of message ${index} differs`);
     // Ranges are of characters, and end where a reader sees one end; one after the other they are the text.
     const characters = [...text];
     for (const from of [0, Math.floor(characters.length / 2), Math.max(0, characters.length - 5_000)]) {
       let offset = from;
       for (let parts = 0; parts < 3 && offset < characters.length; parts++) {
-        const part = await session.read(ref, { offset, limit: 1_999 });
+        const part = await session.recall.read(ref, { offset, limit: 1_999 });
         const length = [...part].length;
         if (length === 0 || part !== characters.slice(offset, offset + length).join("")) {
           throw new Error(`${what}: the range of message ${index} from ${offset} differs`);
@@ -176,14 +176,14 @@ async function roundTrip({ openSession, importSession }, open, name, messages, {
 
   store = await open(name);
   session = await openSession({ id: name, store, ...EAGER });
-  same(await all(session.history()), messages, "the history");
+  same(await all(session.archive.history()), messages, "the history");
   if ((await checkReferences(session, messages, "after closing")) !== count) throw new Error("references are gone");
   const { appended, diverged } = await session.sync(messages);
   if (appended !== 0 || diverged !== undefined) throw new Error(`sync appended ${appended}, diverged at ${diverged}`);
 
   const copyStore = await open(`${name}, a copy`);
-  const copy = await importSession(session.exportJsonl(), { id: "copy", store: copyStore, ...EAGER });
-  same(await all(copy.history()), messages, "the history of an import");
+  const copy = await importSession(session.archive.jsonl(), { id: "copy", store: copyStore, ...EAGER });
+  same(await all(copy.archive.history()), messages, "the history of an import");
   if ((await checkReferences(copy, messages, "of an import")) !== count) throw new Error("an import has other references");
   await copy.close();
   await copyStore.close?.();
@@ -227,7 +227,7 @@ export function hostileCases(library, open, { most = 10_000, large = false } = {
         );
         if (error?.code !== "unsupported_value" || error.index !== 1) throw new Error(`${nth}: ${error?.code} at ${error?.index}`);
       }
-      if ((await all(session.history())).length !== 0) throw new Error("something was written");
+      if ((await all(session.archive.history())).length !== 0) throw new Error("something was written");
       await session.close();
       await store.close?.();
     },

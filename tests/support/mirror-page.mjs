@@ -84,7 +84,7 @@ Object.assign(globalThis.sessions, {
     const store = storeOf(pair);
     const session = await library.openSession({ id: "s", store, contextWindow: 32_000, summarize: summariser() });
     const told = [];
-    session.on("dataloss", ({ kind, reason }) => told.push({ kind, reason }));
+    session.on("data-loss", ({ kind, reason }) => told.push({ kind, reason }));
     // What the browser may do when space runs out is not about copies.
     session.on("warning", ({ code, message }) => code !== "not_persisted" && told.push({ kind: code, reason: message }));
     open.set(pair, { store, session, told });
@@ -113,11 +113,11 @@ Object.assign(globalThis.sessions, {
   async look(pair) {
     const { store, session, told } = open.get(pair);
     const history = [];
-    for await (const message of session.history()) history.push(message);
+    for await (const message of session.archive.history()) history.push(message);
     const { messages } = await session.prepare();
     const { lost } = await store.check();
     await new Promise((resolve) => setTimeout(resolve, 20));
-    return JSON.stringify({ history, prepared: messages, lost, told, ok: (await session.verify()).ok });
+    return JSON.stringify({ history, prepared: messages, lost, told, ok: (await session.archive.verify()).ok });
   },
 
   /** Keys of rows that the databases do not have alike; whether they have any. */

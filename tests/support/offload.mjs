@@ -6,6 +6,9 @@
 import * as library from "context-compactor";
 
 export * from "context-compactor";
+export * from "context-compactor/commands";
+export * from "context-compactor/react";
+export * from "context-compactor/testing";
 
 /** What is not an object of options is left to the package to refuse. */
 function chosen(options = {}) {

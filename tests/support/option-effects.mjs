@@ -28,8 +28,8 @@ export async function outcome(library, options) {
       seen.push(["prepared", await session.prepare()]);
     }
     seen.push(["compacted", await session.compact()]);
-    for (let nth = 0; nth < 3; nth++) await session.snapshot();
-    seen.push(["snapshots", await session.snapshots()], ["usage", session.getContextUsage()]);
+    for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
+    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()]);
   } catch (error) {
     if (!library.CompactionError.isInstance(error)) throw error;
     seen.push(["error", error.code, error.field, error.message]);

@@ -54,23 +54,23 @@ export async function writeAnew(directory) {
 async function historyOf(session) {
   const history = [];
   const gaps = [];
-  for await (const message of session.history({ onGap: (gap) => gaps.push(gap) })) history.push(JSON.stringify(message));
+  for await (const message of session.archive.history({ onGap: (gap) => gaps.push(gap) })) history.push(JSON.stringify(message));
   return { history, gaps };
 }
 
 /** What an app sees of a session, and what it is told: at `opening` and later. */
 async function look(session) {
   const told = [];
-  session.on("dataloss", (event) => told.push(event));
+  session.on("data-loss", (event) => told.push(event));
   await settled();
   const opening = told.splice(0);
   const { history, gaps } = await historyOf(session);
-  const ledger = session.explain();
+  const ledger = await session.context.explain();
   const texts = {};
-  for (const { ref } of ledger) if (ref) texts[ref] = await session.read(ref).catch(({ code }) => ({ code }));
+  for (const { ref } of ledger) if (ref) texts[ref] = await session.recall.read(ref).catch(({ code }) => ({ code }));
   const { messages } = await session.prepare();
-  const archive = await new Response(session.exportJsonl()).text();
-  const { problems } = await session.verify();
+  const archive = await new Response(session.archive.jsonl()).text();
+  const { problems } = await session.archive.verify();
   const lines = archive.split("\n").filter((line) => line && JSON.parse(line).kind === "message");
   const fates = ledger.map(({ fate, ref }) => `${fate} ${ref ?? ""}`);
   return { history, fates, texts, messages, lines, opening, told, gaps, problems };
@@ -163,7 +163,7 @@ async function one(directory, over, whole, what) {
     assert.deepEqual(history, [...without(whole[id].history, missing[id].places), ...more], `${id}, opened again`);
     assert.deepEqual(gaps.map(({ index }) => index), missing[id].places, `${id}: gaps, opened again`);
     assert.deepEqual(messages.slice(-2).map((message) => JSON.stringify(message)), more);
-    await session.delete();
+    await session.close({ delete: true });
   });
   assert.deepEqual(again.listed, []);
   const anew = await withAll(directory, over, async (session) => {

@@ -40,10 +40,10 @@ function answerTo(request, mark) {
 /** What an app can see of a session: the context, every message's fate, and the texts of its offloads. */
 async function seen(session) {
   const { messages } = await session.prepare();
-  const ledger = session.explain();
+  const ledger = await session.context.explain();
   const texts = {};
   for (const { ref } of ledger) {
-    if (ref) texts[ref] = await session.read(ref);
+    if (ref) texts[ref] = await session.recall.read(ref);
   }
   return { messages, ledger, texts };
 }
@@ -111,12 +111,12 @@ const steps = {
   /** The texts of the log. */
   async logged(name) {
     const texts = [];
-    for await (const { content } of open.get(name).history()) texts.push(content);
+    for await (const { content } of open.get(name).archive.history()) texts.push(content);
     return texts;
   },
 
   prepared: async (name) => (await open.get(name).prepare()).messages.map(({ content }) => content),
-  count: (name) => open.get(name).metadata().totalMessages,
+  count: (name) => open.get(name).archive.metadata().totalMessages,
   close: (name) => open.get(name).close(),
 
   /** As in browsers that have no channels. */
@@ -164,7 +164,7 @@ const steps = {
     const told = [];
     open.get(name).on("warning", (warning) => told.push([warning.code, warning.durable]));
     await null;
-    return { durable: open.get(name).durable, told };
+    return { durable: open.get(name).archive.durability, told };
   },
 
   /** A session on a store that asks to keep its data, and how often the browser was asked while it is used. */
@@ -191,12 +191,12 @@ const steps = {
     session.on("warning", ({ code }) => warnings.push(code));
     const turn = () => new Promise((resolve) => setTimeout(resolve, 50));
     await turn();
-    const opened = { persisted: session.persisted, warnings: [...warnings] };
+    const opened = { persisted: session.archive.persisted, warnings: [...warnings] };
     for (let nth = 0; nth < 2; nth++) {
       await session.append({ role: "user", content: "hello" });
       await turn();
     }
-    const used = { persisted: session.persisted, warnings, asked };
+    const used = { persisted: session.archive.persisted, warnings, asked };
     await session.close();
     return { opened, used };
   },
@@ -218,8 +218,8 @@ const steps = {
       if (outcome === "ok") acknowledged++;
       else refusal = outcome;
     }
-    const read = (await session.exportMarkdown()).length > size * acknowledged;
-    const deleted = await code(() => filler.delete());
+    const read = (await session.archive.markdown()).length > size * acknowledged;
+    const deleted = await code(() => filler.close({ delete: true }));
     let again = "none";
     // Engines free space a little later.
     for (let tries = 0; tries < 40 && again !== "ok"; tries++) {
@@ -230,13 +230,13 @@ const steps = {
     await session.close();
     const reopened = await library.openSession({ id: kept });
     let intact = 0;
-    for await (const { content } of reopened.history()) if (content === body(intact).content) intact++;
+    for await (const { content } of reopened.archive.history()) if (content === body(intact).content) intact++;
     return { acknowledged, refusal, read, deleted, again, intact };
   },
 
   appendExchange: (name, id, result) => open.get(name).append(...exchange(id, result)),
   seen: (name) => seen(open.get(name)),
-  delete: (name) => open.get(name).delete(),
+  delete: (name) => open.get(name).close({ delete: true }),
 
   /** Texts of the user, each in a commit of its own; `slowly` with a moment between them. */
   async say(name, texts, slowly = false) {

@@ -222,7 +222,7 @@ class Simulation {
       log.told("session", Infinity);
       session = (await this.attempt(process, `begin ${log.id} anew`, () => open({ acceptDataLoss: true }))).value;
     }
-    session?.on("dataloss", (loss) => !owner.dead && this.heard(log, loss));
+    session?.on("data-loss", (loss) => !owner.dead && this.heard(log, loss));
     session?.on("warning", () => {});
     return session;
   }
@@ -262,13 +262,13 @@ class Simulation {
           await log.unsurely(() => this.attempt(process, "compact", () => session.compact()));
           break;
         case 4:
-          await log.unsurely(() => this.attempt(process, "snapshot", () => session.snapshot()));
+          await log.unsurely(() => this.attempt(process, "snapshot", () => session.snapshots.take()));
           break;
         case 5:
-          await log.unsurely(() => this.attempt(process, "rewind", () => session.rewind(world.random(8)), { allowed: ["invalid_option"] }));
+          await log.unsurely(() => this.attempt(process, "rewind", () => session.snapshots.rewind(world.random(8)), { allowed: ["invalid_option"] }));
           break;
         case 6:
-          await this.attempt(process, "verify", () => session.verify());
+          await this.attempt(process, "verify", () => session.archive.verify());
           break;
         case 7: {
           const open = session;
@@ -326,7 +326,7 @@ class Simulation {
     log.isForgotten = true;
     this.note(`delete ${log.id}`);
     for (const call of deleted) call.state = "maybe deleted";
-    const { code } = await this.attempt(process, "delete", () => session.delete());
+    const { code } = await this.attempt(process, "delete", () => session.close({ delete: true }));
     this.note(`deleted ${log.id} ${code ?? ""}`);
     for (const call of deleted) call.state = code === undefined ? "deleted" : code === "indeterminate" ? "maybe deleted" : "open";
     this.tell("deletions");
@@ -360,7 +360,7 @@ class Simulation {
   }
 
   async verify(process, session, log) {
-    const { value } = await this.attempt(process, "verify", () => session.verify());
+    const { value } = await this.attempt(process, "verify", () => session.archive.verify());
     if (!value) throw new Error(`${log.id} cannot be verified`);
     if (this.isSound && !value.ok) throw new Error(`${log.id}: ${value.problems.join("; ")}`);
     this.tell(value.ok ? "verified" : "found by verify");
@@ -422,7 +422,7 @@ class Log {
     const gaps = [];
     const found = [];
     const reading = await simulation.attempt(process, "history", async () => {
-      for await (const message of session.history({ onGap: (gap) => gaps.push(gap) })) found.push(message);
+      for await (const message of session.archive.history({ onGap: (gap) => gaps.push(gap) })) found.push(message);
       // Listeners are called when the calls that found something have ended.
       await Promise.resolve();
     });

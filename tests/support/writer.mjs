@@ -79,7 +79,7 @@ export async function write({ library, store, tell, session: id, who, seed }) {
   };
   const open = async (more) => {
     const session = await library.openSession({ id, store: counted(), summarize, ...EAGER, ...more });
-    session.on("dataloss", (loss) => tell("/loss", loss));
+    session.on("data-loss", (loss) => tell("/loss", loss));
     return session;
   };
 
@@ -164,21 +164,21 @@ export async function read({ library, store, session: id, after }) {
     losses.push({ kind: "session", reason: error.message });
     return open({ acceptDataLoss: true });
   });
-  session.on("dataloss", (loss) => losses.push(loss));
+  session.on("data-loss", (loss) => losses.push(loss));
   try {
     const verified = await session.verify?.();
     await session.append(...messagesOf(after));
     const { messages } = await session.prepare();
-    const ledger = session.explain();
+    const ledger = await session.context.explain();
     const texts = {};
     for (const ref of ledger.flatMap(({ ref, refs }) => refs ?? ref ?? [])) {
-      texts[ref] = await session.read(ref).catch((error) => ({ error: String(error) }));
+      texts[ref] = await session.recall.read(ref).catch((error) => ({ error: String(error) }));
     }
     const history = [];
-    for await (const message of session.history()) history.push(message);
-    const checkpoints = (await session.checkpointRecords()).map(({ id }) => id);
+    for await (const message of session.archive.history()) history.push(message);
+    const checkpoints = (await session.archive.checkpoints()).map(({ id }) => id);
     // Every summary that was ever committed, also those that a later one stands for.
-    const archive = await new Response(session.exportJsonl()).text();
+    const archive = await new Response(session.archive.jsonl()).text();
     const marks = archive.match(new RegExp(`${id}/\\w+/mark \\d+;`, "g")) ?? [];
     return { verified, messages, ledger, texts, history, checkpoints, marks: [...new Set(marks)], losses };
   } finally {

@@ -1,7 +1,9 @@
 /** Results are typed by what goes in: the app's own message types come out again. Compiled, never run. */
 
+import { chatCommand, type CommandAnswer } from "context-compactor/commands";
+import { addTurn, exportTrajectory, stats, type ReactStats, type Trajectory } from "context-compactor/react";
+import { storeConformance } from "context-compactor/testing";
 import {
-  chatCommand,
   compact,
   CompactionError,
   importSession,
@@ -16,10 +18,8 @@ import {
   repairHistory,
   salvage,
   splitMessages,
-  storeConformance,
-  type ActiveContext,
-  type CommandAnswer,
-  type CheckpointRecord,
+  type ContextParts,
+  type Checkpoint,
   type CompactionResult,
   type CompactOptions,
   type Edit,
@@ -128,7 +128,7 @@ export async function sessions(): Promise<void> {
   await session.append({ role: "tool", tool_call_id: "a", content: "x" });
   // @ts-expect-error: a message of another format.
   await session.append({ role: "function", content: "x" });
-  const { messages, system } = await session.prepare({ tools: [], trigger: "overflow" });
+  const { messages, system } = await session.prepare({ tools: [], force: true });
   create({ messages });
   same<typeof system, string | undefined>();
   create({ messages: (await session.compact({ instructions: "short" })).messages });
@@ -142,7 +142,7 @@ export async function sessions(): Promise<void> {
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
   session.on("change", (change) => same<typeof change, { messages: number; generation: number }>());
-  session.on("dataloss", ({ kind, lostRecords, seq, index, reason }) => {
+  session.on("data-loss", ({ kind, lostRecords, seq, index, reason }) => {
     const lost: number | undefined = kind === "records" ? lostRecords : undefined;
     same<typeof seq, number | undefined>();
     same<typeof index, number | undefined>();
@@ -150,35 +150,35 @@ export async function sessions(): Promise<void> {
     if (kind === "everything") return;
     void [lost, reason satisfies string];
   });
-  same<typeof session.format, Format>();
+  same<typeof session.context.format, Format>();
   // @ts-expect-error: what an offload does not tell.
   session.on("offload", ({ previousTokens }) => previousTokens);
   const untyped = await openSession();
-  same<typeof untyped.durable, "synced" | "process" | "none">();
+  same<typeof untyped.archive.durability, "synced" | "process" | "none">();
   untyped.on("warning", ({ durable }) => same<typeof durable, "none" | undefined>());
   same<typeof untyped, Session<Message>>();
 }
 
 export async function recall(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory" });
-  same<Awaited<ReturnType<typeof session.search>>, SearchHit[]>();
-  await session.search("x", { limit: 5 });
-  const { definitions, handle } = session.tools("openai-chat");
+  same<Awaited<ReturnType<typeof session.recall.search>>, SearchHit[]>();
+  await session.recall.search("x", { limit: 5 });
+  const { definitions, handle } = session.recall.tools("openai-chat");
   same<typeof definitions, ToolDefinition<"openai-chat">[]>();
   const tools: { type: "function"; function: { name: string; parameters?: Record<string, unknown> } }[] = definitions;
   await session.prepare({ tools });
   // An answer is a message of the app's own type.
   await session.append(await handle({} as ChatCall));
-  const anthropic = session.tools("anthropic");
+  const anthropic = session.recall.tools("anthropic");
   same<typeof anthropic, RecallTools<"anthropic">>();
   createMessage({ messages: [await anthropic.handle({} as ContentBlock)] });
   // A tool part of a UI message comes back as that part.
-  const part = await session.tools().handle({ type: "tool-recall_read", state: "input-available" });
+  const part = await session.recall.tools().handle({ type: "tool-recall_read", state: "input-available" });
   same<typeof part, { type: string; state: string }>();
-  const unknown = await session.tools().handle({} as unknown);
+  const unknown = await session.recall.tools().handle({} as unknown);
   same<typeof unknown, ToolAnswer>();
   // @ts-expect-error: no such format.
-  session.tools("claude");
+  session.recall.tools("claude");
 }
 
 async function* lines(): AsyncGenerator<string | Uint8Array> {
@@ -199,18 +199,18 @@ export async function summarised(messages: ChatMessage[]): Promise<void> {
 
 export async function transcript(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory" });
-  for await (const message of session.history()) same<typeof message, ChatMessage>();
-  for await (const message of session.history({ onGap: ({ index }) => same<typeof index, number>() })) void message;
+  for await (const message of session.archive.history()) same<typeof message, ChatMessage>();
+  for await (const message of session.archive.history({ onGap: ({ index }) => same<typeof index, number>() })) void message;
   const store: Store = {
     ...memoryStore(),
     read: (keys) => keys.map(() => ({ damaged: "its checksum differs" })),
   };
   storeConformance(async () => store, { damage: (damaged, key) => void [damaged.caps.reportsDamage, key] });
-  const stream = session.exportJsonl();
+  const stream = session.archive.jsonl();
   same<typeof stream, ReadableStream<Uint8Array>>();
-  same<Awaited<ReturnType<typeof session.exportMarkdown>>, string>();
-  same<ReturnType<typeof session.metadata>, SessionMetadata>();
-  same<Awaited<ReturnType<typeof session.checkpointRecords>>, CheckpointRecord[]>();
+  same<Awaited<ReturnType<typeof session.archive.markdown>>, string>();
+  same<ReturnType<typeof session.archive.metadata>, SessionMetadata>();
+  same<Awaited<ReturnType<typeof session.archive.checkpoints>>, Checkpoint[]>();
   const again = await importSession<ChatMessage>(stream, {
     id: "again",
     store: "memory",
@@ -239,18 +239,18 @@ export async function transcript(): Promise<void> {
 
 export async function snapshots(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory", checkpoint: { keepSnapshots: 3 } });
-  const id = await session.snapshot("rollback");
+  const id = await session.snapshots.take("rollback");
   same<typeof id, string>();
-  await session.restore(id);
+  await session.snapshots.restore(id);
   // @ts-expect-error: the session's own purpose.
-  await session.snapshot("emergency");
-  const taken = await session.snapshots();
+  await session.snapshots.take("emergency");
+  const taken = await session.snapshots.list();
   same<typeof taken, SnapshotInfo[]>();
   // @ts-expect-error: a snapshot is no message (S5.4).
   await session.append(...taken);
-  same<Awaited<ReturnType<typeof session.removeMessages>>, number[]>();
-  const state = session.getState();
-  same<typeof state, ActiveContext<ChatMessage>>();
+  same<Awaited<ReturnType<typeof session.context.remove>>, number[]>();
+  const state = await session.context.parts();
+  same<typeof state, ContextParts<ChatMessage>>();
   create({ messages: [...state.recentMessages] });
   // @ts-expect-error: it is looked at only.
   state.tokenCount.total = 5;
@@ -335,8 +335,34 @@ export async function loss(): Promise<string[]> {
   });
   // @ts-expect-error: a watermark is set, too
   await openSession({ watermark: { get: () => null } });
-  const { ok, problems } = await session.verify({ signal: new AbortController().signal });
+  const { ok, problems } = await session.archive.verify({ signal: new AbortController().signal });
   return ok satisfies boolean ? [] : problems;
+}
+
+/** Members of an object, and calls in it. */
+type Calls<T> = { [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never }[keyof T] & string;
+type Values<T> = Exclude<keyof T & string, Calls<T>>;
+
+/** H12: what a session has. Whoever adds a member changes this list, with at most 15 and 45 calls in all. */
+export function members(): void {
+  type S = Session<Message>;
+  same<Calls<S>, "append" | "sync" | "prepare" | "compact" | "fork" | "on" | "close">();
+  same<Values<S>, "id" | "context" | "recall" | "pins" | "snapshots" | "goal" | "archive">();
+  type Shown = "parts" | "usage" | "availableTokens" | "recordUsage" | "explain" | "plan" | "checkpoints";
+  same<Calls<S["context"]>, Shown | "validate" | "reliability" | "remove">();
+  same<Calls<S["recall"]>, "read" | "search" | "tools">();
+  same<Calls<S["pins"]>, "add" | "reject" | "proposals">();
+  same<Calls<S["snapshots"]>, "take" | "list" | "restore" | "rewind">();
+  same<Calls<S["goal"]>, "set" | "applyMarkers">();
+  type Kept = "erase" | "verify" | "children" | "history" | "jsonl" | "markdown";
+  same<Calls<S["archive"]>, Kept | "metadata" | "compactionLog" | "checkpoints">();
+}
+
+/** Reason-and-act trajectories. */
+export async function trajectory(session: Session): Promise<void> {
+  await addTurn(session, { thought: "I read.", action: { tool: "read" }, result: "text" });
+  same<ReturnType<typeof stats>, ReactStats>();
+  exportTrajectory(session) satisfies Trajectory;
 }
 
 /** Exact tokens. */

@@ -1,2 +1,3 @@
 /** The only door to the engine: everything on this page goes through its public API. */
 export * from "context-compactor";
+export * from "context-compactor/commands";

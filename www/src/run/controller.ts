@@ -84,7 +84,7 @@ export class RunController extends Store<RunState> {
     const session = this.#session;
     if (!session) return;
     // The session is the truth: what it got after the last save of this page comes from the source.
-    const ledger = session.explain();
+    const ledger = await session.context.explain();
     const entries = record.entries.slice(0, ledger.length);
     let cursor = entries.filter((entry) => "source" in entry).length;
     while (entries.length < ledger.length && cursor < source.length) entries.push({ source: cursor++ });
@@ -102,7 +102,7 @@ export class RunController extends Store<RunState> {
       offloads: record.offloads.filter(({ x }) => x <= log.length),
       chat: record.chat,
       overflowAt: record.overflowAt,
-      usage: session.getContextUsage(),
+      usage: session.context.usage(),
     });
     // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
     if (!isExchangeOpen(log)) this.set({ context: (await session.prepare()).messages });
@@ -125,7 +125,7 @@ export class RunController extends Store<RunState> {
     });
     session.on("warning", ({ message }) => this.#say({ from: "note", tone: "error", text: message }));
     this.#session = session;
-    this.set({ usage: session.getContextUsage() });
+    this.set({ usage: session.context.usage() });
   }
 
   async #close(): Promise<void> {
@@ -142,7 +142,7 @@ export class RunController extends Store<RunState> {
     this.pause();
     const { id, source, sourceName: current } = this.state;
     await this.#exclusive(async () => {
-      await this.#session?.delete();
+      await this.#session?.close({ delete: true });
       await deleteRun(id);
     }).catch((error: unknown) => this.#fail(error));
     await this.begin(
@@ -240,7 +240,7 @@ export class RunController extends Store<RunState> {
     const session = this.#session;
     if (!session) return [];
     const before = [...this.state.context];
-    const tokensBefore = session.getContextUsage().usedTokens;
+    const tokensBefore = session.context.usage().usedTokens;
     const started = performance.now();
     const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
     this.#appended = false;
@@ -328,7 +328,10 @@ export class RunController extends Store<RunState> {
   }
 
   #refresh(): void {
-    if (this.#session) this.set({ usage: this.#session.getContextUsage(), ledger: this.#session.explain() });
+    const session = this.#session;
+    if (!session) return;
+    this.set({ usage: session.context.usage() });
+    void session.context.explain().then((ledger) => this.#session === session && this.set({ ledger }));
   }
 
   #sample(): void {
@@ -354,7 +357,7 @@ export class RunController extends Store<RunState> {
   /** The text of an offload, read back from the session. */
   async readOffload(ref: string): Promise<string> {
     if (!this.#session) throw new Error("The session is not open.");
-    return this.#session.read(ref);
+    return this.#session.recall.read(ref);
   }
 
   // ---- chat ---------------------------------------------------------------------------------------------------
@@ -368,9 +371,11 @@ export class RunController extends Store<RunState> {
       if (!session) return;
       if (!isCommand) return this.#ask(text);
       const target = {
-        getContextUsage: () => {
-          this.#refresh();
-          return session.getContextUsage();
+        context: {
+          usage: () => {
+            this.#refresh();
+            return session.context.usage();
+          },
         },
         compact: (options?: { instructions?: string }) => this.#compact(session, options),
       };
@@ -382,7 +387,7 @@ export class RunController extends Store<RunState> {
 
   async #compact(session: Session, options?: { instructions?: string }): Promise<CompactionResult> {
     const before = [...this.state.context];
-    const tokensBefore = session.getContextUsage().usedTokens;
+    const tokensBefore = session.context.usage().usedTokens;
     const started = performance.now();
     const result = await this.#working("Compacting", (signal) => session.compact({ ...options, signal }));
     // What was freed is gone also where the rest still does not fit.

@@ -243,6 +243,7 @@ pub enum Notice {
         accepted: bool,
     },
     /// The platform took something from the session, or something was mended when it was opened.
+    #[serde(rename = "data-loss")]
     Dataloss {
         /// What.
         #[serde(flatten)]

@@ -1,0 +1,36 @@
+/** Entry `context-compactor/react`: reason-and-act trajectories (not the UI library). */
+
+import { CompactionError } from "../errors.js";
+import { cores } from "../nouns/core.js";
+import type { ReactStats, Session, Trajectory } from "../types.js";
+
+/** Reason-and-act trajectories (not the UI library): appends a turn, and compresses results when the whole has become too
+ *  large. */
+export async function addTurn(
+  session: Session,
+  turn: { thought: string; action: object; result: string },
+): Promise<void> {
+  coreOf(session);
+  await session.append(turn as never);
+  await session.prepare();
+}
+
+/** Reason-and-act trajectories (not the UI library): how full the context is, in characters. */
+export function stats(session: Session): ReactStats {
+  return coreOf(session).look((handle) => handle.stats());
+}
+
+/** Reason-and-act trajectories (not the UI library): the context as a trajectory, whatever its format. */
+export function exportTrajectory(session: Session): Trajectory {
+  return JSON.parse(coreOf(session).look<string>((handle) => handle.trajectory())) as Trajectory;
+}
+
+export type { ReactStats, Trajectory } from "../types.js";
+
+function coreOf(session: Session) {
+  const core = typeof session === "object" && session !== null ? cores.get(session) : undefined;
+  if (core) return core;
+  throw new CompactionError("invalid_option", "session: must be what openSession of this copy of the package resolved to", {
+    field: "session",
+  });
+}

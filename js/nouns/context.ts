@@ -1,0 +1,63 @@
+/** `session.context`: what the model sees now. */
+
+import { systemPromptOf } from "../arguments.js";
+import { asRecord } from "../boundaries.js";
+import { checkOptions, checkWhole, invalidOption } from "../checks.js";
+import { driveSync, type Host } from "../driver.js";
+import { asSent } from "../replies.js";
+import { partsOf, type Active } from "../state.js";
+import type { Checkpoint, Format, Message, SessionContext } from "../types.js";
+import type { Warning } from "../warnings.js";
+import type { Core } from "./core.js";
+
+/** What it needs beside the core. */
+interface Needs {
+  host: Host;
+  format(): Format;
+  warn(warning: Warning): void;
+}
+
+export function contextOf<M extends Message>(core: Core<M>, { host, format, warn }: Needs): SessionContext<M> {
+  const { turns, held, drive, look, counted } = core;
+  const checkpoints = () =>
+    look<Checkpoint[]>((handle) => handle.checkpoints()).map((record) => asRecord("history", record));
+  return {
+    get format() {
+      return format();
+    },
+
+    async parts() {
+      const active = counted<Active>((handle) => handle.active());
+      return partsOf(active, held.messages(active.items), checkpoints(), systemPromptOf(core.options));
+    },
+
+    usage: () => counted((handle) => handle.usage()),
+    availableTokens: () => counted((handle) => handle.availableTokens()),
+
+    recordUsage(usage, options = {}) {
+      turns.checkOpen();
+      checkOptions(options, ["model"]);
+      const { model } = options;
+      if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
+      const json = asSent("usage", usage);
+      if (look((handle) => handle.recordUsage(json, model))) return;
+      const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
+      warn({ code: "invalid_option", message });
+    },
+
+    explain: async () => look((handle) => handle.explain()),
+    plan: async () => counted((handle) => driveSync(handle.plan(), host)),
+    checkpoints,
+    validate: async () => counted((handle) => handle.validate()),
+    reliability: () => look((handle) => handle.reliability()),
+
+    remove: (indices) =>
+      turns.alone(() => {
+        if (!Array.isArray(indices)) {
+          throw invalidOption("indices", "must be an array of indices, as context.explain() gives them");
+        }
+        indices.forEach((index, nth) => checkWhole(`indices[${nth}]`, index, 0));
+        return drive((handle) => handle.removeMessages(Uint32Array.from(indices)));
+      }),
+  };
+}

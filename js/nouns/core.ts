@@ -1,0 +1,26 @@
+/** What the parts of a session work on. */
+
+import type { Host, Notice } from "../driver.js";
+import type { Held } from "../held.js";
+import type { Turns } from "../turns.js";
+import type { Message, SessionOptions, Store } from "../types.js";
+import type { Operation, Session as Handle } from "../wasm/core.js";
+
+export interface Core<M extends Message> {
+  readonly options: SessionOptions;
+  readonly store: Store;
+  readonly turns: Turns;
+  readonly held: Held<M>;
+  /** Runs an operation of the engine to its end. */
+  drive<T>(begin: (handle: Handle) => Operation, host?: Host): Promise<T>;
+  /** Runs a step that reads one page; other calls may come between two of them. */
+  paged<T>(begin: (handle: Handle) => Operation): Promise<T>;
+  /** Asks the engine for what it knows without reading the store. */
+  look<T>(at: (handle: Handle) => unknown): T;
+  /** The same, after the system prompt as it is now and the tools of the last `prepare` were counted. */
+  counted<T>(at: (handle: Handle) => unknown): T;
+  notify(notice: Notice): void;
+}
+
+/** Of each session that is open, for entries of the package beside the main one. */
+export const cores = new WeakMap<object, Core<Message>>();
