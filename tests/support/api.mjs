@@ -81,7 +81,7 @@ export function openStore() {
     commit(batch) {
       const write = () => {
         spy.commits++;
-        store.commit(batch);
+        void store.commit(batch);
       };
       const waiting = spy.before?.(batch);
       return waiting ? waiting.then(write) : write();
