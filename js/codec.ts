@@ -62,7 +62,7 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
 }
 
 /** Texts in one buffer. */
-export function packTexts(texts: readonly string[]): Packed {
+function packTexts(texts: readonly string[]): Packed {
   const encoder = new TextEncoder();
   const ends = new Uint32Array(texts.length);
   let room = 0;

@@ -8,7 +8,7 @@ import type { Store, Watermark } from "./types.js";
 const WAIT_MS = 10_000;
 
 /** The app's own watermark; else `localStorage` for a store that the platform can remove, where there is one. */
-export function watermarkFor(given: Watermark | undefined, { name }: Store): Watermark | undefined {
+function watermarkFor(given: Watermark | undefined, { name }: Store): Watermark | undefined {
   if (given) return given;
   const storage = name === undefined ? undefined : localStorageOf();
   if (!storage) return undefined;

@@ -1,11 +1,11 @@
-/** `npm run lint`: format, lints and types. */
+/** `npm run lint`: format, types and lints, with the time of each. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { Problem, root, run, script } from "./process.mjs";
-import { setup } from "./setup.mjs";
+import { setup, spellChecker } from "./setup.mjs";
 
 const typescript = join(root, "node_modules/typescript/bin/tsc");
 const projects = ["tsconfig.json", "tsconfig.node.json", "tests/types/tsconfig.json", "www/tsconfig.json"];
@@ -18,26 +18,43 @@ export const checks = [
     .map((project) => [`types of ${project}`, process.execPath, [typescript, "--noEmit", "--project", project]]),
 ];
 
-const WASM = ["--target", "wasm32-unknown-unknown"];
+const program = (path, ...args) => [process.execPath, [join(root, path), ...args]];
 
-/** The lints of Rust, which compile. The tokenizer has code that only WebAssembly compiles. */
-export const clippy = [
+/** Lints that compile nothing. Types of promises come from the built package. */
+export const lints = [
+  ["spelling", spellChecker, []],
+  ["JavaScript", ...program("node_modules/oxlint/bin/oxlint", "--type-aware")],
+  ["unused files, exports and packages", ...program("node_modules/knip/bin/knip.js", "--no-progress")],
+  ["unused crates", ...program("scripts/lint/crates.mjs")],
+  ["licenses", ...program("scripts/lint/licenses.mjs")],
+];
+
+const WASM = ["--target", "wasm32-unknown-unknown"];
+const DENIED = ["--config", 'build.rustdocflags=["-Dwarnings"]'];
+
+/** Lints that compile. The tokenizer has code that only WebAssembly compiles. */
+export const compiled = [
   ["clippy", "cargo", ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]],
   [
     "clippy of the tokenizer, as WebAssembly",
     "cargo",
     ["clippy", "--quiet", "--package", "context-compactor-tokenizer", ...WASM, "--", "-D", "warnings"],
   ],
+  // The core is left out: some of its links are broken.
+  ["rustdoc", "cargo", [...DENIED, "doc", "--quiet", "--no-deps", "--workspace", "--exclude", "context-compactor-core"]],
 ];
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   await script(async () => {
-    await setup();
+    await setup({ tools: true });
     await build();
     const failed = [];
-    for (const [name, command, args] of [...checks, ...clippy]) {
-      console.log(`\n== ${name}`);
-      if (!(await run(command, args)).ok) failed.push(name);
+    for (const [name, command, args] of [...checks, ...lints, ...compiled]) {
+      const started = performance.now();
+      const { ok } = await run(command, args);
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      console.log(`${seconds.padStart(6)} s  ${name}${ok ? "" : ": FAILED"}`);
+      if (!ok) failed.push(name);
     }
     if (failed.length > 0) throw new Problem(`\nfailed: ${failed.join(", ")}`);
   });

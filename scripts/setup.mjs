@@ -1,7 +1,7 @@
 /** Set-up: what the build and the tests need and the repository does not hold. Does nothing twice. */
 
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { browsers as driven, debianPackage, findBrowser, variable } from "./browsers.mjs";
 import { Problem, exists, must, root, run, say } from "./process.mjs";
@@ -11,7 +11,11 @@ const target = "wasm32-unknown-unknown";
 /** Prepares for a build and the demo; with `tools` for benches and tests, with `browsers` for those in browsers. */
 export async function setup({ tools = false, browsers = false } = {}) {
   // They use the network and different programs: side by side.
-  await Promise.all([rust(), packages(tools ? "all" : "demo"), browsers ? systemBrowsers() : undefined]);
+  await Promise.all([
+    rust().then(() => (tools ? spelling() : undefined)),
+    packages(tools ? "all" : "demo"),
+    browsers ? systemBrowsers() : undefined,
+  ]);
 }
 
 // ---- Rust -----------------------------------------------------------------------------------------------------
@@ -84,6 +88,26 @@ async function packages(wanted) {
   // No package needs its install script: esbuild and workerd ship their programs as packages.
   await must("npm", ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", ...only]);
   writeFileSync(stamp, current);
+}
+
+// ---- spell checker ----------------------------------------------------------------------------------------------
+
+const TYPOS = "1.52.0";
+const spellFolder = join(root, ".tools/typos");
+
+/** The spell checker's program. */
+export const spellChecker = join(spellFolder, "bin", process.platform === "win32" ? "typos.exe" : "typos");
+
+/** Comes built from PyPI, in two seconds; where there is no pip, cargo builds it. */
+async function spelling() {
+  const { output } = await run(spellChecker, ["--version"], { output: "hide" });
+  if (output.trim() === `typos-cli ${TYPOS}`) return;
+  say("set-up", `typos ${TYPOS}`);
+  rmSync(spellFolder, { recursive: true, force: true });
+  const python = process.platform === "win32" ? "python" : "python3";
+  const pip = ["-m", "pip", "install", "--no-deps", "--only-binary=:all:", "--target", spellFolder, `typos==${TYPOS}`];
+  if ((await run(python, pip, { output: "hide" })).ok) return;
+  await must("cargo", ["install", "--locked", "--root", spellFolder, "--version", TYPOS, "typos-cli"]);
 }
 
 // ---- browsers -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { buildTool, runTool } from "./build.mjs";
-import { checks, clippy } from "./lint.mjs";
+import { checks, compiled, lints } from "./lint.mjs";
 import { Problem, root, script } from "./process.mjs";
 import { rust as setupRust, setup } from "./setup.mjs";
 import { runFiles, testFiles } from "./test/node.mjs";
@@ -59,12 +59,12 @@ await script(async () => {
         await run("long", (log) => inTurn(programs.filter(isLong), (one) => runTests(log, one)));
       }
     }
-    if (wanted("style")) for (const check of clippy) await run(...commandOf(check));
+    if (wanted("style")) for (const check of compiled) await run(...commandOf(check));
   };
   const javascript = async () => {
     await run("set up", async () => void (await ready));
     if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
-    if (wanted("style")) for (const check of checks) await run(...commandOf(check));
+    if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
     const folders = [...(wanted("node") ? NODE : []), ...(wanted("hosts") ? [...HOSTS, ...others()] : [])];
     for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
   };

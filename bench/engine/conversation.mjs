@@ -19,7 +19,7 @@ ${steps.join("\n")}
 The tests of what was changed are run.`;
 
 /** Text of about so many tokens. */
-export function words(tokens) {
+function words(tokens) {
   return line.repeat(Math.ceil((tokens * 4) / line.length)).slice(0, tokens * 4);
 }
 

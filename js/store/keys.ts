@@ -45,7 +45,7 @@ export function checkKey(key: Key): void {
 }
 
 /** Throws `invalid_option` unless `prefix` is a table and any number of parts. */
-export function checkPrefix(prefix: Key): void {
+function checkPrefix(prefix: Key): void {
   if (!(TABLES as readonly unknown[]).includes(prefix[0])) {
     throw invalid(prefix, `does not begin with a table (${TABLES.join(", ")})`);
   }

@@ -109,15 +109,17 @@ for (const [version, models] of Object.entries(MODELS)) {
       assert.ok(texts.filter((text) => /^Tool result is at: \S+$/.test(text)).length >= 4);
     });
 
-    const isRefused = (what, error, format = "openai-chat") =>
+    function isRefused(what, error, format = "openai-chat") {
       test(`${what} to ${format}: ${error}`, async () => {
         await assert.rejects(send(format, model.broken[what].messages), { name: error });
       });
-    const isMended = (what) =>
+    }
+    function isMended(what) {
       test(`${what}: accepted when repaired`, async () => {
         const { messages } = repairHistory(model.broken[what].messages, { format: "ai-sdk" });
         await assertAccepted("openai-responses", messages, what);
       });
+    }
 
     describe("what the SDK refuses", () => {
       for (const [what, error] of [

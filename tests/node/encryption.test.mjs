@@ -110,7 +110,7 @@ describe("S7: rows cannot be swapped, changed or brought from elsewhere", () => 
       const inner = memoryStore();
       await put(encryptedStore(inner, { encryptionKey }), ...rows, [["sessions", "s"], "row"], [["sessions", "t"], "row"]);
       const value = (key) => inner.read([key])[0];
-      inner.commit({ ...strict, puts: [[["log", "s", 1], damage(value)]] });
+      await inner.commit({ ...strict, puts: [[["log", "s", 1], damage(value)]] });
       const store = encryptedStore(inner, { encryptionKey });
       assert.deepEqual(kinds(await store.read([["log", "s", 1], ["log", "s", 2]])), ["damaged", "two"]);
       assert.deepEqual(kinds((await store.scan(["log", "s"], everything)).map(([, value]) => value)), ["damaged", "two"]);
@@ -120,7 +120,7 @@ describe("S7: rows cannot be swapped, changed or brought from elsewhere", () => 
   test("two names", async () => {
     const inner = memoryStore();
     await put(encryptedStore(inner, { encryptionKey }), ...rows);
-    inner.commit({ ...strict, puts: [[["meta", "session", "x"], inner.read([["meta", "session", "y"]])[0]]] });
+    await inner.commit({ ...strict, puts: [[["meta", "session", "x"], inner.read([["meta", "session", "y"]])[0]]] });
     const store = encryptedStore(inner, { encryptionKey });
     assert.deepEqual(kinds(await store.read([["meta", "session", "x"], ["meta", "session", "y"]])), ["damaged", "name y"]);
   });
@@ -130,10 +130,10 @@ describe("S7: rows cannot be swapped, changed or brought from elsewhere", () => 
     await put(encryptedStore(inner, { encryptionKey }), ...rows, [["sessions", "s"], "row"]);
     const [[ofS], [copyOfS], [ofT, wrapped], [, copyOfT]] = inner.scan(["meta", "keys", "of"], everything);
     assert.deepEqual([ofS[3], copyOfS[3], ofT[3]], ["s", "s", "t"]);
-    inner.commit({ ...strict, puts: [[ofS, wrapped]] });
+    await inner.commit({ ...strict, puts: [[ofS, wrapped]] });
     const read = async () => kinds(await encryptedStore(inner, { encryptionKey }).read([["log", "s", 1], ["log", "t", 1]]));
     assert.deepEqual(await read(), ["one", "another session"], "its copy is there");
-    inner.commit({ ...strict, puts: [[copyOfS, copyOfT]] });
+    await inner.commit({ ...strict, puts: [[copyOfS, copyOfT]] });
     assert.deepEqual(await read(), ["damaged", "another session"]);
   });
 });
@@ -162,7 +162,7 @@ describe("keys that do not fit are told, and nothing is written", () => {
     await put(encryptedStore(inner, { encryptionKey }), [["log", "s", 1], "one"]);
     const roots = inner.scan(["meta", "keys", "root"], everything).map(([key]) => key);
     assert.equal(roots.length, 2);
-    inner.commit({ ...strict, deletes: roots });
+    await inner.commit({ ...strict, deletes: roots });
     const before = await atRest(inner);
     await assert.rejects(encryptedStore(inner, { encryptionKey }).read([["log", "s", 1]]), (error) => refused("store_corrupt")(error) && /root key/.test(error.message));
     assert.deepEqual(await atRest(inner), before);
@@ -252,7 +252,7 @@ describe("S9: what remains of a deleted session cannot be read", () => {
   test("a session that begins under the same id has another key", async () => {
     const { inner, store, remains } = await shredded();
     await put(store, [["sessions", "s"], "new"], [["log", "s", 2], "new"]);
-    inner.commit({ ...strict, puts: remains });
+    await inner.commit({ ...strict, puts: remains });
     assert.deepEqual((await store.scan(["sessions", "s"], everything)).map(([, value]) => value), [text("new")]);
     assert.deepEqual(kinds(await store.read([["log", "s", 1], ["log", "s", 2]])), ["damaged", "new"]);
   });
@@ -299,7 +299,7 @@ test("a store that was emptied under its users is used again: nothing is sealed 
   const inner = memoryStore();
   const store = encryptedStore(inner, { encryptionKey });
   await put(store, [["sessions", "s"], "row"], [["log", "s", 1], "one"], [["meta", "session", "x"], "name"]);
-  inner.commit({ ...strict, deletes: (await atRest(inner)).map(([key]) => key) });
+  await inner.commit({ ...strict, deletes: (await atRest(inner)).map(([key]) => key) });
   assert.deepEqual(await store.read([["log", "s", 1]]), [undefined]);
   await put(store, [["log", "s", 1], "two"], [["meta", "session", "x"], "name 2"]);
   const again = encryptedStore(inner, { encryptionKey });

@@ -348,7 +348,7 @@ for (const [name, answer] of Object.entries({
     const fetch = answering(answer, choice({ content: SUMMARY }));
     const work = compact(chat(10), { provider: { kind: "openai", model: "m" }, fetch });
     let over = false;
-    work.finally(() => (over = true));
+    void work.finally(() => (over = true));
     while (!over) {
       await new Promise((resolve) => setImmediate(resolve));
       context.mock.timers.tick(1_000);

@@ -48,7 +48,7 @@ test("aborted half-way, the next attempt pays only for what is missing", async (
   for (const message of chat(300)) void session.append(message);
   await assert.rejects(session.compact({ signal: controller.signal }), fails("aborted"));
   assert.equal(calls, 3);
-  session.close();
+  await session.close();
   const summarize = summariser();
   const again = await openSession({ id: "long", store, ...LONG, summarize });
   const planned = planCompaction(chat(300), { ...LONG, summarize });

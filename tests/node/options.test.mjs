@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as library from "../support/offload.mjs";
-import { chat, fails, frozen, summariser } from "../support/api.mjs";
+import { chat, fails, frozen, summariser, VERSION } from "../support/api.mjs";
 
 const { compact, openSession, optionsFromEnv, planCompaction } = library;
 
@@ -205,7 +205,7 @@ test("lesson: options that contain themselves do not take the engine down", asyn
       return error.field.startsWith(name);
     });
   }
-  assert.equal(library.version(), "0.1.0");
+  assert.equal(library.version(), VERSION);
 });
 
 test("options: those of the functions that need no session", () => {

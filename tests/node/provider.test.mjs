@@ -133,7 +133,7 @@ describe("provider", { concurrency: true }, () => {
         assert.ok(second < first * 0.8, `${first} ${second}`);
       });
 
-      test(`${kind} by ${way}: nobody listens`, async (context) => {
+      test(`${kind} by ${way}: nobody listens`, async () => {
         const provider = { kind, model: "m", url: "http://127.0.0.1:1/v1" };
         const { success, error } = await compact(frozen(chat(10)), { provider, retryCount: 1, ...options });
         assert.equal(success, false);
@@ -182,14 +182,14 @@ describe("provider", { concurrency: true }, () => {
     assert.match(result.reason, /500/);
   });
 
-  test("what the app's fetch throws is the error's cause", async (context) => {
+  test("what the app's fetch throws is the error's cause", async () => {
     const boom = new TypeError("blocked");
     const fetch = async () => { throw boom; };
     const { error } = await compact(frozen(chat(10)), { provider: { kind: "openai", model: "m" }, fetch, retryCount: 1 });
     fails("summary_failed", { cause: boom })(error);
   });
 
-  test("a fetch that resolves to junk is a failed attempt", async (context) => {
+  test("a fetch that resolves to junk is a failed attempt", async () => {
     for (const answer of [undefined, null, 5, {}]) {
       const options = { provider: { kind: "openai", model: "m" }, fetch: async () => answer, retryCount: 1 };
       const { success, error } = await compact(chat(10), options);

@@ -56,7 +56,7 @@ test("verify: what was written holds, and what the store changed is named and no
   assert.deepEqual(stages, [["verify", 3, 3]]);
   const [key, value] = store.rows(["log"])[1];
   value[value.length >> 1] ^= 1;
-  store.put(key, value);
+  await store.put(key, value);
   const { ok, problems } = await session.archive.verify();
   assert.equal(ok, false);
   assert.deepEqual(problems, ["I1: log row 1 is not what was written"]);
@@ -116,7 +116,7 @@ test("R3: a store that went back says how many records are gone, at every openin
   const before = ["meta", "sessions", "log"].flatMap((table) => store.rows([table]));
   await session.append(say("two"), say("three"));
   store.wipe();
-  for (const [key, value] of before) store.put(key, value);
+  for (const [key, value] of before) await store.put(key, value);
   for (let nth = 0; nth < 2; nth++) {
     const [loss] = await told(await open(store, { watermark }));
     assert.deepEqual([loss.kind, loss.lostRecords], ["records", 2]);
@@ -130,7 +130,7 @@ test("R3: a store that went back says how many records are gone, at every openin
 test("R2: a session's row that is gone is made again, and that is told to who listens first", async () => {
   const store = frail();
   await (await open(store)).append(say("one"), say("two"));
-  store.remove(store.rows(["sessions"])[0][0]);
+  await store.remove(store.rows(["sessions"])[0][0]);
   const session = await open(store);
   const [loss, ...more] = await told(session);
   assert.deepEqual([loss.kind, more.length], ["repaired", 0]);

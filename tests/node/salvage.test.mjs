@@ -233,7 +233,7 @@ test("D16: a session that is being deleted stays deleted", async () => {
       commit(batch) {
         if (isStopped) throw new CompactionError("store_unavailable", "the process ended");
         isStopped = true;
-        commit(batch);
+        void commit(batch);
       },
     },
   });

@@ -35,7 +35,7 @@ function tellingStore(atOnce = true) {
     listeners,
     tell,
     commit(batch) {
-      store.commit(batch);
+      void store.commit(batch);
       const key = batch.puts.map(([key]) => key).find(([table, , ...rest]) => table === "sessions" && rest.length === 0);
       const version = batch.expect.find(({ key: [table] }) => table === "sessions")?.version;
       if (key) written.push([key[1], (version ?? 0) + 1]);

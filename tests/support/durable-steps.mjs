@@ -5,7 +5,7 @@ export const MIB = 1024 * 1024;
 export const BIG = 300 * 1024;
 
 export const key = (n) => ["blobs", "s", "b", n];
-export const none = { expect: [], puts: [], deletes: [], durability: "strict" };
+const none = { expect: [], puts: [], deletes: [], durability: "strict" };
 
 export function bytes(size, seed = 1) {
   const made = new Uint8Array(size);

@@ -18,7 +18,7 @@ const BEGINNING = ["fork", "import"];
 const REFUSALS = ["quota_exceeded", "store_unavailable", "conflict", "too_large"];
 
 /** How the nth call of a store goes wrong. */
-export const FAULTS = ["dies before", "dies after", "is refused", "is not answered"];
+const FAULTS = ["dies before", "dies after", "is refused", "is not answered"];
 
 const identity = (store) => store;
 const METHODS = ["read", "scan", "commit"];

@@ -9,7 +9,7 @@ const HEAD = ["sessions", "s"];
 const row = (i) => ["log", "s", i];
 const textOf = (i) => `${i} ${"text ".repeat(60)}`;
 /** So small that the journal is written anew every few batches. */
-export const SMALL = { rewriteBytes: 1_500 };
+const SMALL = { rewriteBytes: 1_500 };
 const BATCHES = 10;
 /** One in so many of all power cuts is tried, and all of them with `CC_KILLS`. It has no divisor in common with the numbers
  *  of what is left, of notes and of ways to go on, so that all of those meet. */
@@ -40,7 +40,7 @@ export function model(count) {
 }
 
 /** Commits the batches from `from` on, two at a time; `told` says how many were acknowledged. Throws the first failure. */
-export async function work(store, told, from = 0, to = BATCHES) {
+async function work(store, told, from = 0, to = BATCHES) {
   for (let i = from; i < to; i += 2) {
     const both = [i, i + 1].map(async (at) => {
       await store.commit(batchOf(at));

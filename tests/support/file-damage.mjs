@@ -1,7 +1,7 @@
 /** What must hold for a file store whose files are damaged: checks that broken stores are held against too. */
 
 import assert from "node:assert/strict";
-import { appendFile, cp, readdir, readFile, rm, stat, truncate, unlink, writeFile } from "node:fs/promises";
+import { appendFile, cp, readdir, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { batch, contents, edit, journalOf, killAt, release, reset, stopAt, watchPower } from "./file-store.mjs";
 import { generator } from "./random.mjs";

@@ -5,7 +5,7 @@
  */
 
 /** Texts that something on the way may take for something else. */
-export const TEXTS = [
+const TEXTS = [
   "",
   " ",
   "\0",
@@ -108,7 +108,7 @@ function largest() {
 const EAGER = { contextWindow: 1_000_000_000, offload: { offloadThreshold: 1, scanRatio: 1, compactTriggerThreshold: 1 } };
 
 /** The first place at which two values differ, down to the sign of zero and the order of keys; `undefined` for none. */
-export function difference(one, other, path = "") {
+function difference(one, other, path = "") {
   if (Object.is(one, other)) return undefined;
   const differs = `${path || "the whole"} differs`;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return differs;

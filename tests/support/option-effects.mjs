@@ -41,7 +41,7 @@ export async function outcome(library, options) {
 const ANSWER = `## Current Status\nThe parser is being built. ${"It reads tokens of module 7 and fails in part_8. ".repeat(10)}`;
 
 /** A long history of every kind of result. */
-export function history() {
+function history() {
   const messages = [{ role: "user", content: "Never push to main. Build the parser, and tell me what you find." }];
   const add = (nth, name, args, content) => {
     const id = `call_${nth}`;

@@ -12,7 +12,7 @@ import { exchange, settled, summariser } from "./api.mjs";
 import { batch, journalOf } from "./file-store.mjs";
 import { listSessions, openSession } from "./offload.mjs";
 
-export const IDS = ["a", "b", "c"];
+const IDS = ["a", "b", "c"];
 /** A summary is due soon, and every result but the last ones is offloaded. */
 const SMALL = { contextWindow: 6_000, offload: { offloadThreshold: 1_000, preserveCount: 4 }, summarize: summariser() };
 /** Whoever looks changes nothing. */

@@ -56,9 +56,9 @@ export function callInWorker(page, step, ...args) {
     (script, step, args) => {
       globalThis.worker ??= new Worker(script, { type: "module" });
       return new Promise((resolve, reject) => {
-        worker.onmessage = ({ data: { value, error } }) => (error ? reject(new Error(error)) : resolve(value));
-        worker.onerror = (event) => reject(new Error(event.message));
-        worker.postMessage({ step, args });
+        globalThis.worker.onmessage = ({ data: { value, error } }) => (error ? reject(new Error(error)) : resolve(value));
+        globalThis.worker.onerror = (event) => reject(new Error(event.message));
+        globalThis.worker.postMessage({ step, args });
       });
     },
     SCRIPT,

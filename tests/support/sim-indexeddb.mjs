@@ -20,7 +20,7 @@ function compare(a, b) {
 const exception = (name, message = "simulated") => Object.assign(new Error(message), { name });
 const copyOf = (value) => structuredClone(value);
 
-export const IDBKeyRange = {
+const IDBKeyRange = {
   bound: (lower, upper, isLowerOpen = false, isUpperOpen = false) => ({
     has(key) {
       const [low, high] = [compare(key, lower), compare(key, upper)];

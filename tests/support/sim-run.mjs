@@ -15,7 +15,7 @@ export const shares = {
 };
 
 /** How one seed is run again. */
-export function again(store, seed) {
+function again(store, seed) {
   return `CC_STORES="${store}" CC_STORE_SEED=${seed} CC_STORE_SEEDS=1 node --test tests/node/stores-simulation.test.mjs`;
 }
 

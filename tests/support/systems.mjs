@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Presets in the order of the systems; the items of each in the order of their numbers. */
-export const SYSTEMS = [
+const SYSTEMS = [
   [
     "offload",
     [

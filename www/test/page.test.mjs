@@ -54,7 +54,6 @@ function demoIn(name) {
       },
       value,
     );
-  const position = () => text(".position b");
   async function runTo(x) {
     await input(".strip input", x);
     await until((x) => document.querySelector(".position b").textContent === x, String(x));

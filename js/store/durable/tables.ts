@@ -264,6 +264,8 @@ export class Tables {
 /**
  * One transaction. The platform takes a callback that returns a promise without a word, and commits what it did before
  * its first await: here that is rolled back.
+ *
+ * @public for the tests of workerd.
  */
 export function atomically<T>(storage: DurableObjectStorage, work: () => T): T {
   return storage.transactionSync(() => {

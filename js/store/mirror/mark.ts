@@ -8,7 +8,7 @@ import { isOwn, MARK_ROWS, RESERVED } from "./own.js";
 import { versionsOf } from "./versions.js";
 
 /** A commit: its number, a random text (no two histories share one), and the keys that it put or deleted. */
-export type Written = [seq: number, tag: string, keys: Key[]];
+type Written = [seq: number, tag: string, keys: Key[]];
 
 /** How far a copy is. It is written in every commit, expected as it was read: so commits of all processes are in one order,
  *  and a copy takes none of them before the one that comes first. */

@@ -30,7 +30,7 @@ export async function shapeProblems(format, messages, { versions = [6, 7] } = {}
 }
 
 /** True for UI messages of the AI SDK, false for its model messages. */
-export const isUi = (messages) =>
+const isUi = (messages) =>
   messages.length > 0 && messages.every((message) => Array.isArray(message.parts));
 
 // ---- types --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 const halfUp = (amount, rate) => Math.round((amount * rate) / 10_000);
 
-export function halfEven(amount, rate) {
+function halfEven(amount, rate) {
   const product = Math.abs(amount) * rate;
   const whole = Math.floor(product / 10_000);
   const rest = product % 10_000;
@@ -18,7 +18,7 @@ function groupsOf(lines) {
   return [...groups].map(([rate, gross]) => ({ rate, gross }));
 }
 
-export function oldTotals({ lines, discountRate, reverseCharge }) {
+function oldTotals({ lines, discountRate, reverseCharge }) {
   const groups = groupsOf(lines).map(({ rate, gross }) => {
     const discount = halfUp(gross, discountRate);
     return { rate, net: gross - discount, discount, tax: reverseCharge ? 0 : halfUp(gross - discount, rate) };
