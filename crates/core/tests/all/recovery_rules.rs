@@ -578,7 +578,7 @@ fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
 #[test]
 fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
     let say = |who: &str, nth: usize| {
-        if nth % 2 == 0 { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
+        if nth.is_multiple_of(2) { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
     };
     for count in [1, 2, 3, 4, 7] {
         for place in 0..count {
