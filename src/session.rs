@@ -3,7 +3,7 @@
 use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
 use context_compactor_core::wire::Format;
 use js_sys::{Object, Reflect};

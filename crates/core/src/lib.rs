@@ -7,10 +7,13 @@
 
 pub mod checkpoint;
 mod clock;
+pub mod context;
 pub mod error;
+pub mod keys;
 pub mod message;
 mod order;
 pub mod plan;
+pub mod policy;
 pub mod recall;
 mod redact;
 mod reduce;

@@ -1,7 +1,7 @@
 //! Where a history may be cut (`S1.5`).
 
+use crate::context::Keep;
 use crate::message::{Exchanges, Message, Role};
-use crate::plan::Keep;
 
 /// A cut: messages from `boundary` on are preserved, those before it are compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The parts of the engine that are useful alone: no session, no store, no effects.
 
+use crate::context::PinProposal;
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::plan::{self, StandaloneOptions};
 use crate::redact::Secrets;
-use crate::session::PinProposal;
 use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::tokens::{self, Bounds, Estimator, Family};
@@ -198,7 +198,7 @@ pub fn propose_pins(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<PinPropo
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         let numbered = messages.iter().enumerate();
-        let of = |(index, message)| PinProposal::of(index, message, options.estimator.message(message));
+        let of = |(index, message)| summary::proposal(index, message, options.estimator.message(message));
         Ok(numbered.filter_map(of).collect())
     })
 }

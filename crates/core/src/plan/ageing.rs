@@ -5,15 +5,16 @@
 use super::call::{Cost, call};
 use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
-use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
 use super::settings::Summariser;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use crate::message::{Message, Part, Role};
+use crate::policy::Rung;
 use crate::reduce::reasoning;
-use crate::session::{Cause, Change, Cover, Held, Item, Made, Origin, Place, Splice, State, ids};
+use crate::session::{Cause, Change, Cover, Held, Item, Made, Origin, Place, Splice, State};
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;

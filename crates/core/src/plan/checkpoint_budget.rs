@@ -5,10 +5,10 @@
 use super::ageing::{self, overtaken, shorten};
 use super::call::Cost;
 use super::ladder::Climb;
-use super::presets::Rung;
 use super::result::{Edit, RungPlan};
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::error::{Code, Result};
+use crate::policy::Rung;
 use crate::session::{Held, Origin, State};
 use crate::step::{self, Effect, Io, Notice};
 use std::ops::Range;

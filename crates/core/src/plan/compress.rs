@@ -3,13 +3,13 @@
 
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
-use super::presets::Rung;
 use super::redaction::{redact, without_secrets};
-use super::result::{Edit, Trigger};
+use super::result::Edit;
 use super::settings::Summariser;
 use super::strategy::{Known, Strategy};
 use crate::error::{Code, Error, Result};
 use crate::message::{Message, Part};
+use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::reduce::replace::{self, Move, Replacement};
 use crate::session::{Held, How, Job, Place, State, elsewhere, text_range};

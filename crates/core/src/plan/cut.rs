@@ -1,13 +1,14 @@
 //! What a summary would replace in the active context.
 
 use super::in_force::InForce;
-use super::settings::{Keep, Settings};
+use super::settings::Settings;
 use crate::checkpoint::Level;
+use crate::context::{Keep, PinProposal};
 use crate::error::Result;
 use crate::message::Role;
 use crate::order;
 use crate::reduce::reasoning;
-use crate::session::{Cover, Held, Item, Offload, Origin, PinProposal, Place, Splice, State};
+use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
 use crate::split;
 use crate::step::Io;
 use crate::wire::{self, Author};

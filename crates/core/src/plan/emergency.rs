@@ -4,11 +4,11 @@
 
 use super::cut::{self, Aim, Proposal};
 use super::ladder::Climb;
-use super::presets::Rung;
-use super::result::{CompactionResult, RungPlan, Trigger};
+use super::result::{CompactionResult, RungPlan};
 use super::summarise;
 use super::write::Order;
 use crate::error::{Code, Error, Result};
+use crate::policy::{Rung, Trigger};
 use crate::session::{Held, State};
 use crate::step::{Effect, Io, Level, Notice};
 

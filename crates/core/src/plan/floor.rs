@@ -2,11 +2,11 @@
 
 use super::compress;
 use super::cut::{self, Aim, Proposal};
-use super::presets::Rung;
-use super::result::{CompactionResult, Trigger};
-use super::settings::Keep;
+use super::result::CompactionResult;
+use crate::context::Keep;
 use crate::error::{Code, Error, Result};
 use crate::order;
+use crate::policy::{Rung, Trigger};
 use crate::reduce::replace::{self, Move};
 use crate::reduce::{admit, clear, last, offload, process};
 use crate::session::{Held, How, Item, Origin, Place, State};

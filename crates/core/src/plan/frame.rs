@@ -5,15 +5,16 @@ use super::cut::Proposal;
 use super::redaction::without_secrets;
 use super::settings::PinProposals;
 use crate::clock::iso8601;
+use crate::context::{PinProposal, Whose};
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use crate::message::{Message, Part, Role};
 use crate::reduce::offload;
 use crate::reduce::replace::ends;
 use crate::session::{
-    Cover, Erasure, Held, How, Item, Made, Offload, Origin, PinProposal, Place, State, carried, ids, logged,
-    measure,
+    Cover, Erasure, Held, How, Item, Made, Offload, Origin, Place, State, carried, logged, measure,
 };
-use crate::step::{Effect, Io, Level, Notice, Whose};
+use crate::step::{Effect, Io, Level, Notice};
 use crate::summary;
 use crate::wire::{self, Author, ERASED, Repaired};
 use std::collections::HashSet;

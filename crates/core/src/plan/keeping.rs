@@ -2,11 +2,12 @@
 //! and what an answer must name to be a summary of them.
 
 use super::cut::Proposal;
-use super::presets::{KeepNumbers, Rung};
+use super::presets::KeepNumbers;
 use super::redaction::{messages_without_secrets, redact};
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::order;
+use crate::policy::Rung;
 use crate::session::{Cover, Held, Item, Origin, Place, raw};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collector, Must, Shares};

@@ -35,10 +35,10 @@ pub use options::{StandaloneOptions, split_keep};
 pub use presets::{
     API_TOOLS, BALANCED, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, KeepNumbers,
     LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
-    REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, Rung, SEARCH_TOOLS, When,
+    REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, SEARCH_TOOLS, When,
 };
-pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan, Trigger};
-pub use settings::{Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan};
+pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 
 pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
 

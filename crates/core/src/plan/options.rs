@@ -5,12 +5,14 @@ use super::numbers::{
 };
 use super::presets::{
     API_TOOLS, BALANCED, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, PRESETS, Preset, QUERY_TOOLS,
-    READ_TOOLS, Rung, SEARCH_TOOLS, When,
+    READ_TOOLS, SEARCH_TOOLS, When,
 };
 use super::reader::Reader;
-use super::settings::{Keep, PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
+use crate::context::Keep;
 use crate::error::{Error, Result};
+use crate::policy::Rung;
 use crate::summary::Focus;
 use crate::tokens::{self, Estimator};
 use crate::wire::Format;

@@ -2,37 +2,12 @@
 
 use super::call::Cost;
 use super::frame::text_of;
-use super::presets::Rung;
+use crate::context::PinProposal;
 use crate::error::{Error, Result};
-use crate::session::{Held, LedgerEntry, Origin, PinProposal, ledger};
+use crate::policy::{Rung, Trigger};
+use crate::session::{Held, LedgerEntry, Origin, ledger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
-
-/// What set a compaction off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trigger {
-    /// The preset's own rule.
-    Auto,
-    /// The user or the app asked for it.
-    Manual,
-    /// The provider said that the prompt was too long.
-    Overflow,
-    /// Nothing.
-    None,
-}
-
-impl Trigger {
-    /// The name in records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Trigger::Auto => "auto",
-            Trigger::Manual => "manual",
-            Trigger::Overflow => "overflow",
-            Trigger::None => "none",
-        }
-    }
-}
 
 /// A change that a rung made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,9 +2,10 @@
 
 use super::cost::{Prices, Rule};
 use super::numbers::Threshold;
-use super::presets::{Fallback, Numbers, Preset, Rung};
+use super::presets::{Fallback, Numbers, Preset};
 use crate::checkpoint::{Goal, Level, Mode};
-use crate::reduce::shape::Digest;
+use crate::context::Keep;
+use crate::policy::{Digest, Rung};
 use crate::summary::Focus;
 use crate::tokens::Estimator;
 use crate::wire::Format;
@@ -22,17 +23,6 @@ pub enum Summariser {
     Provider(Provider),
     /// The built-in one; no model is called.
     Extractive,
-}
-
-/// What stays at the end of the history.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Keep {
-    /// This many messages.
-    Messages(usize),
-    /// As many messages as fit this many tokens.
-    Tokens(usize),
-    /// As many messages as fit this share of the tokens.
-    Fraction(f64),
 }
 
 /// What the provider does with signed reasoning behind an edit, as the app's requests have it

@@ -3,9 +3,10 @@
 
 use super::compress::{CUT, Found};
 use crate::error::Result;
+use crate::keys::ids;
 use crate::message::{Part, Role};
 use crate::reduce::shape::shape;
-use crate::session::{How, State, ids};
+use crate::session::{How, State};
 use crate::summary::names;
 use crate::wire;
 use std::collections::HashMap;

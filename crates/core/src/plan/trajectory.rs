@@ -1,9 +1,9 @@
 //! The context as a trajectory of thoughts, actions and results, and how full it is (`S2.9`).
 
 use super::compress::{self, Load};
-use super::presets::Rung;
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
+use crate::policy::Rung;
 use crate::session::State;
 use crate::tokens::budget::percent;
 use crate::wire::{self, Format};

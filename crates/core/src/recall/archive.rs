@@ -2,11 +2,12 @@
 //! table or secret only.
 
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
+use crate::keys::ids;
 use crate::message::{Message, Part};
-use crate::session::batch::keys;
 use crate::session::record::{Kind, SessionRow};
 use crate::session::stored::{latest, row_at};
-use crate::session::{Offload, Origin, State, ids, offloads};
+use crate::session::{Offload, Origin, State, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;

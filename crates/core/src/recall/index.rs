@@ -4,8 +4,8 @@
 use super::archive::Archive;
 use super::pages::{Draft, FULL, Page};
 use crate::error::Result;
+use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::session::Walk;
-use crate::session::batch::{Batch, Durability, Key, keys};
 use crate::session::offloads::PART;
 use crate::session::record::Kind;
 use crate::session::stored::PAGE;

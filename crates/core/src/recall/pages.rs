@@ -8,10 +8,11 @@
 use super::archive::said;
 use super::is_tool;
 use crate::error::Result;
+use crate::keys::batch::{Key, keys};
+use crate::keys::ids;
 use crate::order;
-use crate::session::batch::{Key, keys};
+use crate::session::Item;
 use crate::session::offloads::PART;
-use crate::session::{Item, ids};
 use crate::wire::{self, Format};
 use context_compactor_scan::terms::{self, terms};
 use std::collections::HashMap;

@@ -8,8 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+use crate::keys::ids;
 use crate::message::{Message, Part};
-use crate::session::ids;
 use context_compactor_scan::secrets::{Kind, secrets};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

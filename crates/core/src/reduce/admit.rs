@@ -2,7 +2,7 @@
 
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
-use crate::plan::Trigger;
+use crate::policy::Trigger;
 use crate::session::{How, State, text_range};
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it

@@ -4,10 +4,11 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, input_moves, moves};
 use crate::error::Result;
-use crate::message::{Message, Role};
+use crate::message::Role;
 use crate::order;
+use crate::plan::LayeredNumbers;
 use crate::plan::cost::{Rates, calls_expected, clearing_saves, fetched_again};
-use crate::plan::{LayeredNumbers, Rung, Settings, Trigger};
+use crate::policy::Trigger;
 use crate::session::{How, State};
 use std::collections::HashSet;
 
@@ -57,19 +58,6 @@ pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
         found = merged(found, inputs);
     }
     Ok(found)
-}
-
-/// Tokens of a message's results and inputs that are long enough to be cleared.
-pub(crate) fn clearable(settings: &Settings, message: &Message<'_>) -> usize {
-    if !settings.rungs.contains(&Rung::Clear) {
-        return 0;
-    }
-    let numbers = settings.numbers.layered;
-    let long =
-        |text: &str| Some(settings.estimator.text(text)).filter(|tokens| *tokens > numbers.clear_min_tokens);
-    let results = message.results().filter_map(|result| long(&result.text));
-    let inputs = message.calls().filter(|_| numbers.clear_inputs).filter_map(|call| long(&call.arguments));
-    results.chain(inputs).sum()
 }
 
 /// False when nothing would be cleared even if nothing stood in the place of what is: no message has to be read to know,

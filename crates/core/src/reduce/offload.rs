@@ -2,7 +2,7 @@
 
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
-use crate::plan::Trigger;
+use crate::policy::Trigger;
 use crate::session::{How, State};
 
 /// What would be moved: the results of the first `scanRatio` of the messages with more than `minChars` characters that

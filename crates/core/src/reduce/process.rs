@@ -3,9 +3,9 @@
 
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, moves};
-use super::shape::{Digest, digest, is_error, is_structured};
+use super::shape::{digest, is_error, is_structured};
 use crate::error::Result;
-use crate::plan::Trigger;
+use crate::policy::{Digest, Trigger};
 use crate::session::{How, Item, State};
 use std::collections::HashMap;
 

@@ -1,10 +1,12 @@
 //! Reasoning that the provider binds to what stood before it (`AN8`). It cannot outlive a change of that: a request
 //! with it would be refused.
 
+use crate::context::Whose;
 use crate::error::Result;
-use crate::plan::{PrefixMismatch, Trigger};
+use crate::plan::PrefixMismatch;
+use crate::policy::Trigger;
 use crate::session::{Cause, Change, Held, Item, Origin, Splice, measure};
-use crate::step::{Io, Whose};
+use crate::step::Io;
 use crate::wire::{self, Unbound};
 
 /// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that

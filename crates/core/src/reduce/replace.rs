@@ -2,16 +2,19 @@
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
 use super::reasoning;
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use crate::message::Role;
 use crate::order;
-use crate::plan::{Edit, OffloadReport, Rung, Trigger};
+use crate::plan::{Edit, OffloadReport};
+use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::session::{
-    Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, ids, measure,
+    Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, measure,
     text_range,
 };
-use crate::step::{Effect, Io, Level, Notice, Progress, Stage, Whose};
+use crate::step::{Effect, Io, Level, Notice, Progress, Stage};
 use crate::wire;
 use serde_json_borrow::Value;
 use std::rc::Rc;

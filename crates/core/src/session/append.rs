@@ -2,14 +2,14 @@
 
 use super::context::{Context, Item, Place};
 use super::held::Held;
-use super::pins::PinProposal;
 use super::staging::rows_of;
 use super::state::{BESIDE, Measured, Settled, measure, size_of};
 use super::stored::{Attempt, RACES, conflict};
+use crate::context::{PinProposal, Whose};
 use crate::error::{Code, Error, Result};
 use crate::message::limits;
 use crate::plan::PinProposals;
-use crate::step::{Effect, Io, Notice, Whose};
+use crate::step::{Effect, Io, Notice};
 use crate::summary;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;

@@ -1,7 +1,6 @@
 //! The stored rows of a session against what must always hold ([`super::check`]): a pure function over rows, for tests and
 //! simulators.
 
-use super::batch::{Key, KeyPart, keys};
 use super::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
 use super::context::{Context, Origin};
 use super::operations::Session;
@@ -10,6 +9,7 @@ use super::snapshots::read_note;
 use super::wide::Wide;
 use super::{conserve_origins, offloads, seal};
 use crate::error::Result;
+use crate::keys::batch::{Key, KeyPart, keys};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 

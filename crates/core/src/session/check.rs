@@ -16,8 +16,9 @@
 use super::context::{Left, Offload, Origin};
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
-use super::{NewBlob, conserve_origins, ids};
+use super::{NewBlob, conserve_origins};
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use crate::recall;
 use crate::wire::{self, Format};
 use serde::Deserialize;

@@ -1,10 +1,9 @@
 //! The active context: what the model sees, item by item, with running totals.
 
-use super::pins::PinProposal;
 use crate::checkpoint::Level;
+use crate::context::{PinProposal, Whose};
 use crate::message::{Message, Role};
 use crate::order;
-use crate::step::Whose;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

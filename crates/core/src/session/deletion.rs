@@ -1,11 +1,11 @@
 //! Deleting a session: whole, whatever the store takes in one batch and wherever it is stopped.
 
-use super::batch::{Batch, Durability, Key, keys};
 use super::erase;
 use super::held::Held;
 use super::record::{self, NameRow};
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use crate::error::{Code, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::step::{Io, Scan};
 
 impl Held {

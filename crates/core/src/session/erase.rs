@@ -6,14 +6,12 @@
 
 mod text;
 
-use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::check::Noted;
 use super::context::Cover;
 use super::deletion::remove_rows;
 use super::fork::{StagingRow, begin_staging};
 use super::gaps::Walk;
 use super::held::Held;
-use super::offloads;
 use super::operations::Session;
 use super::record::{
     self, Erased, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items,
@@ -23,8 +21,10 @@ use super::state::{State, ViewNote};
 use super::stored::{
     PAGE, RACES, commit_again, conflict, logged, name_row, page, pause, place_of, retryable, session_row,
 };
-use super::{Item, Origin, Size, ids, seal, wide};
+use super::{Item, Origin, Size, offloads, seal, wide};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use crate::keys::ids;
 use crate::message::Role;
 use crate::plan;
 use crate::recall::Unpaged;

@@ -5,12 +5,10 @@
 //! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
-use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::context::{Cover, Item, Made, Origin, Place, Splice};
 use super::deletion::{free_name, remove_rows};
 use super::gaps::Gap;
 use super::held::{Held, Slot};
-use super::ids;
 use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
 use super::record::{self, Cause, Parent, SessionRow};
@@ -18,8 +16,11 @@ use super::recovery::readable_bodies;
 use super::state::{Change, Measured, Settled, State, measure};
 use super::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use super::wide;
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Machine, Scan, Whose};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use crate::keys::ids;
+use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};

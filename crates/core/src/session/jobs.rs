@@ -2,14 +2,14 @@
 //! far. A crash before the commit then costs no call again. All of it is advisory: the compare-and-set of the commit is
 //! what makes a change right, a job only saves calls.
 
-use super::batch::{Batch, Durability, Key, keys};
 use super::held::Held;
-use super::ids;
 use super::record::{self, SCHEMA};
 use super::staging;
 use super::state::State;
 use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::keys::ids;
 use crate::step::{Io, Level, Scan};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;

@@ -7,39 +7,19 @@ use super::held::Held;
 use super::record::{Cause, SessionRow};
 use super::state::{Change, State};
 use super::stored;
+use crate::context::PinProposal;
 use crate::error::{Error, Result};
-use crate::message::{Message, Role};
+use crate::message::Role;
 use crate::plan::{self, PinProposals, Settings};
 use crate::reduce::reasoning;
 use crate::step::Io;
 use crate::summary;
 use crate::wire;
-use serde::{Deserialize, Serialize};
 
 /// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
 const CARRIED_PART: usize = 10;
 /// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
 const ACCEPTED_PART: usize = 10;
-
-/// A message of the user that states constraints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PinProposal {
-    /// Its index among the app's messages.
-    pub index: usize,
-    /// The sentences that require, limit or forbid something, to the letter.
-    pub constraints: Vec<String>,
-    /// What the whole message costs: that much stays in the context with the pin.
-    pub tokens: usize,
-}
-
-impl PinProposal {
-    /// What is proposed for a message, if anything is.
-    pub(crate) fn of(index: usize, message: &Message<'_>, tokens: usize) -> Option<Self> {
-        let constraints: Vec<String> =
-            summary::constraints(message).into_iter().map(str::to_string).collect();
-        (!constraints.is_empty()).then_some(PinProposal { index, constraints, tokens })
-    }
-}
 
 impl State {
     /// True for a message whose constraints the app rejected.
@@ -68,7 +48,7 @@ impl State {
                     let Some(place) = origin.place() else { continue };
                     let value = wire::parse(place.index, &item.body)?;
                     let message = self.format().wire().read(place.index, &value)?;
-                    open.extend(PinProposal::of(place.index, &message, item.size.tokens));
+                    open.extend(summary::proposal(place.index, &message, item.size.tokens));
                 }
                 _ => {}
             }

@@ -3,9 +3,9 @@
 
 use super::held::Held;
 use super::state::State;
+use crate::context::Keep;
 use crate::error::Result;
 use crate::message::Role;
-use crate::plan::Keep;
 use crate::plan::cost::{DEFAULT_PRICES, Decision, Meter, Moment, Prices};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! The session's row, made again of log and views (R2) where it is missing, damaged, or not that of the
 //! log as it ends.
 
-use super::batch::{Key, keys};
 use super::check::Noted;
 use super::deletion::free_name;
 use super::loss::{Loss, LossKind};
@@ -12,8 +11,10 @@ use super::state::{State, measure};
 use super::stored::{PAGE, page, position, readable_page};
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
+use crate::context::Whose;
 use crate::error::{Code, Result};
-use crate::step::{Io, Scan, Whose};
+use crate::keys::batch::{Key, keys};
+use crate::step::{Io, Scan};
 use crate::wire::{self, Evidence, Format};
 use std::rc::Rc;
 

@@ -6,7 +6,6 @@
 //! * R3: the log is shorter than the host remembers: nothing brings that back, and it is said.
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
-use super::batch::{Batch, Durability, Key, KeyPart, keys};
 use super::check::Noted;
 use super::context::{Context, Item, Left, Origin, Place, Splice, Why, join_left};
 use super::deletion::free_name;
@@ -17,9 +16,11 @@ use super::state::{Change, State, measure};
 use super::stored::{PAGE, readable_items, retryable, session_row, views_from_whole};
 use super::watermark::{Known, Mark};
 use super::{conserve_origins, offloads, seal};
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
-use crate::step::{Io, Scan, Whose};
+use crate::step::{Io, Scan};
 use crate::wire::{Author, Format};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;

@@ -2,9 +2,9 @@
 //! its own bytes. Releases before this one wrote none; the seal says for which commit it is, so that one that such a
 //! release kept from an earlier row says nothing.
 
-use super::ids;
 use super::record::{self, SessionRow};
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use serde::Deserialize;
 
 /// The name of the field, which is always the last.

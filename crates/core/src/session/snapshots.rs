@@ -9,9 +9,10 @@ use super::operations::Session;
 use super::record::{Kind, SessionRow};
 use super::state::State;
 use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at, session_row};
-use super::{batch::keys, ids};
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
+use crate::keys::ids;
 use crate::step::{Io, Level, Machine};
 use serde::{Deserialize, Serialize};
 

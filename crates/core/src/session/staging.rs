@@ -2,7 +2,6 @@
 //! of their own. The batch that refers to a blob ends its job, and holds only as long as the job is this caller's. So a
 //! blob with a job is referred to by nothing, and one without is whole.
 
-use super::batch::{Batch, Durability, Key, keys};
 use super::held::Held;
 use super::jobs::JobRow;
 use super::offloads::{NewBlob, PART};
@@ -11,6 +10,7 @@ use super::state::Change;
 use super::stored::commit_again;
 use super::wide::{self, Wide};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::step::{Io, Scan};
 
 /// Larger blobs are staged, in bytes.

@@ -5,9 +5,7 @@ mod change;
 pub(super) use change::ViewNote;
 pub(crate) use change::{Change, Summarised};
 
-use super::batch::{Batch, Durability, Key, keys};
 use super::context::{Context, Item, Origin, Place, Size};
-use super::ids;
 use super::price::Paid;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
@@ -17,13 +15,16 @@ use super::sound::{HandedOut, Unsent};
 use super::staging::rows_of;
 use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::keys::ids;
 use crate::message::Message;
 use crate::plan::{Collected, Settings};
+use crate::policy::clearable;
 use crate::recall::Unpaged;
 use crate::redact::Secrets;
-use crate::reduce::clear;
-use crate::step::{Io, Whose};
+use crate::step::Io;
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
 use serde_json::value::RawValue;
@@ -502,6 +503,6 @@ pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
         role: message.role,
         calls: message.calls().count(),
         results: message.results().count(),
-        clearable: clear::clearable(settings, message),
+        clearable: clearable(settings, message),
     }
 }

@@ -2,7 +2,6 @@
 
 mod change;
 
-use super::batch::{Batch, Key, KeyPart, keys};
 use super::context::{Left, Origin, Place};
 use super::erase::renamed;
 use super::gaps::Walk;
@@ -12,6 +11,7 @@ use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
 use super::state::{Measured, Settled, record_id};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Key, KeyPart, keys};
 use crate::recall::Unpaged;
 use crate::step::{Effect, Io, Level, Notice, Scan};
 use std::cmp::Ordering;

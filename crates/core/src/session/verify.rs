@@ -1,7 +1,6 @@
 //! A session read whole and checked ([`super::check`]), a page at a time. What is read was written once, so other calls
 //! may go on meanwhile: what they write is not part of it.
 
-use super::batch::{Key, KeyPart, keys};
 use super::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
 use super::context::Offload;
 use super::operations::Session;
@@ -9,6 +8,7 @@ use super::record::{self, SessionRow};
 use super::stored::{self, deleted, name_row};
 use super::{offloads, seal};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Key, KeyPart, keys};
 use crate::recall;
 use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;

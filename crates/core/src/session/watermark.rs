@@ -4,10 +4,10 @@
 //! The host is told after every commit that moved the log, before the operation ends. It need not keep every mark, for
 //! each says all that those before it said.
 
-use super::ids;
 use super::record::SessionRow;
 use super::state::State;
 use crate::error::{Code, Result};
+use crate::keys::ids;
 use crate::plan::Settings;
 use crate::step::{Effect, Io, Level, Notice};
 

@@ -1,11 +1,11 @@
 //! Rows that are too large for one value. Their bytes are parts in the table of blobs, and what stands in their place says
 //! which: whoever reads the row through [`crate::step::Io`] gets it whole.
 
-use super::batch::{Key, KeyPart, keys};
-use super::ids;
 use super::offloads::PART;
 use super::record;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Key, KeyPart, keys};
+use crate::keys::ids;
 use serde::{Deserialize, Serialize};
 
 /// What stands in the place of a row. A release that knows no such rows takes it for one of a later schema, and says so.

@@ -10,12 +10,11 @@ mod effect;
 
 pub(crate) use all::{Work, all};
 
-pub use effect::{
-    Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage, Whose,
-};
+pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage};
 
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
-use crate::session::batch::{Batch, Key};
+use crate::keys::batch::{Batch, Key};
 use crate::session::wide::Wide;
 use crate::summary::SummaryRequest;
 use crate::wire::provider::HttpRequest;

@@ -3,7 +3,7 @@
 use crate::support::transcripts::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::keys::batch::Key;
 use context_compactor_core::session::transcript::{Kind, Restore};
 use context_compactor_core::session::{Fate, SCHEMA, SnapshotPurpose};
 use context_compactor_core::wire::Format;

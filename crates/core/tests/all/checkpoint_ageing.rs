@@ -3,7 +3,7 @@
 use crate::support::checkpoints::*;
 use crate::support::*;
 use context_compactor_core::checkpoint::Level;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::audit::look;
 use context_compactor_core::session::{Origin, Session};
 use context_compactor_core::step::{Effect, Event, Purpose, Usage};

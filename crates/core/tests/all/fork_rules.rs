@@ -1,7 +1,7 @@
 //! Sub-agents: sessions that begin from another one, linked to it and independent of it.
 
 use crate::support::*;
-use context_compactor_core::session::batch::Batch;
+use context_compactor_core::keys::batch::Batch;
 use context_compactor_core::session::{
     Fate, Forked, ParentInfo, Session, SessionInfo, SnapshotPurpose, audit,
 };

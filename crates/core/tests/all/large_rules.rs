@@ -2,10 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};
@@ -261,7 +261,7 @@ fn caps_no_batch_is_larger_than_the_store_takes_and_what_never_fits_is_refused_b
 }
 
 fn everything(table: &str) -> context_compactor_core::step::Scan {
-    use context_compactor_core::session::batch::{Key, KeyPart};
+    use context_compactor_core::keys::batch::{Key, KeyPart};
     let prefix = Key(vec![KeyPart::Text(table.into())]);
     context_compactor_core::step::Scan {
         prefix,

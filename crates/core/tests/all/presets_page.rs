@@ -3,8 +3,9 @@
 use context_compactor_core::checkpoint::Range;
 use context_compactor_core::plan::{
     CheckpointNumbers, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset, ProcessNumbers,
-    ReactNumbers, RestoreNumbers, Rung, When,
+    ReactNumbers, RestoreNumbers, When,
 };
+use context_compactor_core::policy::Rung;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! lesson: offload traps).
 
 use crate::support::*;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::recall::{TOOLS, definitions};
 use context_compactor_core::session::{Fate, Session};
 use context_compactor_core::wire::Format;

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
+use context_compactor_core::keys::batch::Key;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::batch::Key;
 use context_compactor_core::session::{Fate, Loss, LossKind, Session};
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;

@@ -258,7 +258,7 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
         true => (at.clone(), torn.clone().into_bytes()),
         false => (at.clone(), value.clone()),
     });
-    use context_compactor_core::session::batch::{Batch, Durability};
+    use context_compactor_core::keys::batch::{Batch, Durability};
     use context_compactor_store_tests::Store;
     let batch =
         Batch { expect: vec![], puts: puts.collect(), deletes: vec![], durability: Durability::Strict };

@@ -2,8 +2,9 @@
 //! what the next `prepare` does.
 
 use crate::support::*;
+use context_compactor_core::context::Keep;
 use context_compactor_core::message::Exchanges;
-use context_compactor_core::plan::{Keep, Trigger};
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::conserve;
 use context_compactor_core::split::cut;
 use context_compactor_core::tokens::Estimator;

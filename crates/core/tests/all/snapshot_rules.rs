@@ -4,7 +4,7 @@ use crate::support::checkpoints::{desk, options};
 use crate::support::snapshots::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::{Fate, Item, SnapshotPurpose};
 use context_compactor_core::step::Effect;
 use context_compactor_store_tests::How;

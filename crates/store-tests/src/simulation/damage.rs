@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::store::MemoryStore;
-use context_compactor_core::session::batch::{Batch, Durability, Key};
+use context_compactor_core::keys::batch::{Batch, Durability, Key};
 use context_compactor_core::session::{Loss, Verified};
 use context_compactor_core::step::{Notice, Scan};
 use std::cell::RefCell;

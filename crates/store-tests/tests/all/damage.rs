@@ -1,8 +1,9 @@
 //! One damaged row costs one message at most, and never a session (D13, D14): every row of a session, with wrong bytes and
 //! as a store reports it, before it is opened and while it is open.
 
-use context_compactor_core::plan::{Settings, Trigger};
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::plan::Settings;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
 use context_compactor_core::session::{Fate, Loss, LossKind, Session, SnapshotPurpose};
 use context_compactor_core::step::Notice;

@@ -5,6 +5,7 @@ use super::json::{Node, Value};
 use super::text::{clip, count};
 use super::{html, json, json_lines, outline, search, table};
 use crate::plan::ProcessNumbers;
+use crate::policy::Digest;
 use serde_json_borrow::Value as Arguments;
 use std::fmt::Write as _;
 
@@ -12,31 +13,6 @@ use std::fmt::Write as _;
 const LONGEST_ROW: usize = 400;
 /// Headers of an answer that say something about it.
 const HEADERS: &[&str] = &["content-type", "location", "link", "retry-after", "etag"];
-
-/// Types of tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Digest {
-    /// Searches the web.
-    Search,
-    /// Reads a file.
-    File,
-    /// Asks a database.
-    Query,
-    /// Calls an API.
-    Api,
-}
-
-impl Digest {
-    /// What the digest of such a result is called.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Digest::Search => "search results",
-            Digest::File => "outline of the file",
-            Digest::Query => "sample of the rows",
-            Digest::Api => "key fields of the response",
-        }
-    }
-}
 
 /// The digest; nothing when the result is small enough for its type, or cannot be read as one.
 pub(crate) fn digest(kind: Digest, text: &str, arguments: &str, numbers: &ProcessNumbers) -> Option<String> {

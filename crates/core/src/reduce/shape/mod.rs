@@ -17,7 +17,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use digest::{Digest, digest, is_error, is_structured};
+pub(crate) use digest::{digest, is_error, is_structured};
 
 use text::count;
 

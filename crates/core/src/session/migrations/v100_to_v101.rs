@@ -3,8 +3,8 @@
 
 use super::Fields;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
 use crate::plan::Settings;
-use crate::session::batch::keys;
 use crate::session::record::{self, ViewRow};
 use crate::session::state::measure;
 use crate::session::stored::readable_items;

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
+use crate::context::PinProposal;
 use crate::error::{Code, Result};
 use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
@@ -11,7 +12,7 @@ use crate::session::held::Slot;
 use crate::session::ledger::LedgerEntry;
 use crate::session::state::State;
 use crate::session::usage::{ContextUsage, usage};
-use crate::session::{PinProposal, offloads, sound};
+use crate::session::{offloads, sound};
 use crate::step::{Io, Level, Machine};
 use crate::wire::Format;
 use serde::Serialize;

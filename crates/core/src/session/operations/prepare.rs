@@ -4,7 +4,8 @@
 
 use super::{OutItem, Session, begin_step, count_fixed};
 use crate::error::Result;
-use crate::plan::{self, Climb, Climbed, CompactionResult, Edit, Part, Trigger};
+use crate::plan::{self, Climb, Climbed, CompactionResult, Edit, Part};
+use crate::policy::Trigger;
 use crate::reduce::reasoning;
 use crate::session::sound::{self, Sending};
 use crate::session::usage::ContextUsage;

@@ -2,7 +2,7 @@
 
 use super::is_default;
 use crate::error::{Code, Error, Result};
-use crate::plan::Trigger;
+use crate::policy::Trigger;
 use crate::session::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use crate::session::state::State;
 use serde::{Deserialize, Serialize};

@@ -3,14 +3,15 @@
 
 use super::{Cursor, Source, line};
 use crate::error::{Code, Error, Result};
-use crate::session::batch::keys;
+use crate::keys::batch::keys;
+use crate::keys::ids;
 use crate::session::check::Noted;
 use crate::session::gaps::{Gap, Walk};
 use crate::session::offloads::NewBlob;
 use crate::session::operations::Session;
 use crate::session::record::{self, Kind, LogRow, ViewRow};
 use crate::session::stored::{PAGE, place_among, row_at};
-use crate::session::{checkpoints, ids, offloads};
+use crate::session::{checkpoints, offloads};
 use crate::step::{Io, Level};
 use crate::wire;
 use serde::{Deserialize, Serialize};

@@ -13,11 +13,11 @@
 
 use super::Metadata;
 use crate::error::{Code, Error, Result};
-use crate::session::batch::{Key, keys};
+use crate::keys::batch::{Key, keys};
+use crate::keys::ids;
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::context::{How, Offload};
 use crate::session::gaps::Gap;
-use crate::session::ids;
 use crate::session::offloads::NewBlob;
 use crate::session::record::{self, LogRow, SCHEMA, SessionRow, ViewRow};
 use crate::wire::Format;

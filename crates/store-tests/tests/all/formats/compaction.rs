@@ -1,8 +1,9 @@
 //! `validate(compact(x))` for every valid history, every preset and any number of compactions.
 
 use crate::formats::harness::{Property, is_valid, read};
+use context_compactor_core::context::Keep;
 use context_compactor_core::plan::PRESETS;
-use context_compactor_core::plan::{Keep, Trigger};
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::split::cut;
 use context_compactor_core::step::Event;

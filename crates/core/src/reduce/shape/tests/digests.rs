@@ -1,7 +1,8 @@
 use super::super::text::count;
-use super::super::{Digest, digest, is_error, is_structured};
+use super::super::{digest, is_error, is_structured};
 use super::fixtures;
 use crate::plan::{FACTOR3, ProcessNumbers};
+use crate::policy::Digest;
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -1,7 +1,8 @@
 use super::super::text::{Level, count, level};
-use super::super::{Digest, digest, is_error, is_structured, shape};
+use super::super::{digest, is_error, is_structured, shape};
 use super::fixtures;
 use crate::plan::FACTOR3;
+use crate::policy::Digest;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,6 +1,7 @@
 use super::super::text::{Level, count, level};
-use super::super::{Digest, Kind, digest, is_error, shape};
+use super::super::{Kind, digest, is_error, shape};
 use crate::plan::FACTOR3;
+use crate::policy::Digest;
 use crate::wire::{self, Format};
 use flate2::read::GzDecoder;
 use std::io::{BufRead, BufReader};

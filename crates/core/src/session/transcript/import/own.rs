@@ -2,7 +2,7 @@
 
 use super::{Import, Reading, Restore};
 use crate::error::{Code, Error, Result};
-use crate::session::batch::keys;
+use crate::keys::batch::keys;
 use crate::session::check::Noted;
 use crate::session::context::{Left, Origin};
 use crate::session::record::{self, Kind as RowKind, Parent, SCHEMA, SessionRow};

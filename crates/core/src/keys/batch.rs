@@ -53,8 +53,8 @@ pub struct Batch {
 
 /// The tables. `sid` and `blob` are 128-bit ids in base32.
 pub mod keys {
-    use super::super::ids;
     use super::{Key, KeyPart};
+    use crate::keys::ids;
 
     fn key(table: &str, sid: &str) -> Vec<KeyPart> {
         vec![KeyPart::Text(table.into()), KeyPart::Text(sid.into())]
