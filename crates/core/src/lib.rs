@@ -22,6 +22,7 @@ pub mod split;
 pub mod standalone;
 pub mod step;
 pub mod summary;
+mod text;
 pub mod tokens;
 pub mod wire;
 

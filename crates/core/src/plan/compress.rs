@@ -12,9 +12,10 @@ use crate::message::{Message, Part};
 use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::reduce::replace::{self, Move, Replacement};
-use crate::session::{Held, How, Job, Place, State, elsewhere, text_range};
+use crate::session::{Held, How, Job, Place, State, elsewhere};
 use crate::step::{Io, Level, Purpose};
 use crate::summary::result::Purpose as For;
+use crate::text;
 use crate::wire;
 use std::collections::HashMap;
 
@@ -373,7 +374,7 @@ async fn streamed(
 
 /// The start of a text, marked; never longer than the text.
 fn cut(text: &str, chars: usize) -> String {
-    let head = text_range(text, 0, Some(chars));
+    let head = text::range(text, 0, Some(chars));
     if head.len() == text.len() { head } else { head + CUT }
 }
 
@@ -382,7 +383,7 @@ fn chunks(text: &str, size: usize) -> Vec<String> {
     let mut chunks = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let chunk = text_range(rest, 0, Some(size));
+        let chunk = text::range(rest, 0, Some(size));
         rest = rest.get(chunk.len()..).unwrap_or_default();
         chunks.push(chunk);
     }

@@ -120,7 +120,7 @@ fn clipped(path: &str, text: &str, limit: usize, estimator: Estimator) -> Option
     // Evenly dense text fits at the first try.
     let mut keep = if tokens <= room { chars } else { chars * room / tokens.max(1) };
     loop {
-        let head = crate::session::text_range(text, 0, Some(keep));
+        let head = crate::text::range(text, 0, Some(keep));
         let file = quoted_file(path, &head, chars - head.chars().count());
         let tokens = estimator.text(&file);
         if tokens <= limit {

@@ -3,7 +3,8 @@
 use super::replace::{Move, Replacement, moves};
 use crate::error::Result;
 use crate::policy::Trigger;
-use crate::session::{How, State, text_range};
+use crate::session::{How, State};
+use crate::text;
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it
 /// would stand in.
@@ -22,7 +23,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         if item.size.tokens <= limit || estimator.text(text) <= limit {
             return None;
         }
-        let preview = text_range(text, 0, Some(numbers.preview_chars));
+        let preview = text::range(text, 0, Some(numbers.preview_chars));
         let write = |reference: &str| match state.recalls {
             true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
             false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),

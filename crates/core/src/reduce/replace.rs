@@ -12,9 +12,9 @@ use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::session::{
     Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, measure,
-    text_range,
 };
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage};
+use crate::text;
 use crate::wire;
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -115,7 +115,7 @@ pub(crate) fn ends(state: &State, reference: &str, text: &str, tokens: usize) ->
     let mut room = tokens.saturating_mul(4).min(chars / 2);
     loop {
         let (head, tail) =
-            (text_range(text, 0, Some(room / 3 * 2)), text_range(text, chars - room / 3, None));
+            (text::range(text, 0, Some(room / 3 * 2)), text::range(text, chars - room / 3, None));
         let stands = format!("{told}\nIt begins:\n{head}\n[…]\nIt ends:\n{tail}");
         // Few characters are a token in some scripts.
         if room < 3 || state.settings.estimator.text(&stands) <= tokens {
@@ -129,7 +129,7 @@ pub(crate) fn ends(state: &State, reference: &str, text: &str, tokens: usize) ->
 fn begins(mut stands: String, text: &str) -> String {
     if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
         stands += "\nIt begins: ";
-        stands += &text_range(line.trim(), 0, Some(FIRST_LINE));
+        stands += &text::range(line.trim(), 0, Some(FIRST_LINE));
     }
     stands
 }

@@ -1,10 +1,10 @@
 //! The log as far as it can be read: its rows in order, and the gaps between them.
 
-use super::loss::{Loss, LossKind};
 use super::record::{self, Kind, LogRow};
 use super::stored::{deleted, readable_page, session_row};
 use crate::error::{Code, Result};
 use crate::step::{Effect, Io, Notice};
+use crate::step::{Loss, LossKind};
 use serde::Serialize;
 
 /// Why rows of the log cannot be read.

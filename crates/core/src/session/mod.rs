@@ -49,7 +49,6 @@ pub use context::{Context, Cover, How, Item, Left, Made, Offload, Origin, Place,
 pub use fork::Forked;
 pub use gaps::Gap;
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
-pub use loss::{Loss, LossKind};
 pub use operations::{Appended, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use record::SCHEMA;
 pub use salvage::Remains;
@@ -64,7 +63,7 @@ pub(crate) use gaps::Walk;
 pub(crate) use held::Held;
 pub(crate) use jobs::{Closing, Job, elsewhere, question};
 pub(crate) use ledger::conserve_origins;
-pub(crate) use offloads::{NewBlob, range as text_range};
+pub(crate) use offloads::NewBlob;
 pub(crate) use pins::carried;
 pub(crate) use raw::raw;
 pub(crate) use record::Cause;

@@ -11,7 +11,6 @@ use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// A text on its way into the store.
 #[derive(Debug, Clone)]
@@ -223,18 +222,3 @@ pub(super) async fn complete(
 
 /// Behind every part: the largest number that every store keeps.
 const LAST_PART: u64 = (1 << 53) - 1;
-
-/// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
-/// longer than the limit, so that reading on always gets further.
-pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
-    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
-    let rest = text.get(start..).unwrap_or_default();
-    let Some(limit) = limit else { return rest.to_string() };
-    let mut taken = 0;
-    let fits = |cluster: &&str| {
-        let is_first = taken == 0;
-        taken += cluster.chars().count();
-        is_first || taken <= limit
-    };
-    rest.graphemes(true).take_while(fits).collect()
-}

@@ -6,7 +6,7 @@ use super::deletion::free_name;
 use super::erase;
 use super::jobs;
 use super::ledger;
-use super::loss::{Loss, LossKind, absent, refused};
+use super::loss::{absent, lost_session, refused};
 use super::migrations;
 use super::rebuild;
 use super::record::{SessionRow, Unread};
@@ -16,6 +16,7 @@ use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
 use super::watermark::{self, Known};
 use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Notice};
+use crate::step::{Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
 
 impl State {
@@ -53,7 +54,7 @@ impl State {
         losses.extend(platform.clone());
         let Some(name) = recovery::name(io, self, known).await? else { return Ok(None) };
         let Some(found) = name else {
-            let missing = known.mark.as_ref().map(Loss::session);
+            let missing = known.mark.as_ref().map(lost_session);
             if let Some(loss) = missing.clone().or(platform.filter(|_| named)) {
                 self.accept(&loss)?;
             }

@@ -3,7 +3,6 @@
 
 use super::check::Noted;
 use super::deletion::free_name;
-use super::loss::{Loss, LossKind};
 use super::record::{self, Kind, LogRow, SessionRow};
 use super::recovery::{batch, read_one, written};
 use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
@@ -15,6 +14,7 @@ use crate::context::Whose;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
 use crate::step::{Io, Scan};
+use crate::step::{Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
 use std::rc::Rc;
 

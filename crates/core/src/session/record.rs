@@ -6,7 +6,6 @@ pub(crate) use view::{
     Cause, StoredItem, Unread, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
 };
 
-use super::loss::Loss;
 use super::price::Paid;
 use super::session_log::SessionLog;
 use super::snapshots::Mark;
@@ -14,6 +13,7 @@ use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::redact::Secrets;
+use crate::step::Loss;
 use crate::tokens::Calibrations;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};

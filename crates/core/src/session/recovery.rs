@@ -9,7 +9,7 @@
 use super::check::Noted;
 use super::context::{Context, Item, Left, Origin, Place, Splice, Why, join_left};
 use super::deletion::free_name;
-use super::loss::{Loss, LossKind};
+use super::loss::lost_session;
 use super::rebuild::last_row;
 use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
 use super::state::{Change, State, measure};
@@ -21,6 +21,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
 use crate::step::{Io, Scan};
+use crate::step::{Loss, LossKind};
 use crate::wire::{Author, Format};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -138,7 +139,7 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
 pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark) -> Result<Option<Loss>> {
     let is_former = row.formerly.contains(&mark.sid);
     if mark.sid != state.sid && !is_former {
-        return Ok(Some(Loss::session(mark)));
+        return Ok(Some(lost_session(mark)));
     }
     let lost = mark.next_seq.saturating_sub(row.next_seq);
     if lost > 0 {

@@ -1,7 +1,6 @@
 //! The sessions of a store that is damaged, found by whatever is left of them. Each gets a name that leads to it, so that it
 //! opens as any other: [`super::recovery`] mends the rest.
 
-use super::loss::{Loss, LossKind};
 use super::operations::Session;
 use super::record::{self, NameRow};
 use super::recovery::{batch, read_one};
@@ -10,6 +9,7 @@ use super::stored::page;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::step::{Io, Machine};
+use crate::step::{Loss, LossKind};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
 //! What crosses between the engine and its host: effects out, events in.
 
+use super::loss::Loss;
 use crate::context::{PinProposal, Whose};
 use crate::error::{Code, Error};
 use crate::keys::batch::{Batch, Key};
-use crate::session::Loss;
 use crate::summary::SummaryRequest;
 use crate::wire::provider::{self, HttpRequest};
 use serde::{Deserialize, Serialize};

@@ -7,10 +7,13 @@
 
 mod all;
 mod effect;
+mod loss;
 
 pub(crate) use all::{Work, all};
 
 pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage};
+
+pub use loss::{Loss, LossKind};
 
 use crate::context::Whose;
 use crate::error::{Code, Error, Result};

@@ -5,7 +5,8 @@
 use super::*;
 use crate::store::MemoryStore;
 use context_compactor_core::keys::batch::{Batch, Durability, Key};
-use context_compactor_core::session::{Loss, Verified};
+use context_compactor_core::session::Verified;
+use context_compactor_core::step::Loss;
 use context_compactor_core::step::{Notice, Scan};
 use std::cell::RefCell;
 

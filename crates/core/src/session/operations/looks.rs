@@ -10,10 +10,11 @@ use crate::session::checkpoints::CheckpointRecord;
 use crate::session::context::{Item, Origin};
 use crate::session::held::Slot;
 use crate::session::ledger::LedgerEntry;
+use crate::session::sound;
 use crate::session::state::State;
 use crate::session::usage::{ContextUsage, usage};
-use crate::session::{offloads, sound};
 use crate::step::{Io, Level, Machine};
+use crate::text;
 use crate::wire::Format;
 use serde::Serialize;
 use serde_json_borrow::Value;
@@ -46,7 +47,7 @@ impl Session {
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
             }
-            Ok(offloads::range(&text, offset, limit))
+            Ok(text::range(&text, offset, limit))
         })
     }
 
