@@ -3,7 +3,7 @@
 use crate::error::{Thrown, thrown, unreadable};
 use context_compactor_core::context::Whose;
 use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
-use context_compactor_core::plan::Settings;
+use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage};
 use context_compactor_core::wire::provider;

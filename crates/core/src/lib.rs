@@ -18,7 +18,6 @@ pub mod recall;
 mod redact;
 mod reduce;
 pub mod session;
-pub mod split;
 pub mod standalone;
 pub mod step;
 pub mod summary;

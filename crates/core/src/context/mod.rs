@@ -1,36 +1,17 @@
-//! The context of a session: what stands in it, and whose it is.
+//! The context of a session: what stands in it, what became of every message, and where a history may be cut.
 
-use serde::{Deserialize, Serialize};
+mod items;
+mod ledger;
+mod session_log;
+pub mod split;
 
-/// Whose message is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The nth of the messages that this operation was given.
-    New(usize),
-    /// The app's, at this position of the log.
-    Logged(u64),
-    /// One of ours.
-    Ours,
-}
+pub use items::{
+    Context, Cover, How, Item, Left, Made, Offload, Origin, PinProposal, Place, Size, Splice, Totals, Whose,
+    Why,
+};
+pub use ledger::{Fate, LedgerEntry, conserve, ledger};
+pub use session_log::{LogEntry, SessionLog};
+pub use split::Keep;
 
-/// What stays at the end of the history.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Keep {
-    /// This many messages.
-    Messages(usize),
-    /// As many messages as fit this many tokens.
-    Tokens(usize),
-    /// As many messages as fit this share of the tokens.
-    Fraction(f64),
-}
-
-/// A message of the user that states constraints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PinProposal {
-    /// Its index among the app's messages.
-    pub index: usize,
-    /// The sentences that require, limit or forbid something, to the letter.
-    pub constraints: Vec<String>,
-    /// What the whole message costs: that much stays in the context with the pin.
-    pub tokens: usize,
-}
+pub(crate) use items::join_left;
+pub(crate) use ledger::{Erased, conserve_origins};

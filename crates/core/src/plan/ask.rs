@@ -3,8 +3,8 @@
 use super::call::{call, question_of};
 use super::ladder::Climb;
 use super::redaction::without_secrets;
-use super::settings::{Settings, Summariser};
 use crate::error::{Code, Error, Result};
+use crate::policy::{Settings, Summariser};
 use crate::session::{Held, Job};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
 use crate::summary;

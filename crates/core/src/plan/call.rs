@@ -1,7 +1,7 @@
 //! One call of whoever writes summaries, and what its failure means.
 
-use super::settings::Settings;
 use crate::error::{Code, Error, Result};
+use crate::policy::Settings;
 use crate::session::question;
 use crate::step::{Failure, Io, Purpose, Usage};
 use crate::summary::{PROMPT_VERSION, SummaryRequest};

@@ -7,9 +7,10 @@ use super::call::Cost;
 use super::ladder::Climb;
 use super::result::{Edit, RungPlan};
 use crate::checkpoint::{Level, checkpoint_budget};
+use crate::context::Origin;
 use crate::error::{Code, Result};
 use crate::policy::Rung;
-use crate::session::{Held, Origin, State};
+use crate::session::{Held, State};
 use crate::step::{self, Effect, Io, Notice};
 use std::ops::Range;
 

@@ -1,15 +1,14 @@
 //! What a summary would replace in the active context.
 
 use super::in_force::InForce;
-use super::settings::Settings;
 use crate::checkpoint::Level;
-use crate::context::{Keep, PinProposal};
+use crate::context::{Cover, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
 use crate::message::Role;
 use crate::order;
+use crate::policy::Settings;
 use crate::reduce::reasoning;
-use crate::session::{Cover, Held, Item, Offload, Origin, Place, Splice, State};
-use crate::split;
+use crate::session::{Held, State};
 use crate::step::Io;
 use crate::wire::{self, Author};
 use std::collections::HashSet;

@@ -1,7 +1,6 @@
 //! Files that were read lately, put back behind a summary, so that the model need not read them again (`S3.6`).
 
 use super::cut::Proposal;
-use super::presets::RestoreNumbers;
 use super::redaction::redact;
 use crate::error::{Code, Result};
 use crate::message::{Message, Part};
@@ -128,10 +127,4 @@ fn clipped(path: &str, text: &str, limit: usize, estimator: Estimator) -> Option
         }
         keep = keep.checked_sub((keep / 8).max(1)).filter(|keep| *keep > 0)?;
     }
-}
-
-impl RestoreNumbers {
-    /// The document's numbers.
-    pub(super) const DEFAULT: RestoreNumbers =
-        RestoreNumbers { max_files: 5, max_tokens_per_file: 5_000, max_tokens_total: 50_000 };
 }

@@ -3,13 +3,13 @@
 use super::compress;
 use super::cut::{self, Aim, Proposal};
 use super::result::CompactionResult;
-use crate::context::Keep;
+use crate::context::{How, Item, Keep, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::policy::{Rung, Trigger};
 use crate::reduce::replace::{self, Move};
 use crate::reduce::{admit, clear, last, offload, process};
-use crate::session::{Held, How, Item, Origin, Place, State};
+use crate::session::{Held, State};
 use crate::step::Io;
 use crate::wire;
 use std::cmp::Reverse;

@@ -3,17 +3,15 @@
 
 use super::cut::Proposal;
 use super::redaction::without_secrets;
-use super::settings::PinProposals;
 use crate::clock::iso8601;
-use crate::context::{PinProposal, Whose};
+use crate::context::{Cover, How, Item, Made, Offload, Origin, PinProposal, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::message::{Message, Part, Role};
+use crate::policy::PinProposals;
 use crate::reduce::offload;
 use crate::reduce::replace::ends;
-use crate::session::{
-    Cover, Erasure, Held, How, Item, Made, Offload, Origin, Place, State, carried, logged, measure,
-};
+use crate::session::{Erasure, Held, State, carried, logged, measure};
 use crate::step::{Effect, Io, Level, Notice};
 use crate::summary;
 use crate::wire::{self, Author, ERASED, Repaired};

@@ -1,9 +1,10 @@
 //! Instructions in the midst of a history, messages of the system behind the leading ones: a newer one of its kind replaces
 //! an older one, and the newest of each kind stands word for word behind a summary.
 
+use crate::context::{Item, Origin};
 use crate::message::{Message, Role};
 use crate::order;
-use crate::session::{Item, Origin, State};
+use crate::session::State;
 use crate::summary;
 use std::collections::HashSet;
 

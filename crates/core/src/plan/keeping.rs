@@ -2,13 +2,13 @@
 //! and what an answer must name to be a summary of them.
 
 use super::cut::Proposal;
-use super::presets::KeepNumbers;
 use super::redaction::{messages_without_secrets, redact};
+use crate::context::{Cover, Item, Origin, Place};
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::order;
-use crate::policy::Rung;
-use crate::session::{Cover, Held, Item, Origin, Place, raw};
+use crate::policy::{KeepNumbers, Rung};
+use crate::session::{Held, raw};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collector, Must, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
@@ -267,11 +267,12 @@ fn stands_for_nothing(item: &Item) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeepNumbers, budget};
+    use super::budget;
+    use crate::policy::KeepNumbers;
 
     #[test]
     fn f39_what_stands_beside_a_summary_takes_a_quarter_of_what_it_replaces_at_most() {
-        let numbers = crate::plan::PRESETS.iter().find_map(|preset| preset.numbers.keep);
+        let numbers = crate::policy::PRESETS.iter().find_map(|preset| preset.numbers.keep);
         let of = |replaced| {
             numbers.map(|keep| {
                 budget(KeepNumbers { share: 0.5, least_tokens: 400, most_tokens: 4_000, ..keep }, replaced)

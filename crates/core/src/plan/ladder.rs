@@ -5,7 +5,6 @@ use super::ask::Spent;
 use super::call::Cost;
 use super::checkpoint_budget;
 use super::compress;
-use super::cost::{Moment, Rule};
 use super::cut::{self, Aim};
 use super::emergency;
 use super::floor::{floor, overflow, settle};
@@ -14,6 +13,7 @@ use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
+use crate::policy::cost::{Moment, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::reduce::replace::{self, Move};
 use crate::reduce::{admit, clear, last, offload, process};
@@ -392,7 +392,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     })
 }
 
-/// A USD in [`super::cost::Cost`].
+/// A USD in [`crate::policy::cost::Cost`].
 const USD: f64 = 1e12;
 
 /// What is known before a compaction, where prices are.

@@ -4,13 +4,14 @@
 use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
-use super::settings::Settings;
 use super::write::{input_limit, max_tokens, without_quotes};
 use crate::checkpoint::Goal;
+use crate::context::Item;
 use crate::error::{Code, Error, Result};
 use crate::message::Message;
+use crate::policy::Settings;
 use crate::reduce::replace;
-use crate::session::{Held, Item, Job};
+use crate::session::{Held, Job};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
 use crate::wire;

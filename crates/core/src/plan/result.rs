@@ -2,10 +2,10 @@
 
 use super::call::Cost;
 use super::frame::text_of;
-use crate::context::PinProposal;
+use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
 use crate::policy::{Rung, Trigger};
-use crate::session::{Held, LedgerEntry, Origin, ledger};
+use crate::session::Held;
 use crate::step::{Io, Usage};
 use serde::Serialize;
 

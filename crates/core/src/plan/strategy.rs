@@ -2,11 +2,12 @@
 //! before is taken over, and what later turns rely on gets more room.
 
 use super::compress::{CUT, Found};
+use crate::context::How;
 use crate::error::Result;
 use crate::keys::ids;
 use crate::message::{Part, Role};
 use crate::reduce::shape::shape;
-use crate::session::{How, State};
+use crate::session::State;
 use crate::summary::names;
 use crate::wire;
 use std::collections::HashMap;

@@ -6,14 +6,13 @@ use super::frame::tokens_of;
 use super::keeping::{Kept, budget};
 use super::parts;
 use super::result::{CompactionResult, Edit, RungPlan};
-use super::settings::Summariser;
 use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write};
 use crate::checkpoint::{self, warn_after};
-use crate::context::Keep;
+use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
-use crate::policy::{Rung, Trigger};
+use crate::policy::{Rung, Summariser, Trigger};
 use crate::reduce::reasoning;
-use crate::session::{Cause, Change, Held, Job, LogEntry, State, Summarised, elsewhere};
+use crate::session::{Cause, Change, Held, Job, State, Summarised, elsewhere};
 use crate::step::{Effect, Io, Level, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 

@@ -1,8 +1,8 @@
 //! What of a message may be cleared.
 
 use super::Rung;
+use super::settings::Settings;
 use crate::message::Message;
-use crate::plan::Settings;
 
 /// Tokens of a message's results and inputs that are long enough to be cleared.
 pub(crate) fn clearable(settings: &Settings, message: &Message<'_>) -> usize {

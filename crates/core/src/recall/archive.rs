@@ -1,13 +1,14 @@
 //! The texts behind references: an offload's, and a message's of the log. A reference is resolved by the session's own
 //! table or secret only.
 
+use crate::context::{Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
 use crate::message::{Message, Part};
 use crate::session::record::{Kind, SessionRow};
 use crate::session::stored::{latest, row_at};
-use crate::session::{Offload, Origin, State, offloads};
+use crate::session::{State, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;

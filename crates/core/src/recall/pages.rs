@@ -7,11 +7,11 @@
 
 use super::archive::said;
 use super::is_tool;
+use crate::context::Item;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
 use crate::order;
-use crate::session::Item;
 use crate::session::offloads::PART;
 use crate::wire::{self, Format};
 use context_compactor_scan::terms::{self, terms};

@@ -1,9 +1,10 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
 use super::replace::{Move, Replacement, moves};
+use crate::context::How;
 use crate::error::Result;
 use crate::policy::Trigger;
-use crate::session::{How, State};
+use crate::session::State;
 use crate::text;
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it

@@ -3,13 +3,13 @@
 
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, input_moves, moves};
+use crate::context::How;
 use crate::error::Result;
 use crate::message::Role;
 use crate::order;
-use crate::plan::LayeredNumbers;
-use crate::plan::cost::{Rates, calls_expected, clearing_saves, fetched_again};
-use crate::policy::Trigger;
-use crate::session::{How, State};
+use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
+use crate::policy::{LayeredNumbers, Trigger};
+use crate::session::State;
 use std::collections::HashSet;
 
 /// What stands where a cleared result was.

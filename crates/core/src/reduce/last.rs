@@ -4,7 +4,7 @@
 use super::replace::{Move, Replacement, input_moves, moves, text_moves};
 use crate::error::Result;
 use crate::order;
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::session::State;
 use std::collections::HashMap;
 

@@ -1,9 +1,10 @@
 //! Tool results out to the store, references in (`S1.1`, `S1.2`).
 
 use super::replace::{Move, Replacement, moves};
+use crate::context::How;
 use crate::error::Result;
 use crate::policy::Trigger;
-use crate::session::{How, State};
+use crate::session::State;
 
 /// What would be moved: the results of the first `scanRatio` of the messages with more than `minChars` characters that
 /// were not replaced already. Which were is known from the session's own table, not from their text. `None` when it is

@@ -4,9 +4,10 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, moves};
 use super::shape::{digest, is_error, is_structured};
+use crate::context::{How, Item};
 use crate::error::Result;
 use crate::policy::{Digest, Trigger};
-use crate::session::{How, Item, State};
+use crate::session::State;
 use std::collections::HashMap;
 
 /// What would be stored and digested. Run before the first prompt that it would stand in; a manual compaction summarises

@@ -1,11 +1,10 @@
 //! Reasoning that the provider binds to what stood before it (`AN8`). It cannot outlive a change of that: a request
 //! with it would be refused.
 
-use crate::context::Whose;
+use crate::context::{Item, Origin, Splice, Whose};
 use crate::error::Result;
-use crate::plan::PrefixMismatch;
-use crate::policy::Trigger;
-use crate::session::{Cause, Change, Held, Item, Origin, Splice, measure};
+use crate::policy::{PrefixMismatch, Trigger};
+use crate::session::{Cause, Change, Held, measure};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
 

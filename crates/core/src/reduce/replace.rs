@@ -2,7 +2,7 @@
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
 use super::reasoning;
-use crate::context::Whose;
+use crate::context::{How, Item, Offload, Origin, Place, Splice, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::message::Role;
@@ -10,9 +10,7 @@ use crate::order;
 use crate::plan::{Edit, OffloadReport};
 use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
-use crate::session::{
-    Cause, Change, Closing, Held, How, Item, NewBlob, Offload, Origin, Place, Splice, State, measure,
-};
+use crate::session::{Cause, Change, Closing, Held, NewBlob, State, measure};
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage};
 use crate::text;
 use crate::wire;

@@ -13,10 +13,10 @@
 //! | I8 | every message has one fate in every context, those of snapshots too |
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
-use super::context::{Left, Offload, Origin};
+use super::NewBlob;
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
-use super::{NewBlob, conserve_origins};
+use crate::context::{Left, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::recall;

@@ -7,21 +7,19 @@
 mod text;
 
 use super::check::Noted;
-use super::context::Cover;
 use super::deletion::remove_rows;
 use super::fork::{StagingRow, begin_staging};
 use super::gaps::Walk;
 use super::held::Held;
 use super::operations::Session;
-use super::record::{
-    self, Erased, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items,
-};
+use super::record::{self, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items};
 use super::snapshots::SnapshotNote;
 use super::state::{State, ViewNote};
 use super::stored::{
     PAGE, RACES, commit_again, conflict, logged, name_row, page, pause, place_of, retryable, session_row,
 };
-use super::{Item, Origin, Size, offloads, seal, wide};
+use super::{offloads, seal, wide};
+use crate::context::{Cover, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;

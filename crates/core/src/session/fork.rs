@@ -5,7 +5,6 @@
 //! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
-use super::context::{Cover, Item, Made, Origin, Place, Splice};
 use super::deletion::{free_name, remove_rows};
 use super::gaps::Gap;
 use super::held::{Held, Slot};
@@ -16,7 +15,7 @@ use super::recovery::readable_bodies;
 use super::state::{Change, Measured, Settled, State, measure};
 use super::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use super::wide;
-use crate::context::Whose;
+use crate::context::{Cover, Item, Made, Origin, Place, Splice, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;

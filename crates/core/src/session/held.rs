@@ -1,11 +1,11 @@
 //! A session's state and the operation that holds it. Looking is always possible; changing is for the one operation
 //! that holds the state, and it lets go of it while a model works.
 
-use super::context::Context;
 use super::state::{Fixed, State};
 use super::unstored::Version;
+use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::wire::Format;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;

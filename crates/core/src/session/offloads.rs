@@ -1,9 +1,9 @@
 //! Offloads in the store: part 0 says what it is, parts from 1 hold at most 1 MiB of its UTF-8 bytes each.
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
-use super::context::{How, Offload};
 use super::record;
 use super::staging::BIG;
+use crate::context::{How, Offload};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;

@@ -1,11 +1,9 @@
 //! Opening a session: as it was left, or mended where the platform broke it ([`super::recovery`]). Every step is
 //! one batch or none, so whoever dies on the way leaves what the next opening goes on from.
 
-use super::context::{Item, Origin};
 use super::deletion::free_name;
 use super::erase;
 use super::jobs;
-use super::ledger;
 use super::loss::{absent, lost_session, refused};
 use super::migrations;
 use super::rebuild;
@@ -14,6 +12,7 @@ use super::recovery;
 use super::state::{State, measure};
 use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
 use super::watermark::{self, Known};
+use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Notice};
 use crate::step::{Loss, LossKind};
@@ -124,7 +123,7 @@ impl State {
         self.given_up += u64::from(self.unstored.take().is_some());
         self.context = self.items(io, unread).await?.into_iter().collect();
         self.context.set_left(left);
-        ledger::conserve(&self.context, self.row.messages)
+        conserve(&self.context, self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
     }
 

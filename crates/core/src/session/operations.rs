@@ -8,17 +8,16 @@ pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
 
 use super::append::{Given, append};
-use super::context::{Item, Origin, Place};
 use super::held::Slot;
 use super::state::{Fixed, State};
 use super::stored::{RACES, conflict};
 use super::{Held, fork, pins, price};
 use crate::checkpoint::{Goal, Source, markers};
-use crate::context::Whose;
+use crate::context::{Item, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::plan::{self, Climb, CompactionResult, Plan, Settings};
-use crate::policy::{Rung, Trigger};
+use crate::plan::{self, Climb, CompactionResult, Plan};
+use crate::policy::{Rung, Settings, Trigger, read_goal};
 use crate::step::{Io, Machine};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
@@ -277,7 +276,7 @@ impl Session {
     pub fn set_goal(&self, json: String) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let goal = plan::read_goal(&json)?;
+            let goal = read_goal(&json)?;
             slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
             Ok(())
         })

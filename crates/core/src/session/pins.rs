@@ -2,19 +2,17 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
 //! summary until the app rejects them.
 
-use super::context::{Item, Origin, Place, Splice};
 use super::held::Held;
 use super::record::{Cause, SessionRow};
 use super::state::{Change, State};
 use super::stored;
-use crate::context::PinProposal;
+use crate::context::{Item, Origin, PinProposal, Place, Splice};
 use crate::error::{Error, Result};
 use crate::message::Role;
-use crate::plan::{self, PinProposals, Settings};
+use crate::policy::{PinProposals, Settings};
 use crate::reduce::reasoning;
 use crate::step::Io;
-use crate::summary;
-use crate::wire;
+use crate::{plan, summary, wire};
 
 /// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
 const CARRIED_PART: usize = 10;

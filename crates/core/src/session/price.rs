@@ -6,7 +6,7 @@ use super::state::State;
 use crate::context::Keep;
 use crate::error::Result;
 use crate::message::Role;
-use crate::plan::cost::{DEFAULT_PRICES, Decision, Meter, Moment, Prices};
+use crate::policy::cost::{DEFAULT_PRICES, Decision, Meter, Moment, Prices};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

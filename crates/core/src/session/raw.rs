@@ -1,9 +1,9 @@
 //! Messages of the app as the log has them, whatever became of them in the context: page by page.
 
-use super::context::{Cover, Origin, Place};
 use super::held::Held;
 use super::record::{self, Kind};
 use super::stored::readable_page;
+use crate::context::{Cover, Origin, Place};
 use crate::error::{Code, Result};
 use crate::step::{Io, LONG};
 use std::rc::Rc;

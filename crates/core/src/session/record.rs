@@ -7,9 +7,9 @@ pub(crate) use view::{
 };
 
 use super::price::Paid;
-use super::session_log::SessionLog;
 use super::snapshots::Mark;
 use crate::checkpoint::Goal;
+use crate::context::{Erased, SessionLog};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::redact::Secrets;
@@ -124,19 +124,6 @@ pub(crate) struct Parent {
     pub seq: u64,
     /// Messages that were taken over together with a summary: no context of this session ends before them.
     pub floor: usize,
-}
-
-/// A message that was erased. Its row of the log says who it was from, and nothing of what it said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Erased {
-    /// Index among the app's messages.
-    pub index: usize,
-    /// Of the message as it was, in hex.
-    pub sha256: String,
-    /// When, in ms since 1970.
-    pub at: u64,
-    /// Why, as the app says.
-    pub reason: String,
 }
 
 impl SessionRow {

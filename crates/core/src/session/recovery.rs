@@ -7,7 +7,6 @@
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
 use super::check::Noted;
-use super::context::{Context, Item, Left, Origin, Place, Splice, Why, join_left};
 use super::deletion::free_name;
 use super::loss::lost_session;
 use super::rebuild::last_row;
@@ -15,8 +14,8 @@ use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
 use super::state::{Change, State, measure};
 use super::stored::{PAGE, readable_items, retryable, session_row, views_from_whole};
 use super::watermark::{Known, Mark};
-use super::{conserve_origins, offloads, seal};
-use crate::context::Whose;
+use super::{offloads, seal};
+use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, conserve_origins, join_left};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;

@@ -3,13 +3,13 @@
 //! of the old one's items; what came after stays in the log.
 
 use super::branch::Past;
-use super::context::Origin;
 use super::held::Held;
 use super::operations::Session;
 use super::record::{Kind, SessionRow};
 use super::state::State;
 use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at, session_row};
 use crate::checkpoint::Goal;
+use crate::context::Origin;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;

@@ -1,13 +1,11 @@
 //! What of the context can be sent: exchanges that the provider would refuse are left out of the prompt (`S1.15`). The
 //! log keeps them: a result that is still to come makes its call whole again.
 
-use super::context::{Context, Item, Origin, Place};
 use super::held::Held;
-use super::ledger::{self, Fate, LedgerEntry};
 use super::operations::{OutItem, out};
 use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
-use crate::context::Whose;
+use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::plan::Edit;
 use crate::step::{Effect, Io, Level, Notice};
@@ -180,7 +178,7 @@ fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
 
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
-    let mut entries = ledger::ledger(&state.context);
+    let mut entries = context::ledger(&state.context);
     for Unsent { index, fate, reason } in &state.unsent {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {

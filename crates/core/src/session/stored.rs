@@ -2,7 +2,6 @@
 
 mod change;
 
-use super::context::{Left, Origin, Place};
 use super::erase::renamed;
 use super::gaps::Walk;
 use super::held::Held;
@@ -10,6 +9,7 @@ use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
 use super::state::{Measured, Settled, record_id};
+use crate::context::{Left, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
 use crate::recall::Unpaged;

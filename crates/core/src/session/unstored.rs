@@ -1,10 +1,10 @@
 //! Changes of the context that a full store took no more. They stand in memory, so that there is a prompt all the same; the
 //! log has every message of them. The next change of the context that finds room stores them first.
 
-use super::context::{Context, Item};
 use super::held::Held;
 use super::state::{Change, State};
 use super::stored::{RACES, conflict, pause, retryable};
+use crate::context::{Context, Item};
 use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Level, Notice};
 use std::rc::Rc;

@@ -1,8 +1,8 @@
 //! How full the context is (`/context`, `S1.13`): by the estimate, and by what providers counted.
 
-use super::context::Context;
 use super::operations::Session;
 use super::state::State;
+use crate::context::Context;
 use crate::error::Result;
 use crate::message::Role;
 use crate::step::{Level, Machine};

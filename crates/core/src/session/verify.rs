@@ -2,11 +2,11 @@
 //! may go on meanwhile: what they write is not part of it.
 
 use super::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
-use super::context::Offload;
 use super::operations::Session;
 use super::record::{self, SessionRow};
 use super::stored::{self, deleted, name_row};
 use super::{offloads, seal};
+use crate::context::Offload;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::recall;

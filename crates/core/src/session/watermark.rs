@@ -8,7 +8,7 @@ use super::record::SessionRow;
 use super::state::State;
 use crate::error::{Code, Result};
 use crate::keys::ids;
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::step::{Effect, Io, Level, Notice};
 
 /// How far a session is. As a text, the later of two marks is the greater: of tabs that write by turns, the one that was

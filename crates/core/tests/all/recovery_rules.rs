@@ -2,9 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
+use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Key;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::{Fate, Session};
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::step::{Loss, LossKind};
 use context_compactor_core::wire::Format;

@@ -213,7 +213,7 @@ fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off(
         assert_eq!((seen.contains(API_KEY), asked(&desk)[0].contains(API_KEY)), (!on, !on));
         assert_eq!(seen.contains("[redacted: api-key 1]"), on);
     }
-    let refused = context_compactor_core::plan::Settings::read(
+    let refused = context_compactor_core::policy::Settings::read(
         &serde_json::from_str(r#"{ "redactSecrets": "no" }"#).unwrap(),
     );
     assert_eq!(refused.unwrap_err().field.as_deref(), Some("redactSecrets"));

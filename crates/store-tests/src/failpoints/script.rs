@@ -3,8 +3,7 @@
 use crate::conversation::{Body, assistant, exchange, user};
 use crate::host::{Host, summary};
 use crate::store::MemoryStore;
-use context_compactor_core::plan::Settings;
-use context_compactor_core::policy::Trigger;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
 use context_compactor_core::session::{Opened, Session, SnapshotPurpose};
 use context_compactor_core::wire::Format;

@@ -1,11 +1,11 @@
 //! One damaged row costs one message at most, and never a session (D13, D14): every row of a session, with wrong bytes and
 //! as a store reports it, before it is opened and while it is open.
 
+use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Key;
-use context_compactor_core::plan::Settings;
-use context_compactor_core::policy::Trigger;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
-use context_compactor_core::session::{Fate, Session, SnapshotPurpose};
+use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Notice;
 use context_compactor_core::step::{Loss, LossKind};
 use context_compactor_core::wire::Format;

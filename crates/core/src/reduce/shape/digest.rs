@@ -4,8 +4,7 @@
 use super::json::{Node, Value};
 use super::text::{clip, count};
 use super::{html, json, json_lines, outline, search, table};
-use crate::plan::ProcessNumbers;
-use crate::policy::Digest;
+use crate::policy::{Digest, ProcessNumbers};
 use serde_json_borrow::Value as Arguments;
 use std::fmt::Write as _;
 

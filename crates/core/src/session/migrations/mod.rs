@@ -12,7 +12,7 @@ use super::seal;
 use super::stored::{RACES, conflict, name_row, pause, retryable};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::step::{Io, Level, Machine};
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@
 use super::Fields;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::session::record::{self, ViewRow};
 use crate::session::state::measure;
 use crate::session::stored::readable_items;

@@ -2,14 +2,12 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
-use crate::context::PinProposal;
+use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::context::{Item, Origin};
 use crate::session::held::Slot;
-use crate::session::ledger::LedgerEntry;
 use crate::session::sound;
 use crate::session::state::State;
 use crate::session::usage::{ContextUsage, usage};

@@ -1,9 +1,9 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
 use super::is_default;
+use crate::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use crate::error::{Code, Error, Result};
 use crate::policy::Trigger;
-use crate::session::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use crate::session::state::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

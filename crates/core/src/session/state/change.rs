@@ -1,11 +1,10 @@
 //! A change of the context, with all that goes with it.
 
 use crate::checkpoint::{Source, markers};
-use crate::session::context::{Context, Left, Splice};
+use crate::context::{Context, Left, LogEntry, Splice};
 use crate::session::jobs::Closing;
 use crate::session::offloads::NewBlob;
 use crate::session::record::{Cause, SessionRow};
-use crate::session::session_log::LogEntry;
 use crate::session::snapshots::SnapshotNote;
 use serde::Serialize;
 

@@ -2,10 +2,9 @@
 
 use super::{RACES, conflict, first_unless_conflict, pause, retryable};
 use crate::checkpoint::Goal;
+use crate::context::{Context, Origin, conserve};
 use crate::error::{Code, Error, Result};
-use crate::session::context::{Context, Origin};
 use crate::session::held::Held;
-use crate::session::ledger;
 use crate::session::record::SessionRow;
 use crate::session::state::Change;
 use crate::session::unstored;
@@ -102,7 +101,7 @@ impl Held {
     pub(in crate::session) fn changed(&self, change: &Change) -> Result<Context> {
         let mut after = self.context().clone();
         change.apply(&mut after);
-        ledger::conserve(&after, self.state().row.messages)?;
+        conserve(&after, self.state().row.messages)?;
         Ok(after)
     }
 

@@ -13,7 +13,7 @@ use super::{line_name, messages, wrong_line};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
-use crate::plan::Settings;
+use crate::policy::Settings;
 use crate::session::deletion::remove_rows;
 use crate::session::operations::{Opened, Session};
 use crate::session::record::{self, Kind as RowKind, NameRow, SCHEMA, SessionRow};

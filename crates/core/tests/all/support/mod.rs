@@ -8,8 +8,8 @@ pub mod snapshots;
 pub mod transcripts;
 
 use context_compactor_core::keys::batch::Batch;
-use context_compactor_core::plan::{CompactionResult, Settings};
-use context_compactor_core::policy::Trigger;
+use context_compactor_core::plan::CompactionResult;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit};
 use context_compactor_core::session::{Prepared, Session};
 use context_compactor_core::step::Effect;

@@ -1,8 +1,7 @@
 use super::super::text::count;
 use super::super::{digest, is_error, is_structured};
 use super::fixtures;
-use crate::plan::{FACTOR3, ProcessNumbers};
-use crate::policy::Digest;
+use crate::policy::{Digest, FACTOR3, ProcessNumbers};
 use serde_json::json;
 use std::fmt::Write as _;
 

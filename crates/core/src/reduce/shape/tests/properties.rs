@@ -1,8 +1,7 @@
 use super::super::text::{Level, count, level};
 use super::super::{digest, is_error, is_structured, shape};
 use super::fixtures;
-use crate::plan::FACTOR3;
-use crate::policy::Digest;
+use crate::policy::{Digest, FACTOR3};
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -86,7 +85,7 @@ proptest! {
     #[test]
     fn s4_5_arbitrary_text_is_digested_or_left_alone(text in text(), repeat in 1..20_usize) {
         let text = text.repeat(repeat);
-        let numbers = crate::plan::ProcessNumbers { file_lines: 3, query_rows: 2, ..FACTOR3.numbers.process };
+        let numbers = crate::policy::ProcessNumbers { file_lines: 3, query_rows: 2, ..FACTOR3.numbers.process };
         for kind in [Digest::Search, Digest::File, Digest::Query, Digest::Api] {
             digest(kind, &text, "{\"path\":\"src/lib.rs\"}", &numbers);
         }

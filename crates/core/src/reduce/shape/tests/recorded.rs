@@ -1,7 +1,6 @@
 use super::super::text::{Level, count, level};
 use super::super::{Kind, digest, is_error, shape};
-use crate::plan::FACTOR3;
-use crate::policy::Digest;
+use crate::policy::{Digest, FACTOR3};
 use crate::wire::{self, Format};
 use flate2::read::GzDecoder;
 use std::io::{BufRead, BufReader};

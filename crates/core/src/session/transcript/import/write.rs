@@ -1,13 +1,12 @@
 //! What an import writes: messages, and the views in which some of them do not stand.
 
 use super::{Import, Restore, at_line};
-use crate::context::Whose;
+use crate::context::{Cover, Left, Made, Whose, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
 use crate::message::limits;
 use crate::policy::Trigger;
-use crate::session::context::{Cover, Left, Made, Why};
 use crate::session::record::{self, Cause, Kind as RowKind, SCHEMA, StoredItem, ViewRow};
 use crate::session::state::{ViewNote, record_id, size_of};
 use crate::session::stored::PAGE;

@@ -171,7 +171,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves, fetched_again};
+    use crate::policy::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves, fetched_again};
 
     /// A prompt of `context` tokens, 6,000 of them fixed, that a compaction makes one of 12,500.
     fn moment(context: usize, cached: usize) -> Moment {

@@ -1,7 +1,6 @@
 //! The active context: what the model sees, item by item, with running totals.
 
 use crate::checkpoint::Level;
-use crate::context::{PinProposal, Whose};
 use crate::message::{Message, Role};
 use crate::order;
 use std::collections::BTreeMap;
@@ -64,6 +63,17 @@ pub enum Origin {
     Acknowledgement,
 }
 
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
+}
+
 /// How a summary was made (`S5.3`, `S5.8`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,6 +120,17 @@ pub struct Made {
     /// Indices of messages that it quotes and that nothing of what it stands for answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<usize>,
+}
+
+/// A message of the user that states constraints.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PinProposal {
+    /// Its index among the app's messages.
+    pub index: usize,
+    /// The sentences that require, limit or forbid something, to the letter.
+    pub constraints: Vec<String>,
+    /// What the whole message costs: that much stays in the context with the pin.
+    pub tokens: usize,
 }
 
 /// A message of the app: its position in the log and among the app's messages.

@@ -1,8 +1,8 @@
 //! Prices of a model's tokens.
 
-use super::super::numbers::MAX_TOKENS;
-use super::super::reader::Reader;
 use crate::error::{Error, Result};
+use crate::policy::numbers::MAX_TOKENS;
+use crate::policy::reader::Reader;
 use serde_json_borrow::Value;
 
 /// An amount of money: 10⁻¹² USD. A token at one USD for a million costs a million of these.

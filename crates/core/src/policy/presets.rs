@@ -1,8 +1,8 @@
 //! The presets, as data: which rungs, in which order, with which numbers. The numbers are the documents' and stand
 //! for a window of 200,000 tokens.
 
+use super::rung::Rung;
 use crate::checkpoint::{LEVELS, Levels};
-use crate::policy::Rung;
 use crate::summary::{self, Prompt};
 
 /// What happens when every attempt at a summary failed.
@@ -137,6 +137,12 @@ pub struct RestoreNumbers {
     pub max_tokens_per_file: usize,
     /// Tokens of all.
     pub max_tokens_total: usize,
+}
+
+impl RestoreNumbers {
+    /// The document's numbers.
+    pub(super) const DEFAULT: RestoreNumbers =
+        RestoreNumbers { max_files: 5, max_tokens_per_file: 5_000, max_tokens_total: 50_000 };
 }
 
 /// The numbers of compressing results, in characters unless the name says otherwise.

@@ -1,10 +1,9 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::context::{Context, How, Left, Offload, Origin, Why};
-use super::record::Erased;
+use super::items::{Context, How, Left, Offload, Origin, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What became of one message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,6 +30,19 @@ pub struct LedgerEntry {
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A message that was erased. Its row of the log says who it was from, and nothing of what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Erased {
+    /// Index among the app's messages.
+    pub index: usize,
+    /// Of the message as it was, in hex.
+    pub sha256: String,
+    /// When, in ms since 1970.
+    pub at: u64,
+    /// Why, as the app says.
+    pub reason: String,
 }
 
 impl LedgerEntry {

@@ -1,7 +1,17 @@
 //! Where a history may be cut (`S1.5`).
 
-use crate::context::Keep;
 use crate::message::{Exchanges, Message, Role};
+
+/// What stays at the end of the history.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Keep {
+    /// This many messages.
+    Messages(usize),
+    /// As many messages as fit this many tokens.
+    Tokens(usize),
+    /// As many messages as fit this share of the tokens.
+    Fraction(f64),
+}
 
 /// A cut: messages from `boundary` on are preserved, those before it are compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! What options say, resolved against the preset and the window.
 
 use super::cost::{Prices, Rule};
+use super::digest::Digest;
 use super::numbers::Threshold;
 use super::presets::{Fallback, Numbers, Preset};
+use super::rung::Rung;
 use crate::checkpoint::{Goal, Level, Mode};
 use crate::context::Keep;
-use crate::policy::{Digest, Rung};
 use crate::summary::Focus;
 use crate::tokens::Estimator;
 use crate::wire::Format;

@@ -8,11 +8,11 @@ use super::presets::{
     READ_TOOLS, SEARCH_TOOLS, When,
 };
 use super::reader::Reader;
+use super::rung::Rung;
 use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 use crate::checkpoint::{Goal, LEVELS, Level, Mode, Profile, Range, limit_of};
 use crate::context::Keep;
 use crate::error::{Error, Result};
-use crate::policy::Rung;
 use crate::summary::Focus;
 use crate::tokens::{self, Estimator};
 use crate::wire::Format;
