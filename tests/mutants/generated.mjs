@@ -10,7 +10,7 @@ export const SEED = 1;
  */
 export const reasons = [
   {
-    file: "session/deletion.rs",
+    file: "log/deletion.rs",
     function: "Held::delete",
     operator: "number",
     text: "0",

@@ -10,6 +10,7 @@ mod clock;
 pub mod context;
 pub mod error;
 pub mod keys;
+pub mod log;
 pub mod message;
 mod order;
 pub mod plan;

@@ -1,8 +1,8 @@
 //! One call of whoever writes summaries, and what its failure means.
 
 use crate::error::{Code, Error, Result};
+use crate::log::question;
 use crate::policy::Settings;
-use crate::session::question;
 use crate::step::{Failure, Io, Purpose, Usage};
 use crate::summary::{PROMPT_VERSION, SummaryRequest};
 use crate::wire::provider;

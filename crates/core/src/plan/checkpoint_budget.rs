@@ -9,8 +9,8 @@ use super::result::{Edit, RungPlan};
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::context::Origin;
 use crate::error::{Code, Result};
+use crate::log::{Held, State};
 use crate::policy::Rung;
-use crate::session::{Held, State};
 use crate::step::{self, Effect, Io, Notice};
 use std::ops::Range;
 

@@ -8,8 +8,8 @@ use super::result::{CompactionResult, RungPlan};
 use super::summarise;
 use super::write::Order;
 use crate::error::{Code, Error, Result};
+use crate::log::{Held, State};
 use crate::policy::{Rung, Trigger};
-use crate::session::{Held, State};
 use crate::step::{Effect, Io, Level, Notice};
 
 /// Tokens at which the emergency begins.

@@ -3,8 +3,8 @@
 use super::cut::Proposal;
 use super::redaction::redact;
 use crate::error::{Code, Result};
+use crate::log::Held;
 use crate::message::{Message, Part};
-use crate::session::Held;
 use crate::step::{Io, Level};
 use crate::summary::quoted_file;
 use crate::tokens::Estimator;

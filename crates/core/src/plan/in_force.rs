@@ -2,9 +2,9 @@
 //! an older one, and the newest of each kind stands word for word behind a summary.
 
 use crate::context::{Item, Origin};
+use crate::log::State;
 use crate::message::{Message, Role};
 use crate::order;
-use crate::session::State;
 use crate::summary;
 use std::collections::HashSet;
 

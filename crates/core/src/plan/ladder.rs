@@ -13,11 +13,11 @@ use super::summarise;
 use super::write::Order;
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
+use crate::log::{Held, State};
 use crate::policy::cost::{Moment, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::reduce::replace::{self, Move};
 use crate::reduce::{admit, clear, last, offload, process};
-use crate::session::{Held, State};
 use crate::step::Io;
 
 /// How often a rung that another tab overtook is tried again.

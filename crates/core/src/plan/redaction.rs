@@ -3,8 +3,8 @@
 //! cut in two before it is looked for.
 
 use crate::error::Result;
+use crate::log::Held;
 use crate::message::Message;
-use crate::session::Held;
 use crate::step::Io;
 use crate::summary::SummaryRequest;
 

@@ -4,8 +4,8 @@ use super::call::Cost;
 use super::frame::text_of;
 use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
+use crate::log::Held;
 use crate::policy::{Rung, Trigger};
-use crate::session::Held;
 use crate::step::{Io, Usage};
 use serde::Serialize;
 

@@ -10,9 +10,9 @@ use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
+use crate::log::{Cause, Change, Held, Job, State, Summarised, elsewhere};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::reduce::reasoning;
-use crate::session::{Cause, Change, Held, Job, State, Summarised, elsewhere};
 use crate::step::{Effect, Io, Level, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 

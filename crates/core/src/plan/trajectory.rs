@@ -2,9 +2,9 @@
 
 use super::compress::{self, Load};
 use crate::error::Result;
+use crate::log::State;
 use crate::message::{Message, Part, Role};
 use crate::policy::Rung;
-use crate::session::State;
 use crate::tokens::budget::percent;
 use crate::wire::{self, Format};
 use serde::Serialize;

@@ -5,10 +5,10 @@ use crate::context::{Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
+use crate::log::record::{Kind, SessionRow};
+use crate::log::stored::{latest, row_at};
+use crate::log::{State, offloads};
 use crate::message::{Message, Part};
-use crate::session::record::{Kind, SessionRow};
-use crate::session::stored::{latest, row_at};
-use crate::session::{State, offloads};
 use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
@@ -149,7 +149,7 @@ impl Whereabouts {
 
 /// What a message says itself: prose, and calls with the texts in their arguments, since escapes in raw JSON make up
 /// words that nobody wrote. Not the calls of recall tools, or every search would find itself.
-pub(super) fn said(message: &Message<'_>) -> String {
+pub(crate) fn said(message: &Message<'_>) -> String {
     let mut text = String::new();
     for part in &message.parts {
         match part {

@@ -2,13 +2,13 @@
 //! then written for the next search.
 
 use super::archive::Archive;
-use super::pages::{Draft, FULL, Page};
 use crate::error::Result;
 use crate::keys::batch::{Batch, Durability, Key, keys};
-use crate::session::Walk;
-use crate::session::offloads::PART;
-use crate::session::record::Kind;
-use crate::session::stored::PAGE;
+use crate::log::offloads::PART;
+use crate::log::record::Kind;
+use crate::log::stored::PAGE;
+use crate::log::terms::{Draft, FULL};
+use crate::log::{Page, Walk};
 use crate::step::{Io, Scan};
 
 /// Is shown a page, and from which message on it is new.

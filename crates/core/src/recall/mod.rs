@@ -2,23 +2,21 @@
 //!
 //! * [`archive`] reads the text behind a reference.
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
-//! * [`pages`] holds the terms of the log, [`index`] reads them and makes those that are missing.
+//! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
 //! What the tools answer is in the context for the model to use now, so it is never offloaded again: evict, read, evict
 //! would go on for ever. [`Answers`] knows those results by the name of the tool that was called.
 
-mod archive;
+pub(crate) mod archive;
 mod call;
 mod index;
-mod pages;
 mod rank;
 mod search;
 mod snippet;
 
 pub(crate) use archive::{Archive, Whereabouts};
 pub(crate) use call::answer;
-pub(crate) use pages::{Page, Unpaged, encode as page_of};
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
@@ -57,7 +55,7 @@ pub fn definitions(format: Format) -> [Value<'static>; 2] {
     TOOLS.map(|tool| format.wire().define_tool(&tool))
 }
 
-fn is_tool(name: &str) -> bool {
+pub(crate) fn is_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name == name)
 }
 

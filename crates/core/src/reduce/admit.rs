@@ -3,8 +3,8 @@
 use super::replace::{Move, Replacement, moves};
 use crate::context::How;
 use crate::error::Result;
+use crate::log::State;
 use crate::policy::Trigger;
-use crate::session::State;
 use crate::text;
 
 /// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it

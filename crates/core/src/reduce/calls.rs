@@ -1,8 +1,8 @@
 //! Which call each tool result of the context answers.
 
 use crate::error::Result;
+use crate::log::State;
 use crate::message::Part;
-use crate::session::State;
 use crate::wire;
 use std::collections::HashMap;
 

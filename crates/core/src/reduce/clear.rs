@@ -5,11 +5,11 @@ use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, input_moves, moves};
 use crate::context::How;
 use crate::error::Result;
+use crate::log::State;
 use crate::message::Role;
 use crate::order;
 use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
 use crate::policy::{LayeredNumbers, Trigger};
-use crate::session::State;
 use std::collections::HashSet;
 
 /// What stands where a cleared result was.

@@ -3,9 +3,9 @@
 
 use super::replace::{Move, Replacement, input_moves, moves, text_moves};
 use crate::error::Result;
+use crate::log::State;
 use crate::order;
 use crate::policy::Settings;
-use crate::session::State;
 use std::collections::HashMap;
 
 /// The least that a text must take to be previewed, in tokens: a preview takes about half of that.

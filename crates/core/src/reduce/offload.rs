@@ -3,8 +3,8 @@
 use super::replace::{Move, Replacement, moves};
 use crate::context::How;
 use crate::error::Result;
+use crate::log::State;
 use crate::policy::Trigger;
-use crate::session::State;
 
 /// What would be moved: the results of the first `scanRatio` of the messages with more than `minChars` characters that
 /// were not replaced already. Which were is known from the session's own table, not from their text. `None` when it is

@@ -6,8 +6,8 @@ use super::replace::{Move, Replacement, moves};
 use super::shape::{digest, is_error, is_structured};
 use crate::context::{How, Item};
 use crate::error::Result;
+use crate::log::State;
 use crate::policy::{Digest, Trigger};
-use crate::session::State;
 use std::collections::HashMap;
 
 /// What would be stored and digested. Run before the first prompt that it would stand in; a manual compaction summarises

@@ -3,8 +3,8 @@
 
 use crate::context::{Item, Origin, Splice, Whose};
 use crate::error::Result;
+use crate::log::{Cause, Change, Held, measure};
 use crate::policy::{PrefixMismatch, Trigger};
-use crate::session::{Cause, Change, Held, measure};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
 

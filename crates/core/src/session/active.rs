@@ -1,9 +1,9 @@
 //! The active context by its parts (`S5.1`): what is looked at, and never changed through.
 
 use super::operations::{OutItem, Session, out};
-use super::state::State;
 use crate::context::Origin;
 use crate::error::Result;
+use crate::log::State;
 use crate::message::Role;
 use serde::Serialize;
 

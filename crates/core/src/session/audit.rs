@@ -1,15 +1,15 @@
-//! The stored rows of a session against what must always hold ([`super::check`]): a pure function over rows, for tests and
+//! The stored rows of a session against what must always hold ([`crate::log::check`]): a pure function over rows, for tests and
 //! simulators.
 
-use super::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
 use super::operations::Session;
-use super::record::{self, Kind, NameRow, Unread};
 use super::snapshots::read_note;
-use super::wide::Wide;
-use super::{offloads, seal};
 use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
+use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
+use crate::log::record::{self, Kind, NameRow, Unread};
+use crate::log::wide::Wide;
+use crate::log::{offloads, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 

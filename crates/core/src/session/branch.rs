@@ -1,15 +1,15 @@
 //! An earlier context made the current one again. The log and the views keep everything: what was said since is left
 //! behind, and can be come back to.
 
-use super::held::Held;
 use super::operations::Session;
-use super::record::{Cause, Kind};
-use super::recovery;
 use super::snapshots::SnapshotNote;
-use super::state::{Change, State};
-use super::stored::{RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row};
 use crate::context::{Item, Left, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
+use crate::log::record::Kind;
+use crate::log::stored::{
+    RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row,
+};
+use crate::log::{Cause, Change, Held, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;

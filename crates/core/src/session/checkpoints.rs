@@ -1,12 +1,12 @@
 //! What is told of checkpoints: those that stand in a context, and all that were ever made.
 
-use super::check::Noted;
-use super::record::{self, LogRow, ViewRow};
-use super::stored::{PAGE, position};
 use crate::checkpoint::Level;
 use crate::context::Origin;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
+use crate::log::check::Noted;
+use crate::log::record::{self, LogRow, ViewRow};
+use crate::log::stored::{PAGE, position};
 use crate::step::{self, Io, Scan};
 use serde::Serialize;
 

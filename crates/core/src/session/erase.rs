@@ -6,26 +6,23 @@
 
 mod text;
 
-use super::check::Noted;
-use super::deletion::remove_rows;
 use super::fork::{StagingRow, begin_staging};
-use super::gaps::Walk;
-use super::held::Held;
 use super::operations::Session;
-use super::record::{self, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items};
 use super::snapshots::SnapshotNote;
-use super::state::{State, ViewNote};
-use super::stored::{
-    PAGE, RACES, commit_again, conflict, logged, name_row, page, pause, place_of, retryable, session_row,
-};
-use super::{offloads, seal, wide};
 use crate::context::{Cover, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
+use crate::log::check::Noted;
+use crate::log::deletion::remove_rows;
+use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::state::ViewNote;
+use crate::log::stored::{
+    PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable, session_row,
+};
+use crate::log::{Held, SCHEMA, State, Unpaged, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::plan;
-use crate::recall::Unpaged;
 use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
 use crate::wire;
 pub(crate) use crate::wire::ERASED;
@@ -187,7 +184,7 @@ impl Held {
 
 impl State {
     /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.
-    pub(super) async fn follow(&mut self, io: &Io) -> Result<bool> {
+    pub(crate) async fn follow(&mut self, io: &Io) -> Result<bool> {
         let Some((sid, row)) = renamed(io, &self.row.id, &self.sid).await? else { return Ok(false) };
         self.sid = sid;
         self.load_at(io, row).await?;
@@ -201,7 +198,7 @@ impl State {
 }
 
 /// The rows that session `id` has now, where those called `sid` were written anew.
-pub(super) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
+pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
     let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
     let Some(name) = name else { return Ok(None) };
     let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
@@ -209,7 +206,7 @@ pub(super) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(Stri
 }
 
 /// Removes the rows that an erasure left, where it was stopped before it did.
-pub(super) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
+pub(crate) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
     let note = keys::staging(sid);
     if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
         return Ok(());

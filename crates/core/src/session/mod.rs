@@ -1,51 +1,28 @@
-//! Sessions: the log, the views over it, and the operations of the public API.
+//! Sessions: the operations of the public API.
 
 mod active;
 mod append;
 pub mod audit;
 mod branch;
-mod check;
 mod checkpoints;
-mod deletion;
-mod erase;
+pub(crate) mod erase;
 mod fork;
-mod gaps;
-mod held;
-mod jobs;
-mod loss;
-mod migrations;
-pub(crate) mod offloads;
-mod open;
 mod operations;
 mod pins;
-mod price;
-mod raw;
-mod rebuild;
-pub(crate) mod record;
-mod recovery;
 mod removal;
 mod salvage;
-mod seal;
 mod sessions;
-mod snapshots;
-mod sound;
-mod staging;
-mod state;
-pub(crate) mod stored;
+pub(crate) mod snapshots;
+pub(crate) mod sound;
 pub mod transcript;
-mod unstored;
 mod usage;
 mod verify;
-mod watermark;
-pub(crate) mod wide;
 
 pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;
 pub use checkpoints::CheckpointRecord;
 pub use fork::Forked;
-pub use gaps::Gap;
 pub use operations::{Appended, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet};
-pub use record::SCHEMA;
 pub use salvage::Remains;
 pub use sessions::{ParentInfo, SessionInfo};
 pub use snapshots::{SnapshotInfo, SnapshotPurpose};
@@ -53,12 +30,4 @@ pub use usage::{Category, ContextUsage};
 pub use verify::Verified;
 
 pub(crate) use erase::Erasure;
-pub(crate) use gaps::Walk;
-pub(crate) use held::Held;
-pub(crate) use jobs::{Closing, Job, elsewhere, question};
-pub(crate) use offloads::NewBlob;
 pub(crate) use pins::carried;
-pub(crate) use raw::raw;
-pub(crate) use record::Cause;
-pub(crate) use state::{Change, State, Summarised, measure};
-pub(crate) use stored::logged;

@@ -2,12 +2,10 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
 //! summary until the app rejects them.
 
-use super::held::Held;
-use super::record::{Cause, SessionRow};
-use super::state::{Change, State};
-use super::stored;
 use crate::context::{Item, Origin, PinProposal, Place, Splice};
 use crate::error::{Error, Result};
+use crate::log::record::SessionRow;
+use crate::log::{Cause, Change, Held, State, stored};
 use crate::message::Role;
 use crate::policy::{PinProposals, Settings};
 use crate::reduce::reasoning;
@@ -58,7 +56,7 @@ impl State {
 
 impl SessionRow {
     /// Notes that a message is pinned.
-    pub(super) fn pin(&mut self, index: usize, tokens: usize) {
+    pub(crate) fn pin(&mut self, index: usize, tokens: usize) {
         if let Err(at) = self.pins.binary_search(&index) {
             self.pins.insert(at, index);
             self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);

@@ -2,10 +2,9 @@
 //! a history that the provider takes.
 
 use super::operations::Session;
-use super::record::Cause;
-use super::state::{Change, State};
 use crate::context::{Item, Left, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
+use crate::log::{Cause, Change, State};
 use crate::message::Exchanges;
 use crate::reduce::reasoning;
 use crate::step::Machine;

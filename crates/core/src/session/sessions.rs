@@ -1,10 +1,10 @@
 //! The sessions of a store.
 
 use super::operations::Session;
-use super::rebuild::last_row;
-use super::record::{self, Kind, NameRow, SessionRow};
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
+use crate::log::rebuild::last_row;
+use crate::log::record::{self, Kind, NameRow, SessionRow};
 use crate::step::{Io, Level, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;

@@ -3,16 +3,15 @@
 //! of the old one's items; what came after stays in the log.
 
 use super::branch::Past;
-use super::held::Held;
 use super::operations::Session;
-use super::record::{Kind, SessionRow};
-use super::state::State;
-use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at, session_row};
 use crate::checkpoint::Goal;
 use crate::context::Origin;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
+use crate::log::record::{Kind, SessionRow};
+use crate::log::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at, session_row};
+use crate::log::{Held, State};
 use crate::step::{Io, Level, Machine};
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +114,7 @@ impl SnapshotNote {
 }
 
 /// The snapshot in a log row, with the messages of the app before it and its time.
-pub(super) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
     let row = row_at(bytes, mark.seq)?;
     let broken =
         || Error::new(Code::StoreCorrupt, format!("log row {} is no snapshot {}", mark.seq, mark.id));

@@ -1,12 +1,11 @@
 //! What of the context can be sent: exchanges that the provider would refuse are left out of the prompt (`S1.15`). The
 //! log keeps them: a result that is still to come makes its call whole again.
 
-use super::held::Held;
 use super::operations::{OutItem, out};
-use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
+use crate::log::{Held, State, measure};
 use crate::plan::Edit;
 use crate::step::{Effect, Io, Level, Notice};
 use crate::wire::{self, Change, Past, Repaired};

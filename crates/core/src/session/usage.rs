@@ -1,9 +1,9 @@
 //! How full the context is (`/context`, `S1.13`): by the estimate, and by what providers counted.
 
 use super::operations::Session;
-use super::state::State;
 use crate::context::Context;
 use crate::error::Result;
+use crate::log::State;
 use crate::message::Role;
 use crate::step::{Level, Machine};
 use crate::tokens::{Corrected, Sent};

@@ -1,15 +1,14 @@
-//! A session read whole and checked ([`super::check`]), a page at a time. What is read was written once, so other calls
+//! A session read whole and checked ([`crate::log::check`]), a page at a time. What is read was written once, so other calls
 //! may go on meanwhile: what they write is not part of it.
 
-use super::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
 use super::operations::Session;
-use super::record::{self, SessionRow};
-use super::stored::{self, deleted, name_row};
-use super::{offloads, seal};
 use crate::context::Offload;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
-use crate::recall;
+use crate::log::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
+use crate::log::record::{self, SessionRow};
+use crate::log::stored::{self, deleted, name_row};
+use crate::log::{Page, offloads, seal};
 use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;
 use serde::Serialize;
@@ -223,7 +222,7 @@ impl Verifier {
             let Some((_, last, _)) = pages.last() else { return Ok(()) };
             after = Some(last.clone());
             for (_, _, stored) in &pages {
-                let Some(page) = recall::Page::read(stored, format) else { continue };
+                let Some(page) = Page::read(stored, format) else { continue };
                 let seqs: Vec<u64> =
                     (page.first..page.first + page.messages).map_while(|index| log.place(index)).collect();
                 let mut rows = Vec::with_capacity(seqs.len());

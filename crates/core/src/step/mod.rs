@@ -18,7 +18,7 @@ pub use loss::{Loss, LossKind};
 use crate::context::Whose;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key};
-use crate::session::wide::Wide;
+use crate::log::wide::Wide;
 use crate::summary::SummaryRequest;
 use crate::wire::provider::HttpRequest;
 use std::cell::{Cell, RefCell};

@@ -4,12 +4,12 @@
 
 use super::{OutItem, Session, begin_step, count_fixed};
 use crate::error::Result;
+use crate::log::{Held, price};
 use crate::plan::{self, Climb, Climbed, CompactionResult, Edit, Part};
 use crate::policy::Trigger;
 use crate::reduce::reasoning;
 use crate::session::sound::{self, Sending};
 use crate::session::usage::ContextUsage;
-use crate::session::{Held, price};
 use crate::step::{Io, Machine};
 use serde::Serialize;
 

@@ -2,7 +2,6 @@
 //! one batch or none, so whoever dies on the way leaves what the next opening goes on from.
 
 use super::deletion::free_name;
-use super::erase;
 use super::jobs;
 use super::loss::{absent, lost_session, refused};
 use super::migrations;
@@ -14,6 +13,7 @@ use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
 use super::watermark::{self, Known};
 use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
+use crate::session::erase;
 use crate::step::{Effect, Io, Notice};
 use crate::step::{Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
@@ -105,7 +105,7 @@ impl State {
     }
 
     /// Reads the session with this one's rows; false when it is not there.
-    pub(super) async fn load(&mut self, io: &Io) -> Result<bool> {
+    pub(crate) async fn load(&mut self, io: &Io) -> Result<bool> {
         let Some(row) = migrations::session_row(io, &self.sid, &self.settings).await? else {
             return Ok(false);
         };
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// Reads the session as it was when its row was `row`.
-    pub(super) async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
+    pub(crate) async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
         self.check_format(&row)?;
         let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
-    pub(super) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+    pub(crate) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
         let filled = bodies(io, &self.sid, unread).await?;
         if self.row.format.is_none() {
             let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;

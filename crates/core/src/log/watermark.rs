@@ -73,7 +73,7 @@ pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<Know
 
 impl State {
     /// Tells the host how far the session is.
-    pub(super) fn mark(&self, io: &Io) {
+    pub(crate) fn mark(&self, io: &Io) {
         if !self.settings.has_watermark || !self.durable || self.row.ver == 0 {
             return;
         }
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Takes over the row of a commit that took place.
-    pub(super) fn wrote(&mut self, io: &Io, row: SessionRow) {
+    pub(crate) fn wrote(&mut self, io: &Io, row: SessionRow) {
         let moved = (self.row.next_seq, &self.row.head) != (row.next_seq, &row.head);
         self.row = row;
         if moved {
@@ -93,7 +93,7 @@ impl State {
     }
 
     /// Tells the host that there is no such session any more.
-    pub(super) fn unmark(&self, io: &Io) {
+    pub(crate) fn unmark(&self, io: &Io) {
         if self.settings.has_watermark {
             io.tell(Effect::WriteWatermark { key: key(&self.row.id), value: String::new() });
         }

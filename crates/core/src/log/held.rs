@@ -52,13 +52,13 @@ impl Slot {
     }
 
     /// From now on, and until what is returned is dropped, a summary is made that nobody waits for.
-    pub(super) fn begin_background(&self) -> Background {
+    pub(crate) fn begin_background(&self) -> Background {
         self.0.background.set(true);
         Background(self.clone())
     }
 
     /// True while such a summary is made.
-    pub(super) fn is_in_background(&self) -> bool {
+    pub(crate) fn is_in_background(&self) -> bool {
         self.0.background.get()
     }
 
@@ -96,7 +96,7 @@ impl Slot {
 
 /// A summary that nobody waits for.
 #[derive(Debug)]
-pub(super) struct Background(Slot);
+pub(crate) struct Background(Slot);
 
 impl Drop for Background {
     fn drop(&mut self) {
@@ -157,7 +157,7 @@ impl Held {
     }
 
     /// Indices of the messages that the conversation is made of as it goes on.
-    pub(super) fn history(&self) -> Vec<usize> {
+    pub(crate) fn history(&self) -> Vec<usize> {
         let state = self.state();
         state.context.history(state.row.messages)
     }

@@ -24,7 +24,7 @@ const KEYS: usize = 1_000;
 const ABOUT: usize = 4 << 10;
 
 /// Rows that a message takes in the batch that appends it, at most.
-pub(super) fn rows_of(body: &str) -> usize {
+pub(crate) fn rows_of(body: &str) -> usize {
     match body.len() + ABOUT {
         bytes if bytes <= PART => 1,
         bytes if bytes > BIG + ABOUT => 3,
@@ -154,7 +154,7 @@ impl Held {
     }
 
     /// A session that is not in the store yet is begun before anything is staged in it: else nothing would lead there.
-    pub(super) async fn begin_for(&self, io: &Io, bytes: usize) -> Result<()> {
+    pub(crate) async fn begin_for(&self, io: &Io, bytes: usize) -> Result<()> {
         if bytes <= BIG || self.state().row.ver > 0 || !self.state().durable {
             return Ok(());
         }

@@ -2,9 +2,8 @@
 
 use crate::checkpoint::{Source, markers};
 use crate::context::{Context, Left, LogEntry, Splice};
-use crate::session::jobs::Closing;
-use crate::session::offloads::NewBlob;
-use crate::session::record::{Cause, SessionRow};
+use crate::log::record::SessionRow;
+use crate::log::{Cause, Closing, NewBlob};
 use crate::session::snapshots::SnapshotNote;
 use serde::Serialize;
 
@@ -53,7 +52,7 @@ impl Change {
     }
 
     /// Changes `context`.
-    pub(in crate::session) fn apply(&self, context: &mut Context) {
+    pub(crate) fn apply(&self, context: &mut Context) {
         context.apply(&self.splices);
         if let Some(left) = &self.left {
             context.set_left(left.clone());
@@ -61,7 +60,7 @@ impl Change {
     }
 
     /// What it leaves in the session's row.
-    pub(in crate::session) fn note(&self, row: &mut SessionRow, now: u64) {
+    pub(crate) fn note(&self, row: &mut SessionRow, now: u64) {
         if let Some((index, tokens)) = self.pin {
             row.pin(index, tokens);
         }
@@ -80,11 +79,11 @@ impl Change {
 
 /// The body of a log row of kind `view`.
 #[derive(Serialize)]
-pub(in crate::session) struct ViewNote<'a> {
-    pub(in crate::session) view: u64,
-    pub(in crate::session) rung: &'a str,
+pub(crate) struct ViewNote<'a> {
+    pub(crate) view: u64,
+    pub(crate) rung: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::session) snapshot: Option<&'a str>,
+    pub(crate) snapshot: Option<&'a str>,
     /// Of the view's row: so the log's chain holds the views too.
-    pub(in crate::session) sha256: &'a str,
+    pub(crate) sha256: &'a str,
 }

@@ -88,7 +88,7 @@ impl Held {
     /// Stores what is in memory alone. When it ends, nothing is: it is stored, or given up for what someone else stored.
     ///
     /// Errors: [`Code::QuotaExceeded`] when there is still no room.
-    pub(super) async fn store_changes(&self, io: &Io) -> Result<()> {
+    pub(crate) async fn store_changes(&self, io: &Io) -> Result<()> {
         let mut race = 0;
         while let Some((change, of_store)) = self.first_unstored() {
             let (commit_id, now) = (io.new_id().await?, io.now().await?);

@@ -1,5 +1,5 @@
-//! What must hold of the rows of a session, checked one row after the other: for [`super::verify`],
-//! which reads them page by page, and for [`super::audit`], which has them at hand.
+//! What must hold of the rows of a session, checked one row after the other: for [`crate::session::verify`],
+//! which reads them page by page, and for [`crate::session::audit`], which has them at hand.
 //!
 //! | | |
 //! |---|---|
@@ -15,11 +15,11 @@
 
 use super::NewBlob;
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
-use super::snapshots::{Mark, read_note};
 use crate::context::{Left, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::recall;
+use crate::log::{Page, page_of};
+use crate::session::snapshots::{Mark, read_note};
 use crate::wire::{self, Format};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -30,13 +30,13 @@ const MOST: usize = 1_000;
 
 /// The problems that were found, in order. They name an invariant and a row, and never hold content.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     problems: Vec<String>,
     more: usize,
 }
 
 impl Findings {
-    pub(super) fn add(&mut self, invariant: &str, what: impl Display) {
+    pub(crate) fn add(&mut self, invariant: &str, what: impl Display) {
         if self.problems.len() < MOST {
             self.problems.push(format!("{invariant}: {what}"));
         } else {
@@ -44,16 +44,16 @@ impl Findings {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.problems.is_empty()
     }
 
     /// Errors: [`Code::StoreCorrupt`] with the first.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.problems.first().map_or(Ok(()), |what| Err(Error::new(Code::StoreCorrupt, what)))
     }
 
-    pub(super) fn into_problems(mut self) -> Vec<String> {
+    pub(crate) fn into_problems(mut self) -> Vec<String> {
         if self.more > 0 {
             self.problems.push(format!("and {} more", self.more));
         }
@@ -63,9 +63,9 @@ impl Findings {
 
 /// What a log row says of the view that it tells of.
 #[derive(Debug, Deserialize)]
-pub(super) struct Noted {
-    pub(super) view: u64,
-    pub(super) rung: String,
+pub(crate) struct Noted {
+    pub(crate) view: u64,
+    pub(crate) rung: String,
     /// Of the view's row; earlier releases did not note it.
     #[serde(default)]
     pub(super) sha256: Option<String>,
@@ -73,12 +73,12 @@ pub(super) struct Noted {
 
 impl Noted {
     /// `None` for a row that is no view's.
-    pub(super) fn of(row: &LogRow<'_>) -> Option<Noted> {
+    pub(crate) fn of(row: &LogRow<'_>) -> Option<Noted> {
         (row.kind == Kind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
     }
 
     /// The bytes are those of the view that was written.
-    pub(super) fn is_of(&self, view: &[u8]) -> bool {
+    pub(crate) fn is_of(&self, view: &[u8]) -> bool {
         self.sha256.as_ref().is_none_or(|hash| *hash == ids::sha256_hex(view))
     }
 }
@@ -93,9 +93,9 @@ struct End {
 
 /// Checks the log, row by row: I1, I4, I5 and I6.
 #[derive(Debug)]
-pub(super) struct LogCheck {
+pub(crate) struct LogCheck {
     /// Rows so far.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
     /// Behind a row that could not be read nothing is known.
     end: Option<End>,
     ids: HashSet<[u8; 32]>,
@@ -114,7 +114,7 @@ impl Default for LogCheck {
 
 impl LogCheck {
     /// The rows up to `to` are not there.
-    pub(super) fn gap(&mut self, to: u64, found: &mut Findings) {
+    pub(crate) fn gap(&mut self, to: u64, found: &mut Findings) {
         match to.saturating_sub(self.rows) {
             0 => return,
             1 => found.add("I1", format!("log row {} is missing", self.rows)),
@@ -124,7 +124,7 @@ impl LogCheck {
     }
 
     /// The next row.
-    pub(super) fn row<'b>(&mut self, bytes: &'b [u8], found: &mut Findings) -> Option<LogRow<'b>> {
+    pub(crate) fn row<'b>(&mut self, bytes: &'b [u8], found: &mut Findings) -> Option<LogRow<'b>> {
         let seq = self.rows;
         self.rows += 1;
         let end = self.end.take();
@@ -165,7 +165,7 @@ impl LogCheck {
     }
 
     /// The log has ended: does the session's row agree?
-    pub(super) fn end(&self, row: &SessionRow, found: &mut Findings) {
+    pub(crate) fn end(&self, row: &SessionRow, found: &mut Findings) {
         for (nth, (seq, _, noted)) in (1..).zip(&self.views) {
             if noted.view != nth {
                 found.add("I4", format!("log row {seq} tells of view {}, not of view {nth}", noted.view));
@@ -196,12 +196,12 @@ impl LogCheck {
     }
 
     /// Where in the log a message is.
-    pub(super) fn place(&self, index: usize) -> Option<u64> {
+    pub(crate) fn place(&self, index: usize) -> Option<u64> {
         self.messages.get(index).copied().flatten()
     }
 
     /// Checks that a snapshot is of a view that was current when it was taken (I8).
-    pub(super) fn snapshot(&self, bytes: Option<&[u8]>, mark: &Mark, found: &mut Findings) {
+    pub(crate) fn snapshot(&self, bytes: Option<&[u8]>, mark: &Mark, found: &mut Findings) {
         let Some(Ok((note, ..))) = bytes.map(|bytes| read_note(bytes, mark)) else {
             return found.add("I8", format!("log row {} is not snapshot {}", mark.seq, mark.id));
         };
@@ -218,20 +218,20 @@ impl LogCheck {
 
 /// A view as it was when it was made.
 #[derive(Debug, Default, Clone)]
-pub(super) struct View {
-    pub(super) items: Vec<Unread>,
-    pub(super) left: Vec<Left>,
+pub(crate) struct View {
+    pub(crate) items: Vec<Unread>,
+    pub(crate) left: Vec<Left>,
     /// Log rows from here on are behind it.
-    pub(super) to: u64,
+    pub(crate) to: u64,
     /// The snapshot that it went back to.
-    pub(super) restored: Option<String>,
+    pub(crate) restored: Option<String>,
 }
 
 /// Checks the views, one after the other: I3 and I8.
 #[derive(Debug)]
-pub(super) struct ViewCheck {
+pub(crate) struct ViewCheck {
     /// Views so far.
-    pub(super) views: u64,
+    pub(crate) views: u64,
     /// The last one; behind one that could not be read nothing is known until the next whole one.
     now: Option<View>,
     seen: HashSet<String>,
@@ -245,12 +245,12 @@ impl Default for ViewCheck {
 
 impl ViewCheck {
     /// The last view that was read.
-    pub(super) fn now(&self) -> Option<&View> {
+    pub(crate) fn now(&self) -> Option<&View> {
         self.now.as_ref()
     }
 
     /// The views up to number `to` are not there.
-    pub(super) fn gap(&mut self, to: u64, found: &mut Findings) {
+    pub(crate) fn gap(&mut self, to: u64, found: &mut Findings) {
         match to.saturating_sub(self.views) {
             0 => return,
             1 => found.add("I3", format!("view {to} is missing")),
@@ -260,7 +260,7 @@ impl ViewCheck {
     }
 
     /// The next view. Returns the references that are new in it, each with the index of its message.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         bytes: &[u8],
         log: &LogCheck,
@@ -327,17 +327,17 @@ fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
 }
 
 /// Checks that a page of terms is what its messages make (I9), of which `message` tells position and text.
-pub(super) fn is_derived<'m>(
+pub(crate) fn is_derived<'m>(
     format: Format,
     stored: &[u8],
     message: impl Fn(usize) -> Option<(u64, &'m str)>,
     found: &mut Findings,
 ) {
-    let Some(page) = recall::Page::read(stored, format) else { return };
+    let Some(page) = Page::read(stored, format) else { return };
     let messages: Option<Vec<_>> = (page.first..page.first + page.messages).map(message).collect();
     // What cannot be read is told of elsewhere.
     let Some(messages) = messages else { return };
-    let made = recall::page_of(format, page.first, messages.into_iter());
+    let made = page_of(format, page.first, messages.into_iter());
     if made.is_ok_and(|made| made != stored) {
         found.add("I9", format!("the terms of messages from {} on are not those of the log", page.first));
     }
@@ -345,7 +345,7 @@ pub(super) fn is_derived<'m>(
 
 /// Checks that the text behind a reference is that of the result in the log (I2). `body` is the message of the log, where
 /// it can be read.
-pub(super) fn resolves(
+pub(crate) fn resolves(
     format: Format,
     (index, offload): &(usize, Offload),
     stored: Result<NewBlob>,

@@ -5,7 +5,6 @@ use super::check::Noted;
 use super::deletion::free_name;
 use super::record::{self, Kind, LogRow, SessionRow};
 use super::recovery::{batch, read_one, written};
-use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
 use super::stored::{PAGE, page, position, readable_page};
 use super::{migrations, seal};
@@ -13,6 +12,7 @@ use crate::checkpoint::Goal;
 use crate::context::Whose;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
+use crate::session::snapshots::{Mark as SnapshotMark, SnapshotNote};
 use crate::step::{Io, Scan};
 use crate::step::{Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
@@ -131,7 +131,7 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
 }
 
 /// The last row of the log, and its position.
-pub(super) async fn last_row(io: &Io, sid: &str) -> Result<Option<(u64, Vec<u8>)>> {
+pub(crate) async fn last_row(io: &Io, sid: &str) -> Result<Option<(u64, Vec<u8>)>> {
     let prefix = keys::all("log", sid);
     let scan = Scan { prefix, after: None, limit: 1, max_bytes: PAGE, reverse: true, keys_only: false };
     Ok(io.scan(scan).await?.into_iter().next().and_then(|(key, bytes)| Some((position(&key)?, bytes))))

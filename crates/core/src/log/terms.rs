@@ -1,25 +1,25 @@
 //! Pages of terms: of some messages in a row, which terms stand in which of their texts and how often. A search reads them
 //! in place of the log, a third of its size or less. They are derived: a page that is missing, damaged, of another version
-//! or of messages read in another format is made again of the log ([`super::index`]).
+//! or of messages read in another format is made again of the log ([`crate::recall::index`]).
 //!
 //! They stand in the table of blobs: a table of their own would be a new version of every database, which releases before
 //! could not open; these pass over keys that are no references, and delete them with the session.
 
-use super::archive::said;
-use super::is_tool;
+use super::offloads::PART;
 use crate::context::Item;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
 use crate::order;
-use crate::session::offloads::PART;
+use crate::recall::archive::said;
+use crate::recall::is_tool;
 use crate::wire::{self, Format};
 use context_compactor_scan::terms::{self, terms};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Bytes of messages that make a page.
-pub(super) const FULL: usize = 64 << 10;
+pub(crate) const FULL: usize = 64 << 10;
 /// Larger messages are left to the first search: an append is not to wait for their terms.
 const LARGE: usize = 256 << 10;
 /// Of the bytes of a page and of what counts as a term.
@@ -30,18 +30,18 @@ const SEAL: usize = 16;
 const MANY: usize = 1 << 16;
 
 /// What stands for a term in pages. Of 10^5 terms a pair or so share one, and are found for each other.
-pub(super) fn hash(term: &str) -> u32 {
+pub(crate) fn hash(term: &str) -> u32 {
     term.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// A page being made.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     format: Format,
     first: usize,
     messages: usize,
     /// Bytes of the messages so far.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// What they consist of, as it is stored.
     listed: Vec<u8>,
     seq: u64,
@@ -54,13 +54,13 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A page that begins with message `first`.
-    pub(super) fn new(format: Format, first: usize) -> Self {
+    pub(crate) fn new(format: Format, first: usize) -> Self {
         let (listed, counts) = (Vec::new(), Vec::new());
         Draft { format, first, messages: 0, bytes: 0, listed, seq: 0, texts: 0, counts, added: 0 }
     }
 
     /// Adds the next message, which stands at log position `seq`.
-    pub(super) fn add(&mut self, seq: u64, body: &str) -> Result<()> {
+    pub(crate) fn add(&mut self, seq: u64, body: &str) -> Result<()> {
         let index = self.first + self.messages;
         let value = wire::parse(index, body)?;
         let message = self.format.wire().read(index, &value)?;
@@ -105,7 +105,7 @@ impl Draft {
     }
 
     /// The page as it is stored.
-    pub(super) fn encode(mut self) -> Vec<u8> {
+    pub(crate) fn encode(mut self) -> Vec<u8> {
         self.add_up();
         let mut page = vec![VERSION];
         write(&mut page, self.format.as_str().len() as u64);
@@ -160,7 +160,7 @@ fn read(bytes: &mut &[u8]) -> Option<u64> {
 
 /// What a message consists of, in order.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     /// It begins: its position in the log.
     Message(u64),
     /// A call: its id, and whether it is of a recall tool.
@@ -179,8 +179,8 @@ pub(crate) struct Page<'b> {
     /// How many messages.
     pub(crate) messages: usize,
     /// Positions in the log, of the first and the last.
-    pub(super) seqs: (u64, u64),
-    pub(super) entries: Vec<Entry>,
+    pub(crate) seqs: (u64, u64),
+    pub(crate) entries: Vec<Entry>,
     postings: &'b [u8],
 }
 
@@ -218,12 +218,12 @@ impl<'b> Page<'b> {
     }
 
     /// Index of the first message behind it.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.first + self.messages
     }
 
     /// Calls `found` with the number of each wanted term, the number of a text that it stands in, and how often.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         wanted: &HashMap<u32, usize>,
         found: &mut dyn FnMut(usize, usize, u32),

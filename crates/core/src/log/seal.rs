@@ -13,7 +13,7 @@ const BEGIN: &[u8] = b",\"seal\":\"";
 const END: &[u8] = b"\"}";
 
 /// The bytes of a row.
-pub(super) fn write(row: &SessionRow) -> Result<Vec<u8>> {
+pub(crate) fn write(row: &SessionRow) -> Result<Vec<u8>> {
     Ok(seal(record::encode(row)?, row.ver))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn seal(mut bytes: Vec<u8>, ver: u64) -> Vec<u8> {
 /// Reads a row.
 ///
 /// Errors: [`Code::StoreCorrupt`] when it is not what was written, [`Code::SchemaTooNew`].
-pub(super) fn read(bytes: &[u8]) -> Result<SessionRow> {
+pub(crate) fn read(bytes: &[u8]) -> Result<SessionRow> {
     check(bytes)?;
     let mut row: SessionRow = record::decode(bytes, "session")?;
     row.rest.remove(FIELD);
@@ -38,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<SessionRow> {
 }
 
 /// Reads what can be read of a row, whatever its seal says.
-pub(super) fn read_broken(bytes: &[u8]) -> Option<SessionRow> {
+pub(crate) fn read_broken(bytes: &[u8]) -> Option<SessionRow> {
     let mut row: SessionRow = record::decode(bytes, "session").ok()?;
     row.rest.remove(FIELD);
     Some(row)

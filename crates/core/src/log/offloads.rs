@@ -137,7 +137,7 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
 
 /// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
 /// read.
-pub(super) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
+pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
     let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
         Ok(head) => {
@@ -150,7 +150,7 @@ pub(super) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(
 }
 
 /// True when anything of an offload is in the store.
-pub(super) async fn has_rows(io: &Io, sid: &str, reference: &str) -> Result<bool> {
+pub(crate) async fn has_rows(io: &Io, sid: &str, reference: &str) -> Result<bool> {
     let (prefix, after) = (keys::parts(sid, reference), None);
     let scan = Scan { prefix, after, limit: 1, max_bytes: PART, reverse: false, keys_only: true };
     Ok(!io.scan(scan).await?.is_empty())
@@ -176,7 +176,7 @@ pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Opti
 
 /// Those of the offloads, given by reference with the hash of their text, whose rows are all in the store. The texts are
 /// not read.
-pub(super) async fn complete(
+pub(crate) async fn complete(
     io: &Io,
     sid: &str,
     wanted: &BTreeMap<String, String>,

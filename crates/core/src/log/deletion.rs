@@ -1,11 +1,11 @@
 //! Deleting a session: whole, whatever the store takes in one batch and wherever it is stopped.
 
-use super::erase;
 use super::held::Held;
 use super::record::{self, NameRow};
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::session::erase;
 use crate::step::{Io, Scan};
 
 impl Held {
@@ -105,7 +105,7 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
 }
 
 /// Which session is called `id`. One whose deletion was stopped half-way is removed first.
-pub(super) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
+pub(crate) async fn free_name(io: &Io, id: &str, most: usize) -> Result<Option<NameRow>> {
     match name_row(io, id).await? {
         Some(name) if name.deleted => sweep(io, &name.sid, id, name.ver, most).await.map(|()| None),
         name => Ok(name),
@@ -117,7 +117,7 @@ fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
 }
 
 /// Removes rows to which no name leads, page by page; also what was written beside them meanwhile.
-pub(super) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
+pub(crate) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
     for _ in 0..=RACES {
         let rows = rows_of(io, sid).await?;
         if rows.is_empty() {

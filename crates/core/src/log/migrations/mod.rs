@@ -6,13 +6,13 @@
 
 mod v100_to_v101;
 
-use super::operations::Session;
 use super::record::{self, SCHEMA, SessionRow};
 use super::seal;
 use super::stored::{RACES, conflict, name_row, pause, retryable};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::policy::Settings;
+use crate::session::Session;
 use crate::step::{Io, Level, Machine};
 use serde_json::{Map, Value};
 

@@ -4,10 +4,8 @@ use super::{RACES, conflict, first_unless_conflict, pause, retryable};
 use crate::checkpoint::Goal;
 use crate::context::{Context, Origin, conserve};
 use crate::error::{Code, Error, Result};
-use crate::session::held::Held;
-use crate::session::record::SessionRow;
-use crate::session::state::Change;
-use crate::session::unstored;
+use crate::log::record::SessionRow;
+use crate::log::{Change, Held, unstored};
 use crate::step::Io;
 use std::rc::Rc;
 
@@ -73,7 +71,7 @@ impl Held {
     }
 
     /// Commits a change that makes `after` the context. What lost a race comes back, with the row that it was to write.
-    pub(in crate::session) async fn try_change(
+    pub(crate) async fn try_change(
         &self,
         io: &Io,
         change: &Change,
@@ -98,7 +96,7 @@ impl Held {
     /// The context as `change` makes it.
     ///
     /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
-    pub(in crate::session) fn changed(&self, change: &Change) -> Result<Context> {
+    pub(crate) fn changed(&self, change: &Change) -> Result<Context> {
         let mut after = self.context().clone();
         change.apply(&mut after);
         conserve(&after, self.state().row.messages)?;

@@ -2,17 +2,17 @@
 
 mod change;
 
-use super::erase::renamed;
 use super::gaps::Walk;
 use super::held::Held;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::seal;
 use super::state::{Measured, Settled, record_id};
+use super::terms::Unpaged;
 use crate::context::{Left, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
-use crate::recall::Unpaged;
+use crate::session::erase::renamed;
 use crate::step::{Effect, Io, Level, Notice, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub(crate) enum Attempt {
 impl Held {
     /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
     /// answered as lost: nobody can tell the two apart here. `true` when the view is another one now.
-    pub(super) async fn refresh(&self, io: &Io) -> Result<bool> {
+    pub(crate) async fn refresh(&self, io: &Io) -> Result<bool> {
         let before = self.state().row.ver;
         let moved = self.take_over(io).await?;
         if self.state().row.ver != before {
@@ -203,7 +203,7 @@ impl Held {
     }
 
     /// Is the last log row that `row` knows in the log?
-    pub(super) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
+    pub(crate) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
         let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
         let key = keys::log(&self.state().sid, seq);
         match io.read(vec![key]).await?.into_iter().next().flatten() {
@@ -267,7 +267,7 @@ pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place
 }
 
 /// The same in a log of `last` rows.
-pub(super) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize) -> Result<Place> {
+pub(crate) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize) -> Result<Place> {
     let mut first = 0;
     while first < last {
         let middle = first + (last - first) / 2;
@@ -302,7 +302,7 @@ async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option
     Ok(None)
 }
 
-pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = io.read(vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
@@ -310,7 +310,7 @@ pub(super) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     }
 }
 
-pub(super) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+pub(crate) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
     let values = io.read(vec![keys::session(sid)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(seal::read(&bytes)?)),
@@ -336,7 +336,7 @@ pub(crate) async fn latest(io: &Io, sid: String, known: SessionRow) -> Result<(S
 
 /// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
 /// change after the other.
-pub(super) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
+pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
     let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
     for (mut view, _) in views_from_whole(io, sid, generation).await? {
         left = std::mem::take(&mut view.left);
@@ -365,7 +365,7 @@ pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Res
 }
 
 /// The row of view `generation`.
-pub(super) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
+pub(crate) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
     let bytes = io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
     record::decode(&bytes.ok_or_else(missing_view)?, "view")
 }
@@ -392,7 +392,7 @@ pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<
 }
 
 /// The messages of log rows `from .. to` that can be read; what is missing or damaged is left out.
-pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+pub(crate) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
     let mut items = Vec::new();
     let mut next = from;
     while let Some(page) = readable_page(io, sid, next).await? {
@@ -415,7 +415,7 @@ pub(super) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
 }
 
 /// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
-pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
+pub(crate) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
     let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
     let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
     let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
@@ -423,7 +423,7 @@ pub(super) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Optio
 }
 
 /// What there is under `prefix` behind `after`, as far as one page holds it.
-pub(super) async fn page(
+pub(crate) async fn page(
     io: &Io,
     prefix: Key,
     after: Option<Key>,
@@ -433,7 +433,7 @@ pub(super) async fn page(
 }
 
 /// The number that ends a key of the log or of the views.
-pub(super) fn position(key: &Key) -> Option<u64> {
+pub(crate) fn position(key: &Key) -> Option<u64> {
     match key.0.last() {
         Some(KeyPart::Number(number)) => Some(*number),
         _ => None,
@@ -497,7 +497,7 @@ pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Ve
 }
 
 /// Writes a batch that may be written twice: one whose answer was lost is written again.
-pub(super) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
+pub(crate) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
     let mut race = 0;
     loop {
         match io.commit(batch.clone()).await {
@@ -511,7 +511,7 @@ pub(super) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
 }
 
 /// Waits before a commit that lost `race` is tried again.
-pub(super) async fn pause(io: &Io, race: usize) -> Result<()> {
+pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
     if !(QUICK_RACES..RACES).contains(&race) {
         return Ok(());
     }
@@ -526,15 +526,15 @@ pub(crate) fn conflict() -> Error {
     Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
 }
 
-pub(super) fn deleted() -> Error {
+pub(crate) fn deleted() -> Error {
     Error::new(Code::Closed, "the session was deleted elsewhere")
 }
 
 /// Whether a batch was written stays unknown when the store cannot be asked.
-pub(super) fn first_unless_conflict(first: Error, second: Error) -> Error {
+pub(crate) fn first_unless_conflict(first: Error, second: Error) -> Error {
     if first.code == Code::Indeterminate { first } else { second }
 }
 
-pub(super) fn retryable(error: &Error) -> bool {
+pub(crate) fn retryable(error: &Error) -> bool {
     matches!(error.code, Code::Conflict | Code::Indeterminate)
 }

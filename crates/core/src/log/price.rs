@@ -23,7 +23,7 @@ pub(crate) struct Paid {
 
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
 /// [`State::pay`]; nothing where there is no rule.
-pub(super) async fn ask(io: &Io, held: &Held) -> Result<Option<u64>> {
+pub(crate) async fn ask(io: &Io, held: &Held) -> Result<Option<u64>> {
     let Some(rule) = held.settings().price_rule else { return Ok(None) };
     let now = io.now().await?;
     let mut state = held.state_mut();
@@ -42,7 +42,7 @@ impl State {
     }
 
     /// A call is made with the context as it is now; `is_step` when it is not the one before, made again.
-    pub(super) fn pay(&mut self, now: u64, is_step: bool) {
+    pub(crate) fn pay(&mut self, now: u64, is_step: bool) {
         self.pays = false;
         self.calls_left = None;
         self.settle();

@@ -34,11 +34,11 @@ pub(super) async fn written(io: &Io, batch: Batch) -> Result<bool> {
     }
 }
 
-pub(super) fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {
+pub(crate) fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {
     Batch { expect, puts, deletes, durability: Durability::Strict }
 }
 
-pub(super) async fn read_one(io: &Io, key: Key) -> Result<Option<Vec<u8>>> {
+pub(crate) async fn read_one(io: &Io, key: Key) -> Result<Option<Vec<u8>>> {
     Ok(io.read(vec![key]).await?.into_iter().next().flatten())
 }
 
@@ -167,7 +167,7 @@ struct Standing {
 
 /// Reads the context into the state. Where it cannot be read as it was, one that can be read takes its place, in one batch
 /// (R5). `None` when someone else wrote to the session meanwhile.
-pub(super) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Result<Option<()>> {
+pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Result<Option<()>> {
     state.check_format(&row)?;
     let sid = state.sid.clone();
     let mut losses = Vec::new();
@@ -301,7 +301,7 @@ async fn restore_results(io: &Io, sid: &str, items: &mut [Unread]) -> Result<usi
 
 /// A context with its bodies. Of its `messages` those whose row of the log cannot be read are left out, and have left it:
 /// how many.
-pub(super) async fn readable(
+pub(crate) async fn readable(
     io: &Io,
     sid: &str,
     items: Vec<Unread>,
@@ -327,7 +327,7 @@ pub(super) async fn readable(
 }
 
 /// The bodies of messages by their positions in the log, but for those whose row cannot be read.
-pub(super) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
+pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
     let mut read = HashMap::new();
     for page in places.chunks(256) {
         let rows = io.read(page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;

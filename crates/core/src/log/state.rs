@@ -2,15 +2,14 @@
 
 mod change;
 
-pub(super) use change::ViewNote;
+pub(crate) use change::ViewNote;
 pub(crate) use change::{Change, Summarised};
 
 use super::price::Paid;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
-use super::snapshots::{Mark, SnapshotNote};
-use super::sound::{HandedOut, Unsent};
 use super::staging::rows_of;
+use super::terms::Unpaged;
 use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::context::{Context, Item, Origin, Place, SessionLog, Size, Whose};
@@ -20,8 +19,9 @@ use crate::keys::ids;
 use crate::message::Message;
 use crate::plan::Collected;
 use crate::policy::{Settings, clearable};
-use crate::recall::Unpaged;
 use crate::redact::Secrets;
+use crate::session::snapshots::{Mark, SnapshotNote};
+use crate::session::sound::{HandedOut, Unsent};
 use crate::step::Io;
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
-pub(super) const BESIDE: usize = 4;
+pub(crate) const BESIDE: usize = 4;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub(crate) struct State {
     /// Where a full store does not have the context: what it has.
     pub(super) unstored: Option<Unstored>,
     /// How often what stood in memory alone was given up for what someone else stored.
-    pub(super) given_up: u64,
+    pub(crate) given_up: u64,
     /// Options.
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
@@ -81,11 +81,11 @@ pub(crate) struct State {
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
     pub(crate) unsent: Vec<Unsent>,
     /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
-    pub(super) past: Option<(Format, Past)>,
+    pub(crate) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
-    pub(super) handed_out: Option<HandedOut>,
+    pub(crate) handed_out: Option<HandedOut>,
     /// `prepare`s so far.
-    pub(super) prepared: u64,
+    pub(crate) prepared: u64,
     /// The view that the app was handed last.
     pub(super) handed: Version,
     /// The first message that was appended since the context became another one than the app was handed.
@@ -210,7 +210,7 @@ impl State {
     }
 
     /// A message was appended. Whoever wrote it saw the context that was handed out last.
-    pub(super) fn note_unseen(&mut self, index: usize) {
+    pub(crate) fn note_unseen(&mut self, index: usize) {
         if self.version() != self.handed {
             self.unseen_from.get_or_insert(index);
         }
@@ -341,7 +341,7 @@ impl State {
     }
 
     /// Serialises a log row and moves `row` behind it.
-    pub(super) fn log_row(
+    pub(crate) fn log_row(
         &self,
         row: &mut SessionRow,
         id: String,
@@ -425,7 +425,7 @@ impl State {
     }
 
     /// The batch that writes `puts` beside the session's row, and the row after it.
-    pub(super) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
+    pub(crate) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
         let row = self.next_row(now);
         let batch = self.batch(&row, puts)?;
         Ok((batch, row))

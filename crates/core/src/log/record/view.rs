@@ -3,8 +3,8 @@
 use super::is_default;
 use crate::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
 use crate::error::{Code, Error, Result};
+use crate::log::State;
 use crate::policy::Trigger;
-use crate::session::state::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::rc::Rc;

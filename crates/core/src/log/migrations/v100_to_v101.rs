@@ -4,10 +4,10 @@
 use super::Fields;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
+use crate::log::measure;
+use crate::log::record::{self, ViewRow};
+use crate::log::stored::readable_items;
 use crate::policy::Settings;
-use crate::session::record::{self, ViewRow};
-use crate::session::state::measure;
-use crate::session::stored::readable_items;
 use crate::step::{Io, Level};
 use crate::wire::Format;
 use serde_json::Value;

@@ -1,0 +1,37 @@
+//! What is stored of a session, and its state in memory: the log, the views over it, and the batches that change both.
+
+pub(crate) mod check;
+pub(crate) mod deletion;
+mod gaps;
+pub(crate) mod held;
+mod jobs;
+mod loss;
+mod migrations;
+pub(crate) mod offloads;
+mod open;
+pub(crate) mod price;
+mod raw;
+pub(crate) mod rebuild;
+pub(crate) mod record;
+pub(crate) mod recovery;
+pub(crate) mod seal;
+pub(crate) mod staging;
+pub(crate) mod state;
+pub(crate) mod stored;
+pub(crate) mod terms;
+mod unstored;
+mod watermark;
+pub(crate) mod wide;
+
+pub use gaps::Gap;
+pub use record::SCHEMA;
+
+pub(crate) use gaps::Walk;
+pub(crate) use held::Held;
+pub(crate) use jobs::{Closing, Job, elsewhere, question};
+pub(crate) use offloads::NewBlob;
+pub(crate) use raw::raw;
+pub(crate) use record::Cause;
+pub(crate) use state::{Change, State, Summarised, measure};
+pub(crate) use stored::logged;
+pub(crate) use terms::{Page, Unpaged, encode as page_of};
