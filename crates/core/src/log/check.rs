@@ -15,11 +15,11 @@
 
 use super::NewBlob;
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
+use super::snapshots::{Mark, read_note};
 use crate::context::{Left, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Page, page_of};
-use crate::session::snapshots::{Mark, read_note};
 use crate::wire::{self, Format};
 use serde::Deserialize;
 use std::collections::HashSet;

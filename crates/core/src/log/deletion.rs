@@ -5,7 +5,7 @@ use super::record::{self, NameRow};
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
-use crate::session::erase;
+use crate::log::renamed;
 use crate::step::{Io, Scan};
 
 impl Held {
@@ -15,7 +15,7 @@ impl Held {
         let renamed = {
             let (id, sid) = (self.state().row.id.clone(), self.state().sid.clone());
             // A store that is damaged is deleted all the same.
-            readable(erase::renamed(io, &id, &sid).await)?.flatten()
+            readable(renamed::renamed(io, &id, &sid).await)?.flatten()
         };
         if let Some((sid, row)) = renamed {
             let mut state = self.state_mut();

@@ -13,7 +13,7 @@ use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
 use super::watermark::{self, Known};
 use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
-use crate::session::erase;
+use crate::log::renamed;
 use crate::step::{Effect, Io, Notice};
 use crate::step::{Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
@@ -81,7 +81,7 @@ impl State {
             return Ok(None);
         }
         if let Some(former) = former {
-            erase::sweep(io, &former, self.max_batch_ops).await?;
+            renamed::sweep(io, &former, self.max_batch_ops).await?;
         }
         jobs::recover(io, self).await?;
         losses.extend(self.row.losses.iter().cloned());

@@ -7,12 +7,12 @@ pub(crate) use view::{
 };
 
 use super::price::Paid;
+use super::snapshots::Mark;
 use crate::checkpoint::Goal;
 use crate::context::{Erased, SessionLog};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::redact::Secrets;
-use crate::session::snapshots::Mark;
 use crate::step::Loss;
 use crate::tokens::Calibrations;
 use crate::wire::Format;

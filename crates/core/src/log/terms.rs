@@ -6,13 +6,12 @@
 //! could not open; these pass over keys that are no references, and delete them with the session.
 
 use super::offloads::PART;
+use super::said::{is_recall, said};
 use crate::context::Item;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
 use crate::order;
-use crate::recall::archive::said;
-use crate::recall::is_tool;
 use crate::wire::{self, Format};
 use context_compactor_scan::terms::{self, terms};
 use std::collections::HashMap;
@@ -68,7 +67,7 @@ impl Draft {
         let calls = message.calls();
         write(&mut self.listed, message.calls().count() as u64);
         for call in calls {
-            write(&mut self.listed, u64::from(hash(&call.id)) << 1 | u64::from(is_tool(&call.name)));
+            write(&mut self.listed, u64::from(hash(&call.id)) << 1 | u64::from(is_recall(&call.name)));
         }
         self.text(&said(&message));
         write(&mut self.listed, message.results().count() as u64);

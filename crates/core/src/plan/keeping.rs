@@ -11,97 +11,78 @@ use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung};
 use crate::step::Io;
-use crate::summary::keep::{Beside, Collector, Must, Shares};
+use crate::summary::keep::{Beside, Collected, Collector, Must, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
-use crate::wire::{self, Format};
+use crate::wire::{self};
 use std::rc::Rc;
 
 /// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
 /// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
 const MISSING_PART: usize = 3;
 
-/// What was taken in of the messages that a summary took the place of. The next one stands for them too, and the log only
-/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`Collector`] gets.
-#[derive(Debug)]
-pub(crate) struct Collected {
-    sid: String,
-    format: Format,
-    /// What the session began with: messages that another one has.
-    before: Vec<Rc<str>>,
-    /// Runs of messages, by their indices.
-    runs: Vec<(usize, usize)>,
-    /// The first row of the log that was not read.
-    next: u64,
-    collector: Collector,
-    /// Messages of the user that are nothing but text, with their tokens.
-    said: Vec<(Place, usize)>,
+/// Nothing yet of these messages.
+fn collected_nothing(held: &Held, before: Vec<Rc<str>>) -> Collected {
+    Collected {
+        sid: held.state().sid.clone(),
+        format: held.format(),
+        before,
+        runs: Vec::new(),
+        next: 0,
+        collector: Collector::default(),
+        said: Vec::new(),
+    }
 }
 
-impl Collected {
-    /// Nothing yet of these messages.
-    fn new(held: &Held, before: Vec<Rc<str>>) -> Self {
-        Collected {
-            sid: held.state().sid.clone(),
-            format: held.format(),
-            before,
-            runs: Vec::new(),
-            next: 0,
-            collector: Collector::default(),
-            said: Vec::new(),
-        }
-    }
+/// What was taken in last, when it is how all of that begins.
+fn collected_last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Collected> {
+    let last = held.state_mut().collected.take()?;
+    // Whoever still writes a summary with it keeps it.
+    let last = Rc::try_unwrap(last).ok()?;
+    let is_same = last.sid == held.state().sid && last.format == held.format() && last.before == before;
+    (is_same && is_beginning(&last.runs, runs)).then_some(last)
+}
 
-    /// What was taken in last, when it is how all of that begins.
-    fn last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Self> {
-        let last = held.state_mut().collected.take()?;
-        // Whoever still writes a summary with it keeps it.
-        let last = Rc::try_unwrap(last).ok()?;
-        let is_same = last.sid == held.state().sid && last.format == held.format() && last.before == before;
-        (is_same && is_beginning(&last.runs, runs)).then_some(last)
-    }
-
-    /// Takes in what a summary of `proposal` would stand for.
-    async fn of(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Self>> {
-        // A fork begins with summaries of messages that another session has.
-        let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
-        let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
-        let (covers, durable) = (proposal.covers(), held.state().durable);
-        let runs = runs(&covers);
-        let mut collected = match Self::last(held, &before, &runs) {
-            Some(last) if durable => last,
-            _ => {
-                let mut new = Self::new(held, before.clone());
-                for body in &before {
-                    new.add(held, Place { seq: 0, index: usize::MAX }, body)?;
-                }
-                new
+/// Takes in what a summary of `proposal` would stand for.
+async fn collect(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Collected>> {
+    // A fork begins with summaries of messages that another session has.
+    let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
+    let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
+    let (covers, durable) = (proposal.covers(), held.state().durable);
+    let runs = runs(&covers);
+    let mut collected = match collected_last(held, &before, &runs) {
+        Some(last) if durable => last,
+        _ => {
+            let mut new = collected_nothing(held, before.clone());
+            for body in &before {
+                take_in(&mut new, held, Place { seq: 0, index: usize::MAX }, body)?;
             }
-        };
-        let next = collected.next;
-        raw(io, held, &covers, next, |place, body| {
-            collected.next = place.seq + 1;
-            collected.add(held, place, body)
-        })
-        .await?;
-        collected.runs = runs;
-        let collected = Rc::new(collected);
-        if durable {
-            held.state_mut().collected = Some(Rc::clone(&collected));
+            new
         }
-        Ok(collected)
+    };
+    let next = collected.next;
+    raw(io, held, &covers, next, |place, body| {
+        collected.next = place.seq + 1;
+        take_in(&mut collected, held, place, body)
+    })
+    .await?;
+    collected.runs = runs;
+    let collected = Rc::new(collected);
+    if durable {
+        held.state_mut().collected = Some(Rc::clone(&collected));
     }
+    Ok(collected)
+}
 
-    fn add(&mut self, held: &Held, place: Place, body: &str) -> Result<()> {
-        let value = wire::parse(place.index, body)?;
-        let mut message = [self.format.wire().read(place.index, &value)?];
-        messages_without_secrets(held, &mut message);
-        let [message] = message;
-        if is_said(&message) {
-            self.said.push((place, held.settings().estimator.message(&message)));
-        }
-        self.collector.add(place.index, &message);
-        Ok(())
+fn take_in(collected: &mut Collected, held: &Held, place: Place, body: &str) -> Result<()> {
+    let value = wire::parse(place.index, body)?;
+    let mut message = [collected.format.wire().read(place.index, &value)?];
+    messages_without_secrets(held, &mut message);
+    let [message] = message;
+    if is_said(&message) {
+        collected.said.push((place, held.settings().estimator.message(&message)));
     }
+    collected.collector.add(place.index, &message);
+    Ok(())
 }
 
 /// Runs of messages that these hold, in order and apart.
@@ -146,7 +127,7 @@ impl Kept {
         let settings = held.settings();
         let Some(numbers) = settings.numbers.keep else { return Ok(None) };
         let estimator = settings.estimator;
-        let collected = Collected::of(io, held, proposal).await?;
+        let collected = collect(io, held, proposal).await?;
         let said = &collected.said;
         let replaced = proposal.replaced_tokens;
         let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);

@@ -28,5 +28,4 @@ pub(crate) use trajectory::{stats, trajectory};
 
 pub(crate) use floor::settle;
 pub(crate) use frame::{erased, quoting};
-pub(crate) use keeping::Collected;
 pub(crate) use ladder::{Climb, Climbed, Part, climb, plan, reason};

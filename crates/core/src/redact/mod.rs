@@ -5,8 +5,11 @@
 //! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
 //! a summary can tell two of them apart and refer to each.
 
+mod erasure;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use erasure::{Erasure, Own};
 
 use crate::keys::ids;
 use crate::message::{Message, Part};

@@ -2,12 +2,12 @@
 //! simulators.
 
 use super::operations::Session;
-use super::snapshots::read_note;
 use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
 use crate::log::record::{self, Kind, NameRow, Unread};
+use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
 use crate::log::{offloads, seal};
 use crate::wire::Format;

@@ -2,10 +2,10 @@
 //! behind, and can be come back to.
 
 use super::operations::Session;
-use super::snapshots::SnapshotNote;
 use crate::context::{Item, Left, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
 use crate::log::record::Kind;
+use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{
     RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row,
 };

@@ -4,11 +4,8 @@
 //! message whole or erased, and the next opening removes the rows to which no name leads. Nothing is changed in place, so
 //! every chain and hash holds as in any other session.
 
-mod text;
-
 use super::fork::{StagingRow, begin_staging};
 use super::operations::Session;
-use super::snapshots::SnapshotNote;
 use crate::context::{Cover, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
@@ -16,40 +13,18 @@ use crate::keys::ids;
 use crate::log::check::Noted;
 use crate::log::deletion::remove_rows;
 use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::renamed::{renamed, sweep};
+use crate::log::snapshots::SnapshotNote;
 use crate::log::state::ViewNote;
-use crate::log::stored::{
-    PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable, session_row,
-};
+use crate::log::stored::{PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable};
 use crate::log::{Held, SCHEMA, State, Unpaged, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::plan;
+use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
 use crate::wire;
-pub(crate) use crate::wire::ERASED;
 use serde_json::value::RawValue;
 use std::rc::Rc;
-use text::Own;
-
-/// The message to be erased.
-pub(crate) struct Erasure {
-    /// Its index.
-    pub(crate) index: usize,
-    /// What stands in its place.
-    pub(crate) blank: Rc<str>,
-    own: Own,
-}
-
-impl Erasure {
-    /// A text without what only the message says.
-    pub(crate) fn without(&self, text: &str) -> String {
-        self.own.without(text)
-    }
-
-    /// True for a text with something that only the message says.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
-        self.own.is_in(text)
-    }
-}
 
 impl Session {
     /// Removes what message `index` said, for good: from the log, the context, summaries, snapshots and offloads. An empty
@@ -195,24 +170,6 @@ impl State {
         self.unsent.clear();
         Ok(true)
     }
-}
-
-/// The rows that session `id` has now, where those called `sid` were written anew.
-pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
-    let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
-    let Some(name) = name else { return Ok(None) };
-    let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
-    Ok(row.map(|row| (name.sid, row)))
-}
-
-/// Removes the rows that an erasure left, where it was stopped before it did.
-pub(crate) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
-    let note = keys::staging(sid);
-    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
-        return Ok(());
-    }
-    remove_rows(io, sid, most).await?;
-    commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await
 }
 
 fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {

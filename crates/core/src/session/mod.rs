@@ -25,9 +25,6 @@ pub use fork::Forked;
 pub use operations::{Appended, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet};
 pub use salvage::Remains;
 pub use sessions::{ParentInfo, SessionInfo};
-pub use snapshots::{SnapshotInfo, SnapshotPurpose};
+pub use snapshots::SnapshotInfo;
 pub use usage::{Category, ContextUsage};
 pub use verify::Verified;
-
-pub(crate) use erase::Erasure;
-pub(crate) use pins::carried;

@@ -7,13 +7,11 @@ use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::{Cause, Change, Held, State, stored};
 use crate::message::Role;
-use crate::policy::{PinProposals, Settings};
+use crate::policy::PinProposals;
 use crate::reduce::reasoning;
 use crate::step::Io;
 use crate::{plan, summary, wire};
 
-/// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
-const CARRIED_PART: usize = 10;
 /// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
 const ACCEPTED_PART: usize = 10;
 
@@ -62,19 +60,6 @@ impl SessionRow {
             self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);
         }
     }
-}
-
-/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these.
-pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize) -> Vec<PinProposal> {
-    let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
-    let fits = |proposal: &&PinProposal| {
-        let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
-        let left = room.checked_sub(tokens);
-        room = left.unwrap_or(0);
-        left.is_some()
-    };
-    let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
-    newest.into_iter().rev().cloned().collect()
 }
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.

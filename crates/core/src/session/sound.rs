@@ -5,6 +5,7 @@ use super::operations::{OutItem, out};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
+use crate::log::sent::{HandedOut, Unsent};
 use crate::log::{Held, State, measure};
 use crate::plan::Edit;
 use crate::step::{Effect, Io, Level, Notice};
@@ -12,26 +13,6 @@ use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// A message of the app that the last `prepare` did not send as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unsent {
-    /// Index among the app's messages.
-    index: usize,
-    /// [`Fate::Dropped`], or [`Fate::Reduced`] when a part of it was sent.
-    fate: Fate,
-    /// The rule that it would break.
-    reason: String,
-}
-
-/// A context that was handed out as it was.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HandedOut {
-    /// Which `prepare` did.
-    nth: u64,
-    /// How many items it had.
-    items: usize,
-}
 
 /// What is to be sent.
 pub(super) struct Sending {

@@ -3,9 +3,10 @@
 
 use crate::support::*;
 use context_compactor_core::keys::batch::{Batch, Key};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::audit;
 use context_compactor_core::session::transcript::{Importer, Restore};
-use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Scan;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error, Result};

@@ -4,9 +4,10 @@
 use crate::support::*;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::{Batch, Key};
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::plan::CompactionResult;
 use context_compactor_core::policy::Trigger;
-use context_compactor_core::session::{Session, SnapshotPurpose};
+use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Scan};
 use context_compactor_core::{Code, Result};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};

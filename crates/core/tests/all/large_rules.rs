@@ -216,10 +216,8 @@ fn t1_two_tabs_that_move_the_same_large_result_agree_and_a_later_sweep_takes_not
 #[test]
 fn t1_a_result_that_is_moved_again_after_a_restore_keeps_the_text_that_older_views_refer_to() {
     let mut desk = heavy();
-    let snapshot = desk
-        .host
-        .run(desk.session.snapshot(context_compactor_core::session::SnapshotPurpose::Rollback))
-        .unwrap();
+    let snapshot =
+        desk.host.run(desk.session.snapshot(context_compactor_core::log::SnapshotPurpose::Rollback)).unwrap();
     desk.prepare();
     for at in 1..=4 {
         desk.host.run(desk.session.restore(snapshot.clone())).unwrap();

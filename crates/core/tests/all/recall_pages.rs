@@ -2,9 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::keys::batch::{Key, KeyPart};
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::recall::Hit;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::audit;
-use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Result};

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::context::{Fate, Item};
-use context_compactor_core::session::SnapshotPurpose;
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::session::audit::look;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};

@@ -20,7 +20,7 @@ fn rich() -> Desk {
         desk.append(&turn(Format::OpenaiChat, nth, 150));
         desk.prepare();
     }
-    desk.host.run(desk.session.snapshot(context_compactor_core::session::SnapshotPurpose::Recovery)).unwrap();
+    desk.host.run(desk.session.snapshot(context_compactor_core::log::SnapshotPurpose::Recovery)).unwrap();
     desk.append(&turn(Format::OpenaiChat, 3, 150));
     desk.prepare();
     desk.append(&[user("and now?")]);

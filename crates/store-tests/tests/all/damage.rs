@@ -3,9 +3,10 @@
 
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Key;
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::policy::{Settings, Trigger};
+use context_compactor_core::session::Session;
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
-use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Notice;
 use context_compactor_core::step::{Loss, LossKind};
 use context_compactor_core::wire::Format;

@@ -3,8 +3,8 @@
 use crate::checkpoint::{Source, markers};
 use crate::context::{Context, Left, LogEntry, Splice};
 use crate::log::record::SessionRow;
+use crate::log::snapshots::SnapshotNote;
 use crate::log::{Cause, Closing, NewBlob};
-use crate::session::snapshots::SnapshotNote;
 use serde::Serialize;
 
 /// A change of the context on its way into the store.

@@ -2,8 +2,9 @@
 
 use super::{Desk, long};
 use context_compactor_core::context::Item;
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::SnapshotInfo;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::{SnapshotInfo, SnapshotPurpose};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 
 pub fn items(desk: &Desk) -> Vec<Item> {

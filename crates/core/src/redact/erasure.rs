@@ -1,19 +1,40 @@
 //! What only one message says, and texts without it.
 
-use super::ERASED;
 use crate::error::Result;
 use crate::message::{Message, Part};
-use crate::wire::{self, Format};
+use crate::wire::{self, ERASED, Format};
 use context_compactor_scan::terms::{Kind, terms};
 use std::collections::HashSet;
+use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// So many words in a row tell a text from others whose words are the same.
 const RUN: usize = 4;
 
+/// The message to be erased.
+pub(crate) struct Erasure {
+    /// Its index.
+    pub(crate) index: usize,
+    /// What stands in its place.
+    pub(crate) blank: Rc<str>,
+    pub(crate) own: Own,
+}
+
+impl Erasure {
+    /// A text without what only the message says.
+    pub(crate) fn without(&self, text: &str) -> String {
+        self.own.without(text)
+    }
+
+    /// True for a text with something that only the message says.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.own.is_in(text)
+    }
+}
+
 /// What a message says and no other message does.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(crate) struct Own {
     /// Terms.
     terms: HashSet<String>,
     /// Words in a row.
@@ -22,7 +43,7 @@ pub(super) struct Own {
 
 impl Own {
     /// What a message says.
-    pub(super) fn of(format: Format, index: usize, body: &str) -> Result<Own> {
+    pub(crate) fn of(format: Format, index: usize, body: &str) -> Result<Own> {
         let mut own = Own::default();
         let mut words = Vec::new();
         visit(format, index, body, &mut |term, is_word| {
@@ -36,7 +57,7 @@ impl Own {
     }
 
     /// Another message says some of it, too.
-    pub(super) fn share(&mut self, format: Format, index: usize, body: &str) -> Result<()> {
+    pub(crate) fn share(&mut self, format: Format, index: usize, body: &str) -> Result<()> {
         let mut last: Vec<String> = Vec::with_capacity(RUN);
         visit(format, index, body, &mut |term, is_word| {
             self.terms.remove(term);
@@ -53,7 +74,7 @@ impl Own {
     }
 
     /// True when `text` has something that only the message says.
-    pub(super) fn is_in(&self, text: &str) -> bool {
+    pub(crate) fn is_in(&self, text: &str) -> bool {
         let (mut found, mut words) = (false, Vec::new());
         terms(text, &mut |term, _, kind| {
             found = found || self.terms.contains(term);
@@ -65,7 +86,7 @@ impl Own {
     }
 
     /// `text` without the sentences and lines that have something that only the message says.
-    pub(super) fn without(&self, text: &str) -> String {
+    pub(crate) fn without(&self, text: &str) -> String {
         if !self.is_in(text) {
             return text.into();
         }

@@ -1,0 +1,27 @@
+//! Sessions whose rows were written anew under other keys, when a message was erased (`D24`).
+
+use super::deletion::remove_rows;
+use super::record::SessionRow;
+use super::stored::{commit_again, name_row, session_row};
+use crate::error::Result;
+use crate::keys::batch::{Batch, Durability, keys};
+use crate::step::Io;
+
+/// The rows that session `id` has now, where those called `sid` were written anew.
+pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
+    let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
+    let Some(name) = name else { return Ok(None) };
+    let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
+    Ok(row.map(|row| (name.sid, row)))
+}
+
+/// Removes the rows that an erasure left, where it was stopped before it did.
+pub(crate) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
+    let note = keys::staging(sid);
+    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
+        return Ok(());
+    }
+    remove_rows(io, sid, most).await?;
+    let (expect, puts) = (Vec::new(), Vec::new());
+    commit_again(io, Batch { expect, puts, deletes: vec![note], durability: Durability::Strict }).await
+}
