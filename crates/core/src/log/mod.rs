@@ -25,6 +25,7 @@ pub(crate) mod state;
 pub(crate) mod stored;
 pub(crate) mod terms;
 mod unstored;
+mod usage;
 mod watermark;
 pub(crate) mod wide;
 
@@ -41,4 +42,4 @@ pub(crate) use raw::raw;
 pub(crate) use record::Cause;
 pub(crate) use state::{Change, State, Summarised, measure};
 pub(crate) use stored::logged;
-pub(crate) use terms::{Page, Unpaged, encode as page_of};
+pub(crate) use terms::{Page, encode as page_of};

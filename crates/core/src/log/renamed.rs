@@ -2,10 +2,27 @@
 
 use super::deletion::remove_rows;
 use super::record::SessionRow;
+use super::state::State;
 use super::stored::{commit_again, name_row, session_row};
+use super::terms::Unpaged;
 use crate::error::Result;
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::step::Io;
+
+impl State {
+    /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.
+    pub(crate) async fn follow(&mut self, io: &Io) -> Result<bool> {
+        let Some((sid, row)) = renamed(io, &self.row.id, &self.sid).await? else { return Ok(false) };
+        self.sid = sid;
+        self.load_at(io, row).await?;
+        self.given_up += 1;
+        self.told_losses += 1;
+        (self.unpaged, self.collected, self.past) = (Unpaged::default(), None, None);
+        (self.handed_out, self.sent) = (None, None);
+        self.unsent.clear();
+        Ok(true)
+    }
+}
 
 /// The rows that session `id` has now, where those called `sid` were written anew.
 pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {

@@ -1,11 +1,15 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
-use super::record::Kind;
+use super::held::Held;
+use super::record::{Kind, SessionRow};
 use super::state::State;
-use super::stored::row_at;
+use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at};
 use crate::checkpoint::Goal;
 use crate::context::Origin;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
+use crate::keys::ids;
+use crate::step::Io;
 use serde::{Deserialize, Serialize};
 
 /// What a snapshot is for.
@@ -68,7 +72,7 @@ pub(crate) struct SnapshotNote {
 }
 
 impl SnapshotNote {
-    pub(crate) fn of(state: &State, id: &str, purpose: SnapshotPurpose) -> Self {
+    fn of(state: &State, id: &str, purpose: SnapshotPurpose) -> Self {
         let items = state.context.items();
         let summaries = items.iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
         SnapshotNote {
@@ -95,4 +99,91 @@ pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usiz
     }
     let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
     Ok((note, row.n, row.at))
+}
+
+impl Held {
+    /// Takes a snapshot: its id.
+    pub(crate) async fn snapshot(&self, io: &Io, purpose: SnapshotPurpose) -> Result<String> {
+        let name = io.new_id().await?;
+        let id =
+            format!("snap_{}", ids::id(&[b"snapshot", self.state().row.secret.as_bytes(), name.as_bytes()]));
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let note = SnapshotNote::of(&self.state(), &id, purpose);
+            let (batch, row) = self.state().snapshot_batch(&note, now)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().wrote(io, row);
+                    return Ok(id);
+                }
+                Err(error) if retryable(&error) && race < RACES => {
+                    if self.caught_up(io, race, error, &row).await? {
+                        return Ok(id);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Takes a snapshot before a step that is to make a prompt fit, unless the last thing that was done is just that.
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context meanwhile: what the step is to do was decided
+    /// for another one.
+    pub(crate) async fn emergency_snapshot(&self, io: &Io) -> Result<String> {
+        let last = {
+            let state = self.state();
+            let row = &state.row;
+            row.snapshots.last().filter(|mark| mark.seq + 1 == row.next_seq).cloned()
+        };
+        if let Some(mark) = last {
+            let ours = SnapshotNote::of(&self.state(), &mark.id, SnapshotPurpose::Emergency);
+            match self.note(io, &mark).await {
+                Ok((note, ..)) if note == ours => return Ok(mark.id),
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+        let before = self.state().row.generation;
+        let id = self.snapshot(io, SnapshotPurpose::Emergency).await?;
+        if self.state().row.generation == before { Ok(id) } else { Err(conflict()) }
+    }
+
+    /// Takes over what is stored after a commit that lost a race, or whose answer was lost. `true` when `row` was
+    /// written after all.
+    pub(crate) async fn caught_up(
+        &self,
+        io: &Io,
+        race: usize,
+        error: Error,
+        row: &SessionRow,
+    ) -> Result<bool> {
+        pause(io, race).await?;
+        let written = match self.refresh(io).await {
+            Ok(_) => self.is_row(io, row).await,
+            Err(second) => Err(second),
+        };
+        written.map_err(|second| first_unless_conflict(error, second))
+    }
+
+    /// Where the snapshot is; someone else may have taken it.
+    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<Mark> {
+        let known = || self.state().row.snapshots.iter().find(|mark| mark.id == id).cloned();
+        if let Some(mark) = known() {
+            return Ok(mark);
+        }
+        self.refresh(io).await?;
+        known().ok_or_else(|| Error::new(Code::NotFound, format!("Snapshot not found: {id}")))
+    }
+
+    pub(crate) async fn note(&self, io: &Io, mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+        let sid = self.state().sid.clone();
+        let row = io.read(vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
+        read_note(&row.ok_or_else(|| missing(mark))?, mark)
+    }
+}
+
+fn missing(mark: &Mark) -> Error {
+    Error::new(Code::StoreCorrupt, format!("row {} of the log is missing", mark.seq))
 }

@@ -2,65 +2,13 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
 //! summary until the app rejects them.
 
-use crate::context::{Item, Origin, PinProposal, Place, Splice};
+use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::{Cause, Change, Held, State, stored};
-use crate::message::Role;
-use crate::policy::PinProposals;
+use crate::plan;
 use crate::reduce::reasoning;
 use crate::step::Io;
-use crate::{plan, summary, wire};
-
-/// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
-const ACCEPTED_PART: usize = 10;
-
-impl State {
-    /// True for a message whose constraints the app rejected.
-    pub(crate) fn is_rejected(&self, index: usize) -> bool {
-        self.row.rejected.binary_search(&index).is_ok()
-    }
-
-    /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
-    pub(super) fn accepts(&self, tokens: usize) -> bool {
-        let room = self.settings.window / ACCEPTED_PART;
-        self.settings.pin_proposals == PinProposals::Accept
-            && self.row.pinned_tokens.saturating_add(tokens) <= room
-    }
-
-    /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
-    /// for.
-    pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
-        if self.settings.pin_proposals == PinProposals::Off {
-            return Ok(Vec::new());
-        }
-        let mut open = Vec::new();
-        for item in items {
-            match &item.origin {
-                Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
-                origin if item.size.role == Role::User => {
-                    let Some(place) = origin.place() else { continue };
-                    let value = wire::parse(place.index, &item.body)?;
-                    let message = self.format().wire().read(place.index, &value)?;
-                    open.extend(summary::proposal(place.index, &message, item.size.tokens));
-                }
-                _ => {}
-            }
-        }
-        open.retain(|proposal| !self.is_pinned(proposal.index) && !self.is_rejected(proposal.index));
-        Ok(open)
-    }
-}
-
-impl SessionRow {
-    /// Notes that a message is pinned.
-    pub(crate) fn pin(&mut self, index: usize, tokens: usize) {
-        if let Err(at) = self.pins.binary_search(&index) {
-            self.pins.insert(at, index);
-            self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);
-        }
-    }
-}
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
 ///
