@@ -16,11 +16,9 @@ pub use session::Session;
 pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, weights_of};
 pub use transcript::Importer;
 
-use context_compactor_core::Error;
-use context_compactor_core::policy;
 use context_compactor_core::session::Session as CoreSession;
-use context_compactor_core::standalone;
 use context_compactor_core::wire::provider;
+use context_compactor_core::{Error, policy, standalone};
 use convert::{bodies, options, settings, to_js};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;

@@ -3,8 +3,7 @@
 use super::record::{self, Kind, LogRow};
 use super::stored::{deleted, readable_page, session_row};
 use crate::error::{Code, Result};
-use crate::step::{Effect, Io, Notice};
-use crate::step::{Loss, LossKind};
+use crate::step::{Effect, Io, Loss, LossKind, Notice};
 use serde::Serialize;
 
 /// Why rows of the log cannot be read.

@@ -14,8 +14,7 @@ use super::watermark::{self, Known};
 use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
 use crate::log::renamed;
-use crate::step::{Effect, Io, Notice};
-use crate::step::{Loss, LossKind};
+use crate::step::{Effect, Io, Loss, LossKind, Notice};
 use crate::wire::{self, Evidence, Format};
 
 impl State {

@@ -6,7 +6,8 @@ use crate::context::{Item, Origin, PinProposal};
 use crate::error::Result;
 use crate::message::Role;
 use crate::policy::{PinProposals, Settings};
-use crate::{summary, wire};
+use crate::summary;
+use crate::wire;
 
 /// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
 const CARRIED_PART: usize = 10;

@@ -13,8 +13,7 @@ use crate::checkpoint::Goal;
 use crate::context::Whose;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
-use crate::step::{Io, Scan};
-use crate::step::{Loss, LossKind};
+use crate::step::{Io, Loss, LossKind, Scan};
 use crate::wire::{self, Evidence, Format};
 use std::rc::Rc;
 

@@ -19,8 +19,7 @@ use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, con
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
-use crate::step::{Io, Scan};
-use crate::step::{Loss, LossKind};
+use crate::step::{Io, Loss, LossKind, Scan};
 use crate::wire::{Author, Format};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;

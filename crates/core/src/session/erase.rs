@@ -6,6 +6,7 @@
 
 use super::fork::{StagingRow, begin_staging};
 use super::operations::Session;
+use crate::compaction;
 use crate::context::{Cover, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
@@ -19,7 +20,6 @@ use crate::log::state::ViewNote;
 use crate::log::stored::{PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable};
 use crate::log::{Held, SCHEMA, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
-use crate::plan;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
 use crate::wire;
@@ -305,7 +305,7 @@ impl<'a> Copy<'a> {
                 };
                 let covers = covers.into_iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
-                plan::erased(self.held, origin, body, self.erasure)?
+                compaction::erased(self.held, origin, body, self.erasure)?
             }
             other => (other, body),
         };

@@ -2,12 +2,11 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
 //! summary until the app rejects them.
 
+use crate::compaction::{self, reasoning};
 use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::{Cause, Change, Held, State, stored};
-use crate::plan;
-use crate::reduce::reasoning;
 use crate::step::Io;
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
@@ -82,7 +81,7 @@ pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
 async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
     let item = held.context().items().get(at).cloned();
     let Some(item) = item else { return Err(stored::conflict()) };
-    let insert = vec![plan::quoting(io, held, &item, place).await?];
+    let insert = vec![compaction::quoting(io, held, &item, place).await?];
     let more: usize =
         insert.iter().map(|new| new.size.tokens).sum::<usize>().saturating_sub(item.size.tokens);
     let splice = Splice { at, remove: 1, insert };

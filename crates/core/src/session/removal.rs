@@ -2,11 +2,11 @@
 //! a history that the provider takes.
 
 use super::operations::Session;
+use crate::compaction::reasoning;
 use crate::context::{Item, Left, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
 use crate::log::{Cause, Change, State};
 use crate::message::Exchanges;
-use crate::reduce::reasoning;
 use crate::step::Machine;
 use crate::wire;
 

@@ -8,8 +8,7 @@ use crate::log::record::{self, NameRow};
 use crate::log::recovery::{batch, read_one};
 use crate::log::seal;
 use crate::log::stored::page;
-use crate::step::{Io, Machine};
-use crate::step::{Loss, LossKind};
+use crate::step::{Io, Loss, LossKind, Machine};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

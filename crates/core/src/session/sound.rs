@@ -3,11 +3,11 @@
 
 use super::operations::{OutItem, out};
 use super::usage::{ContextUsage, usage, usage_of};
+use crate::compaction::Edit;
 use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::log::sent::{HandedOut, Unsent};
 use crate::log::{Held, State, measure};
-use crate::plan::Edit;
 use crate::step::{Effect, Io, Level, Notice};
 use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;

@@ -2,10 +2,10 @@
 //! are summaries of a conversation.
 
 use crate::support::*;
+use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::log::SnapshotPurpose;
-use context_compactor_core::plan::CompactionResult;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Scan};

@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::CompactionResult;
+use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::policy::PRESETS;
 use context_compactor_core::session::{OutItem, Session};
 use context_compactor_core::step::Event;

@@ -2,11 +2,12 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
+use crate::compaction;
+use crate::compaction::{ReactStats, Trajectory};
 use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;
 use crate::log::held::Slot;
-use crate::plan::{self, ReactStats, Trajectory};
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::sound;
@@ -129,12 +130,12 @@ impl Session {
 
     /// How full the context is, in characters (`S2.9`).
     pub fn stats(&self) -> Result<ReactStats> {
-        self.slot.look(plan::stats)?
+        self.slot.look(compaction::stats)?
     }
 
     /// The context as a trajectory of thoughts, actions and results (`S2.9`).
     pub fn trajectory(&self) -> Result<Trajectory> {
-        self.slot.look(plan::trajectory)?
+        self.slot.look(compaction::trajectory)?
     }
 
     /// The fate of every message, with what the last `prepare` did not send.

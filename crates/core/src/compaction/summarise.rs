@@ -4,15 +4,14 @@ use super::call::Cost;
 use super::cut::Proposal;
 use super::frame::tokens_of;
 use super::keeping::{Kept, budget};
-use super::parts;
 use super::result::{CompactionResult, Edit, RungPlan};
 use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write};
+use super::{parts, reasoning};
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
 use crate::log::{Cause, Change, Held, Job, State, Summarised, elsewhere};
 use crate::policy::{Rung, Summariser, Trigger};
-use crate::reduce::reasoning;
 use crate::step::{Effect, Io, Level, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 

@@ -2,13 +2,13 @@
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
 use super::reasoning;
+use super::result::{Edit, OffloadReport};
 use crate::context::{How, Item, Offload, Origin, Place, Splice, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Cause, Change, Closing, Held, NewBlob, State, measure};
 use crate::message::Role;
 use crate::order;
-use crate::plan::{Edit, OffloadReport};
 use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::step::{Effect, Io, Level, Notice, Progress, Stage};

@@ -1,6 +1,7 @@
 //! What a summary would replace in the active context.
 
 use super::in_force::InForce;
+use super::reasoning;
 use crate::checkpoint::Level;
 use crate::context::{Cover, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
@@ -8,7 +9,6 @@ use crate::log::{Held, State};
 use crate::message::Role;
 use crate::order;
 use crate::policy::Settings;
-use crate::reduce::reasoning;
 use crate::step::Io;
 use crate::wire::{self, Author};
 use std::collections::HashSet;

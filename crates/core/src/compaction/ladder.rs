@@ -1,23 +1,20 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
-use super::ageing;
 use super::ask::Spent;
 use super::call::Cost;
-use super::checkpoint_budget;
-use super::compress;
 use super::cut::{self, Aim};
-use super::emergency;
 use super::floor::{floor, overflow, settle};
+use super::replace::{self, Move};
 use super::result::{CompactionResult, Edit, Plan, PlanCost, RungPlan};
-use super::summarise;
 use super::write::Order;
+use super::{
+    admit, ageing, checkpoint_budget, clear, compress, emergency, last, offload, process, summarise,
+};
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::log::{Held, State};
 use crate::policy::cost::{Moment, Rule};
 use crate::policy::{Rung, Trigger};
-use crate::reduce::replace::{self, Move};
-use crate::reduce::{admit, clear, last, offload, process};
 use crate::step::Io;
 
 /// How often a rung that another tab overtook is tried again.

@@ -2,12 +2,12 @@
 //! before is taken over, and what later turns rely on gets more room.
 
 use super::compress::{CUT, Found};
+use super::shape::shape;
 use crate::context::How;
 use crate::error::Result;
 use crate::keys::ids;
 use crate::log::State;
 use crate::message::{Part, Role};
-use crate::reduce::shape::shape;
 use crate::summary::names;
 use crate::wire;
 use std::collections::HashMap;

@@ -4,6 +4,7 @@
 use super::ask::{Ask, Spent, ask_all};
 use super::ladder::Climb;
 use super::redaction::{redact, without_secrets};
+use super::replace::{self, Move, Replacement};
 use super::result::Edit;
 use super::strategy::{Known, Strategy};
 use crate::context::{How, Place};
@@ -12,7 +13,6 @@ use crate::log::{Held, Job, State, elsewhere};
 use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
-use crate::reduce::replace::{self, Move, Replacement};
 use crate::step::{Io, Level, Purpose};
 use crate::summary::result::Purpose as For;
 use crate::text;

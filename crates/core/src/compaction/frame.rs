@@ -2,7 +2,9 @@
 //! the system prompt, whose cached prefix stays valid (`S3.5`), and what must stand around it.
 
 use super::cut::Proposal;
+use super::offload;
 use super::redaction::without_secrets;
+use super::replace::ends;
 use crate::clock::iso8601;
 use crate::context::{Cover, How, Item, Made, Offload, Origin, PinProposal, Place, Whose};
 use crate::error::{Code, Error, Result};
@@ -11,8 +13,6 @@ use crate::log::{Held, State, carried, logged, measure};
 use crate::message::{Message, Part, Role};
 use crate::policy::PinProposals;
 use crate::redact::Erasure;
-use crate::reduce::offload;
-use crate::reduce::replace::ends;
 use crate::step::{Effect, Io, Level, Notice};
 use crate::summary;
 use crate::wire::{self, Author, ERASED, Repaired};

@@ -132,7 +132,7 @@ fn s2_11_html_becomes_its_text() {
     }
     let shaped = self::shaped(&text, 1_500, Kind::Html);
     assert!(shaped.contains("# Context & windows") && shaped.contains(" lines left out …]"));
-    let list = crate::reduce::shape::html::text("<html><ul><li>One</li>two<li>Three</ul></html>");
+    let list = crate::compaction::shape::html::text("<html><ul><li>One</li>two<li>Three</ul></html>");
     let lines: Vec<&str> = list.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines, ["- One", "two", "- Three"]);
     for broken in [

@@ -4,6 +4,7 @@
 use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
+use super::replace;
 use super::write::{input_limit, max_tokens, without_quotes};
 use crate::checkpoint::Goal;
 use crate::context::Item;
@@ -11,7 +12,6 @@ use crate::error::{Code, Error, Result};
 use crate::log::{Held, Job};
 use crate::message::Message;
 use crate::policy::Settings;
-use crate::reduce::replace;
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
 use crate::wire;

@@ -5,6 +5,7 @@
 use super::call::{Cost, call};
 use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
+use super::reasoning;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
 use crate::checkpoint::Level;
@@ -14,7 +15,6 @@ use crate::keys::ids;
 use crate::log::{Cause, Change, Held, State};
 use crate::message::{Message, Part, Role};
 use crate::policy::{Rung, Summariser};
-use crate::reduce::reasoning;
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;

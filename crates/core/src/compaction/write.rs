@@ -2,19 +2,18 @@
 
 use super::call::{Cost, call, question_of};
 use super::cut::Proposal;
-use super::files;
 use super::frame::{author_of, candidate, knows, text_of};
 use super::keeping::Kept;
 use super::ladder::Climb;
 use super::parts::{Long, Wanted, without_content};
 use super::redaction::{messages_without_secrets, redact, redact_request, without_secrets};
+use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Held, Job};
 use crate::message::Message;
 use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
 use crate::recall::Archive;
-use crate::reduce::replace;
 use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::wire;

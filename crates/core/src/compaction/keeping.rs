@@ -5,15 +5,14 @@ use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact};
 use crate::context::{Cover, Item, Origin, Place};
 use crate::error::Result;
-use crate::log::Held;
-use crate::log::raw;
+use crate::log::{Held, raw};
 use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collected, Collector, Must, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
-use crate::wire::{self};
+use crate::wire;
 use std::rc::Rc;
 
 /// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing

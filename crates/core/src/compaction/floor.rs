@@ -1,15 +1,14 @@
 //! The smallest prompt that a compaction can leave, and the error for one that does not fit.
 
-use super::compress;
 use super::cut::{self, Aim, Proposal};
+use super::replace::{self, Move};
 use super::result::CompactionResult;
+use super::{admit, clear, compress, last, offload, process};
 use crate::context::{How, Item, Keep, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::{Held, State};
 use crate::order;
 use crate::policy::{Rung, Trigger};
-use crate::reduce::replace::{self, Move};
-use crate::reduce::{admit, clear, last, offload, process};
 use crate::step::Io;
 use crate::wire;
 use std::cmp::Reverse;
