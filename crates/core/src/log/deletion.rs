@@ -3,6 +3,7 @@
 use super::held::Held;
 use super::record::{self, NameRow};
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
+use super::wide;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::log::renamed;
@@ -95,7 +96,7 @@ async fn rows_of(io: &Io, sid: &str) -> Result<Vec<Key>> {
         loop {
             let prefix = keys::all(table, sid);
             let scan = Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only: true };
-            let entries = io.scan(scan).await?;
+            let entries = wide::scan(io, scan).await?;
             let Some((last, _)) = entries.last() else { break };
             after = Some(last.clone());
             rows.extend(entries.into_iter().map(|(key, _)| key));

@@ -7,6 +7,7 @@ use super::record::{self, SCHEMA};
 use super::staging;
 use super::state::State;
 use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
+use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
@@ -251,7 +252,7 @@ async fn read(io: &Io, sid: &str, id: &str) -> Result<(Option<JobRow>, BTreeMap<
         keys_only: false,
     };
     let (mut row, mut answers) = (None, BTreeMap::new());
-    for (key, bytes) in io.scan(scan).await? {
+    for (key, bytes) in wide::scan(io, scan).await? {
         match keys::answer_of(&key) {
             None => row = Some(record::decode(&bytes, "job")?),
             Some(question) => {
@@ -287,7 +288,7 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
     loop {
         let prefix = keys::all("jobs", sid);
         let scan = Scan { prefix, after, limit: ROWS, max_bytes: PAGE, reverse: false, keys_only: true };
-        let entries = io.scan(scan).await?;
+        let entries = wide::scan(io, scan).await?;
         let Some((last, _)) = entries.last() else { break };
         after = Some(last.clone());
         let (of_jobs, of_answers): (Vec<Key>, Vec<Key>) =
@@ -302,7 +303,7 @@ async fn try_recover(io: &Io, state: &State) -> Result<()> {
     let mut live: BTreeSet<&Key> = BTreeSet::new();
     let (mut ended, mut abandoned, mut staged) = (Vec::new(), Vec::new(), Vec::new());
     for page in jobs.chunks(ROWS) {
-        for (key, bytes) in page.iter().zip(io.read(page.to_vec()).await?) {
+        for (key, bytes) in page.iter().zip(wide::read(io, page.to_vec()).await?) {
             let Some(bytes) = bytes else { continue };
             match record::decode::<JobRow>(&bytes, "job") {
                 Ok(JobRow::Prepared { ver, base_generation, lease, .. })

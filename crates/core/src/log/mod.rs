@@ -6,7 +6,7 @@ mod gaps;
 pub(crate) mod held;
 mod jobs;
 mod loss;
-mod migrations;
+pub(crate) mod migrations;
 pub(crate) mod offloads;
 mod open;
 mod pins;

@@ -1,8 +1,8 @@
 //! Offloads in the store: part 0 says what it is, parts from 1 hold at most 1 MiB of its UTF-8 bytes each.
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
-use super::record;
 use super::staging::BIG;
+use super::{record, wide};
 use crate::context::{How, Offload};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
@@ -120,13 +120,15 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
     if !ids::looks_like_reference(reference) {
         return Err(not_found());
     }
-    let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
+    let head = wide::read(io, vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     let head: BlobHead = record::decode(&head.ok_or_else(not_found)?, "offload")?;
     let mut bytes = Vec::with_capacity(head.bytes);
     let mut part = 1;
     while part <= head.parts {
         let to = (part + 3).min(head.parts);
-        for value in io.read((part..=to).map(|part| keys::blob(sid, reference, part)).collect()).await? {
+        for value in
+            wide::read(io, (part..=to).map(|part| keys::blob(sid, reference, part)).collect()).await?
+        {
             bytes.extend_from_slice(&value.ok_or_else(|| corrupt(reference))?);
         }
         part = to + 1;
@@ -138,7 +140,7 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
 /// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
 /// read.
 pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
-    let head = io.read(vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
+    let head = wide::read(io, vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
         Ok(head) => {
             let NewBlob { index, offload, .. } = blob(reference, head, String::new());
@@ -153,7 +155,7 @@ pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(
 pub(crate) async fn has_rows(io: &Io, sid: &str, reference: &str) -> Result<bool> {
     let (prefix, after) = (keys::parts(sid, reference), None);
     let scan = Scan { prefix, after, limit: 1, max_bytes: PART, reverse: false, keys_only: true };
-    Ok(!io.scan(scan).await?.is_empty())
+    Ok(!wide::scan(io, scan).await?.is_empty())
 }
 
 /// The reference of the offload behind `after` in the store, in the order of references.
@@ -166,7 +168,7 @@ pub(crate) async fn next(io: &Io, sid: &str, after: Option<&str>) -> Result<Opti
         reverse: false,
         keys_only: true,
     };
-    let found = io.scan(scan).await?.into_iter().next();
+    let found = wide::scan(io, scan).await?.into_iter().next();
     Ok(found.and_then(|(key, _)| match key.0.into_iter().nth(2) {
         // Behind all of them are the parts of large rows.
         Some(KeyPart::Text(reference)) if ids::looks_like_reference(&reference) => Some(reference),
@@ -184,7 +186,8 @@ pub(crate) async fn complete(
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     let references: Vec<&String> = wanted.keys().collect();
     for page in references.chunks(256) {
-        let heads = io.read(page.iter().map(|reference| keys::blob(sid, reference, 0)).collect()).await?;
+        let heads =
+            wide::read(io, page.iter().map(|reference| keys::blob(sid, reference, 0)).collect()).await?;
         for (reference, bytes) in page.iter().zip(heads) {
             let head = bytes.map(|bytes| record::decode::<BlobHead>(&bytes, "offload"));
             match head {
@@ -206,7 +209,7 @@ pub(crate) async fn complete(
             reverse: false,
             keys_only: true,
         };
-        let rows = io.scan(scan).await?;
+        let rows = wide::scan(io, scan).await?;
         let Some((last, _)) = rows.last() else { break };
         after = Some(last.clone());
         for (key, _) in &rows {

@@ -8,6 +8,7 @@ use super::recovery::{batch, read_one, written};
 use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
 use super::stored::{PAGE, page, position, readable_page};
+use super::wide;
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
 use crate::context::Whose;
@@ -133,7 +134,7 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
 pub(crate) async fn last_row(io: &Io, sid: &str) -> Result<Option<(u64, Vec<u8>)>> {
     let prefix = keys::all("log", sid);
     let scan = Scan { prefix, after: None, limit: 1, max_bytes: PAGE, reverse: true, keys_only: false };
-    Ok(io.scan(scan).await?.into_iter().next().and_then(|(key, bytes)| Some((position(&key)?, bytes))))
+    Ok(wide::scan(io, scan).await?.into_iter().next().and_then(|(key, bytes)| Some((position(&key)?, bytes))))
 }
 
 fn agrees(row: &SessionRow, last: Option<&(u64, Vec<u8>)>) -> bool {

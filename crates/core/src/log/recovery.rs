@@ -14,6 +14,7 @@ use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
 use super::state::{Change, State, measure};
 use super::stored::{PAGE, readable_items, retryable, session_row, views_from_whole};
 use super::watermark::{Known, Mark};
+use super::wide;
 use super::{offloads, seal};
 use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, conserve_origins, join_left};
 use crate::error::{Code, Error, Result};
@@ -38,7 +39,7 @@ pub(crate) fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, 
 }
 
 pub(crate) async fn read_one(io: &Io, key: Key) -> Result<Option<Vec<u8>>> {
-    Ok(io.read(vec![key]).await?.into_iter().next().flatten())
+    Ok(wide::read(io, vec![key]).await?.into_iter().next().flatten())
 }
 
 // ---- the name -------------------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
             reverse: false,
             keys_only: false,
         };
-        let rows = io.scan(scan).await?;
+        let rows = wide::scan(io, scan).await?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
         after = Some(last.clone());
         for (key, bytes) in rows {
@@ -257,7 +258,7 @@ async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing
     let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
     let views = views_from_whole(io, sid, generation).await?;
     let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
-    let notes = io.read(keys).await?;
+    let notes = wide::read(io, keys).await?;
     let mut standing = Standing::default();
     for ((mut view, bytes), note) in views.into_iter().zip(notes) {
         // It was written together with its row of the log.
@@ -329,7 +330,7 @@ pub(crate) async fn readable(
 pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
     let mut read = HashMap::new();
     for page in places.chunks(256) {
-        let rows = io.read(page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
+        let rows = wide::read(io, page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
         for (place, bytes) in page.iter().zip(rows) {
             match record::read_row(&bytes.unwrap_or_default()) {
                 Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, Kind::Message) => {

@@ -5,6 +5,7 @@ use super::record::SessionRow;
 use super::state::State;
 use super::stored::{commit_again, name_row, session_row};
 use super::terms::Unpaged;
+use super::wide;
 use crate::error::Result;
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::step::Io;
@@ -35,7 +36,7 @@ pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(Stri
 /// Removes the rows that an erasure left, where it was stopped before it did.
 pub(crate) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
     let note = keys::staging(sid);
-    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
+    if wide::read(io, vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
         return Ok(());
     }
     remove_rows(io, sid, most).await?;

@@ -4,6 +4,7 @@ use super::held::Held;
 use super::record::{Kind, SessionRow};
 use super::state::State;
 use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at};
+use super::wide;
 use crate::checkpoint::Goal;
 use crate::context::Origin;
 use crate::error::{Code, Error, Result};
@@ -179,7 +180,7 @@ impl Held {
 
     pub(crate) async fn note(&self, io: &Io, mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
         let sid = self.state().sid.clone();
-        let row = io.read(vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
+        let row = wide::read(io, vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
         read_note(&row.ok_or_else(|| missing(mark))?, mark)
     }
 }

@@ -110,7 +110,7 @@ impl Held {
         let mut rows = rows.peekable();
         let first = rows.peek().map_or_else(|| job.clone(), |(key, _)| key.clone());
         // At one moment: in between, others might end the job or sweep the parts.
-        let mut found = io.read(vec![job.clone(), first]).await?.into_iter();
+        let mut found = wide::read(io, vec![job.clone(), first]).await?.into_iter();
         let before = match (found.next().flatten(), found.next().flatten()) {
             (Some(bytes), _) => match record::decode(&bytes, "job") {
                 Ok(JobRow::Staging { ver, .. }) => Some(ver),
@@ -176,7 +176,7 @@ pub(super) async fn sweep(io: &Io, (sid, most): (&str, usize), job: &Key, ver: u
         let prefix = keys::parts(sid, blob);
         let limit = KEYS.min(most.saturating_sub(2)).max(1);
         let scan = Scan { prefix, after: None, limit, max_bytes: BIG, reverse: false, keys_only: true };
-        let mut deletes: Vec<Key> = io.scan(scan).await?.into_iter().map(|(key, _)| key).collect();
+        let mut deletes: Vec<Key> = wide::scan(io, scan).await?.into_iter().map(|(key, _)| key).collect();
         let is_last = deletes.is_empty();
         if is_last {
             deletes.push(job.clone());

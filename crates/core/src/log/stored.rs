@@ -10,6 +10,7 @@ use super::renamed::renamed;
 use super::seal;
 use super::state::{Measured, Settled, record_id};
 use super::terms::Unpaged;
+use super::wide;
 use crate::context::{Left, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
@@ -190,7 +191,7 @@ impl Held {
     async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
         let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
         let first = record_id(batch_id, 0);
-        let rows = io.read((from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
+        let rows = wide::read(io, (from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
         for (seq, bytes) in (from..to).zip(rows) {
             // What is damaged is not what was written just now.
             let Some(Ok((row, _))) = bytes.as_deref().map(record::read_row) else { continue };
@@ -206,7 +207,7 @@ impl Held {
     pub(crate) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
         let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
         let key = keys::log(&self.state().sid, seq);
-        match io.read(vec![key]).await?.into_iter().next().flatten() {
+        match wide::read(io, vec![key]).await?.into_iter().next().flatten() {
             Some(bytes) => Ok(record::read_row(&bytes)?.1 == row.head),
             None => Ok(false),
         }
@@ -253,7 +254,7 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
         return Ok(Rc::clone(body));
     }
     let sid = held.state().sid.clone();
-    let row = io.read(vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
+    let row = wide::read(io, vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
     let row = row.ok_or_else(|| missing_row(place.seq))?;
     Ok(Rc::from(record::read_row(&row)?.0.body.get()))
 }
@@ -287,7 +288,7 @@ pub(crate) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize)
 
 /// The first of the log rows `from .. to` that can be read: its position, the messages before it, and what it is.
 async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option<(u64, usize, Kind)>> {
-    let bytes = io.read(vec![keys::log(sid, from)]).await?.into_iter().next().flatten();
+    let bytes = wide::read(io, vec![keys::log(sid, from)]).await?.into_iter().next().flatten();
     if let Some(Ok(row)) = bytes.as_deref().map(|bytes| row_at(bytes, from)) {
         return Ok(Some((from, row.n, row.kind)));
     }
@@ -303,7 +304,7 @@ async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option
 }
 
 pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
-    let values = io.read(vec![keys::name(id)]).await?;
+    let values = wide::read(io, vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
         None => Ok(None),
@@ -311,7 +312,7 @@ pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
 }
 
 pub(crate) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
-    let values = io.read(vec![keys::session(sid)]).await?;
+    let values = wide::read(io, vec![keys::session(sid)]).await?;
     match values.into_iter().next().flatten() {
         Some(bytes) => Ok(Some(seal::read(&bytes)?)),
         None => Ok(None),
@@ -349,7 +350,7 @@ pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(V
 pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Result<Vec<(ViewRow, Vec<u8>)>> {
     let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
     let first = generation - newest % record::WHOLE_EVERY;
-    let rows = io.read((first..=generation).map(|number| keys::view(sid, number)).collect()).await?;
+    let rows = wide::read(io, (first..=generation).map(|number| keys::view(sid, number)).collect()).await?;
     let mut views = Vec::new();
     for bytes in rows.into_iter().rev() {
         let bytes = bytes.ok_or_else(missing_view)?;
@@ -366,7 +367,7 @@ pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Res
 
 /// The row of view `generation`.
 pub(crate) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
-    let bytes = io.read(vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
+    let bytes = wide::read(io, vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
     record::decode(&bytes.ok_or_else(missing_view)?, "view")
 }
 
@@ -429,7 +430,7 @@ pub(crate) async fn page(
     after: Option<Key>,
     keys_only: bool,
 ) -> Result<Vec<(Key, Vec<u8>)>> {
-    io.scan(Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only }).await
+    wide::scan(io, Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only }).await
 }
 
 /// The number that ends a key of the log or of the views.
@@ -452,7 +453,7 @@ async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<Vec<Vec<u8>>
         reverse: false,
         keys_only: false,
     };
-    let rows = io.scan(scan).await?;
+    let rows = wide::scan(io, scan).await?;
     if rows.is_empty() {
         return Err(if session_row(io, sid).await?.is_some() { missing_row(next) } else { deleted() });
     }
@@ -484,7 +485,7 @@ pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Ve
         }
     }
     for page in missing.chunks(256) {
-        let rows = io.read(page.iter().map(|(_, seq)| keys::log(sid, *seq)).collect()).await?;
+        let rows = wide::read(io, page.iter().map(|(_, seq)| keys::log(sid, *seq)).collect()).await?;
         for ((at, seq), bytes) in page.iter().zip(rows) {
             let bytes = bytes.ok_or_else(|| missing_row(*seq))?;
             let (row, _) = record::read_row(&bytes)?;

@@ -1,11 +1,12 @@
 //! Rows that are too large for one value. Their bytes are parts in the table of blobs, and what stands in their place says
-//! which: whoever reads the row through [`crate::step::Io`] gets it whole.
+//! which: whoever reads the row through [`read`] or [`scan`] gets it whole.
 
 use super::offloads::PART;
 use super::record;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
+use crate::step::{Io, Scan};
 use serde::{Deserialize, Serialize};
 
 /// What stands in the place of a row. A release that knows no such rows takes it for one of a later schema, and says so.
@@ -22,8 +23,59 @@ pub(crate) struct Wide {
 
 /// How [`Wide`] begins in the store; no other row does.
 const MARK: &[u8] = b"{\"wide\":";
+/// Parts of a large row that are read at once.
+const PARTS: usize = 4;
 /// The schema that a release without such rows takes it for.
 const LATER: u32 = 200;
+
+/// Reads values from the store.
+pub(crate) async fn read(io: &Io, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut values = io.read(keys.clone()).await?;
+    for (key, value) in keys.iter().zip(&mut values) {
+        if let Some(value) = value {
+            widen(io, key, value).await?;
+        }
+    }
+    Ok(values)
+}
+
+/// Reads a range of keys from the store.
+pub(crate) async fn scan(io: &Io, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+    let most = scan.max_bytes;
+    let mut entries = io.scan(scan).await?;
+    let (mut bytes, mut whole) = (0, 0);
+    for (key, value) in &mut entries {
+        // What is stored in parts counts as what it is.
+        if whole > 0 && bytes > most {
+            break;
+        }
+        widen(io, key, value).await?;
+        bytes += value.len();
+        whole += 1;
+    }
+    entries.truncate(whole);
+    Ok(entries)
+}
+
+/// Puts a row that is stored in parts in the place of what says so.
+async fn widen(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
+    let wide = match Wide::read(value) {
+        Ok(None) => return Ok(()),
+        Ok(Some(wide)) => wide,
+        Err(_) => {
+            value.clear();
+            return Ok(());
+        }
+    };
+    let mut whole = wide.begin();
+    for page in wide.keys(key).chunks(PARTS) {
+        for part in io.read(page.to_vec()).await? {
+            whole.extend_from_slice(&part.unwrap_or_default());
+        }
+    }
+    *value = wide.check(whole).unwrap_or_default();
+    Ok(())
+}
 
 /// True for a row that no store need take as one value.
 pub(crate) fn is_wide(key: &Key, value: &[u8]) -> bool {

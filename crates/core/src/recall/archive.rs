@@ -8,7 +8,7 @@ use crate::keys::ids;
 use crate::log::record::{Kind, SessionRow};
 use crate::log::said::{push_line, said};
 use crate::log::stored::{latest, row_at};
-use crate::log::{State, offloads};
+use crate::log::{State, offloads, wide};
 use crate::message::Message;
 use crate::step::Io;
 use crate::wire::{self, Format};
@@ -85,7 +85,7 @@ impl Archive {
         seq: u64,
         look: impl FnOnce(&Message<'_>) -> T,
     ) -> Result<T> {
-        let bytes = io.read(vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
+        let bytes = wide::read(io, vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
         let row = row_at(&bytes, seq)?;

@@ -270,7 +270,8 @@ impl<'a> Copy<'a> {
 
     /// A view without the message; `None` where it cannot be read.
     async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
-        let stored = self.io.read(vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
+        let stored =
+            wide::read(self.io, vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
         let Ok(mut view) = record::decode::<ViewRow>(&stored.unwrap_or_default(), "view") else {
             return Ok(None);
         };

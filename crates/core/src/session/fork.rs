@@ -340,7 +340,7 @@ async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> 
 async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
     let prefix = keys::all_staging();
     let scan = Scan { prefix, after: None, limit: 100, max_bytes: 1 << 20, reverse: false, keys_only: false };
-    for (note, bytes) in io.scan(scan).await? {
+    for (note, bytes) in wide::scan(io, scan).await? {
         let sid = match record::decode::<StagingRow>(&bytes, "note of a fork") {
             Ok(row) if row.at.saturating_add(LEASE) > now => continue,
             Ok(row) => row.sid,

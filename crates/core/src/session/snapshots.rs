@@ -10,7 +10,7 @@ use crate::keys::batch::keys;
 use crate::log::record::SessionRow;
 use crate::log::snapshots::{SnapshotNote, read_note};
 use crate::log::stored::session_row;
-use crate::log::{Held, SnapshotPurpose};
+use crate::log::{Held, SnapshotPurpose, wide};
 use crate::step::{Io, Level, Machine};
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Session {
         Machine::new(|io| async move {
             let sid = slot.look(|state| state.sid.clone())?;
             let marks = session_row(&io, &sid).await?.map_or(Vec::new(), |row: SessionRow| row.snapshots);
-            let rows = io.read(marks.iter().map(|mark| keys::log(&sid, mark.seq)).collect()).await?;
+            let rows = wide::read(&io, marks.iter().map(|mark| keys::log(&sid, mark.seq)).collect()).await?;
             let mut found = Vec::with_capacity(marks.len());
             for (mark, bytes) in marks.iter().zip(rows) {
                 let (note, _, timestamp) = match read_note(&bytes.unwrap_or_default(), mark) {

@@ -8,6 +8,7 @@ use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
 use crate::log::record::{self, SessionRow};
 use crate::log::stored::{self, deleted, name_row};
+use crate::log::wide;
 use crate::log::{Page, offloads, seal};
 use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;
@@ -84,7 +85,7 @@ impl Verifier {
     }
 
     async fn read(&self, key: Key) -> Result<Option<Vec<u8>>> {
-        Ok(self.io.read(vec![key]).await?.into_iter().next().flatten())
+        Ok(wide::read(&self.io, vec![key]).await?.into_iter().next().flatten())
     }
 
     /// The row of the session and that of its name: I5, I7.
@@ -228,7 +229,8 @@ impl Verifier {
                 let mut rows = Vec::with_capacity(seqs.len());
                 for seqs in seqs.chunks(256) {
                     rows.extend(
-                        self.io.read(seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect()).await?,
+                        wide::read(&self.io, seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect())
+                            .await?,
                     );
                 }
                 let rows: Vec<_> = rows.iter().map(|row| record::read_row(row.as_deref()?).ok()).collect();
@@ -244,7 +246,8 @@ impl Verifier {
 
     async fn snapshots(&mut self, log: &LogCheck) -> Result<()> {
         let marks = self.row.snapshots.clone();
-        let rows = self.io.read(marks.iter().map(|mark| keys::log(&self.sid, mark.seq)).collect()).await?;
+        let rows =
+            wide::read(&self.io, marks.iter().map(|mark| keys::log(&self.sid, mark.seq)).collect()).await?;
         for (mark, bytes) in marks.iter().zip(rows) {
             log.snapshot(bytes.as_deref(), mark, &mut self.found);
         }

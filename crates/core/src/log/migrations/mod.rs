@@ -11,20 +11,10 @@ use super::seal;
 use super::stored::{RACES, conflict, name_row, pause, retryable};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
+use crate::log::wide;
 use crate::policy::Settings;
-use crate::session::Session;
-use crate::step::{Io, Level, Machine};
+use crate::step::{Io, Level};
 use serde_json::{Map, Value};
-
-impl Session {
-    /// Puts the session that the app calls `id` back as it was before it was migrated (`S5.18`); returns its schema. The next
-    /// [`Session::open`] migrates it again.
-    ///
-    /// Errors: [`Code::NotFound`] without a backup, [`Code::Conflict`] when the session went on since.
-    pub fn restore_backup(id: String) -> Machine<u32> {
-        Machine::new(move |io| async move { restore(&io, &id).await })
-    }
-}
 
 /// The fields of a session's row, whatever its schema.
 type Fields = Map<String, Value>;
@@ -50,7 +40,7 @@ async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut F
 pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
     for race in 0..=RACES {
         let key = keys::session(sid);
-        let Some(old) = io.read(vec![key.clone()]).await?.into_iter().next().flatten() else {
+        let Some(old) = wide::read(io, vec![key.clone()]).await?.into_iter().next().flatten() else {
             return Ok(None);
         };
         seal::check(&old)?;
@@ -90,13 +80,13 @@ pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Resu
 ///
 /// Errors: [`Code::NotFound`] when there is no such session, or no backup; [`Code::Conflict`] when the session went on
 /// since, for that would be lost.
-async fn restore(io: &Io, id: &str) -> Result<u32> {
+pub(crate) async fn restore(io: &Io, id: &str) -> Result<u32> {
     let not_found = |what| Error::new(Code::NotFound, what);
     let name = name_row(io, id).await?.filter(|name| !name.deleted);
     let sid = name.ok_or_else(|| not_found("there is no session with this id"))?.sid;
     let mut keys = vec![keys::session(&sid)];
     keys.extend(OLDER.map(|schema| keys::backup(&sid, schema)));
-    let rows = io.read(keys.clone()).await?;
+    let rows = wide::read(io, keys.clone()).await?;
     let mut rows = keys.into_iter().zip(rows).filter_map(|(key, bytes)| Some((key, bytes?)));
     let (session, now) = rows.next().ok_or_else(|| not_found("there is no session with this id"))?;
     let (backup, old) = rows.next_back().ok_or_else(|| not_found("this session has no backup"))?;

@@ -7,6 +7,7 @@ use crate::keys::batch::keys;
 use crate::log::measure;
 use crate::log::record::{self, ViewRow};
 use crate::log::stored::readable_items;
+use crate::log::wide;
 use crate::policy::Settings;
 use crate::step::{Io, Level};
 use crate::wire::Format;
@@ -22,7 +23,7 @@ pub(super) async fn migrate(io: &Io, sid: &str, settings: &Settings, fields: &mu
     let (mut compressions, mut next) = (0_u64, 1);
     while next <= generation {
         let last = (next + PAGE - 1).min(generation);
-        for bytes in io.read((next..=last).map(|number| keys::view(sid, number)).collect()).await? {
+        for bytes in wide::read(io, (next..=last).map(|number| keys::view(sid, number)).collect()).await? {
             match record::decode::<ViewRow>(&bytes.unwrap_or_default(), "view") {
                 Ok(view) => compressions += u64::from(view.cause.rung == "summarise"),
                 Err(error) if error.code == Code::StoreCorrupt && settings.accept_data_loss => {

@@ -2,8 +2,7 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
-use crate::compaction;
-use crate::compaction::{ReactStats, Trajectory};
+use crate::compaction::{self, ReactStats, Trajectory};
 use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;

@@ -8,6 +8,7 @@ use crate::keys::ids;
 use crate::log::check::Noted;
 use crate::log::record::{self, Kind, LogRow, ViewRow};
 use crate::log::stored::{PAGE, place_among, row_at};
+use crate::log::wide;
 use crate::log::{Gap, NewBlob, Walk, offloads};
 use crate::session::checkpoints;
 use crate::session::operations::Session;
@@ -139,7 +140,11 @@ impl Lines<'_> {
     }
 
     async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.io.read(vec![keys::view(&self.source.sid, number)]).await?.into_iter().next().flatten())
+        Ok(wide::read(self.io, vec![keys::view(&self.source.sid, number)])
+            .await?
+            .into_iter()
+            .next()
+            .flatten())
     }
 
     /// Rows that cannot be read. The views that they told of say where in the log they are.
@@ -217,7 +222,8 @@ async fn from_log(io: &Io, session: &Session, source: &Source, reference: &str) 
     let Some((index, offload)) = known else { return Ok(None) };
     let text = async {
         let place = place_among(io, &source.sid, source.row.next_seq, index).await?;
-        let bytes = io.read(vec![keys::log(&source.sid, place.seq)]).await?.into_iter().next().flatten();
+        let bytes =
+            wide::read(io, vec![keys::log(&source.sid, place.seq)]).await?.into_iter().next().flatten();
         let bytes = bytes.unwrap_or_default();
         let row = row_at(&bytes, place.seq)?;
         let value = wire::parse(index, row.body.get())?;
