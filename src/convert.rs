@@ -1,10 +1,11 @@
 //! Values of JavaScript to values of the core and back.
 
 use crate::error::{Thrown, thrown, unreadable};
-use context_compactor_core::plan::Settings;
-use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::context::Whose;
+use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
-use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage, Whose};
+use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage};
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};

@@ -1,6 +1,6 @@
 //! Shapes that only the boundary has.
 
-use context_compactor_core::split::Cut;
+use context_compactor_core::context::split::Cut;
 use context_compactor_core::wire::{Change, Repaired};
 use serde::Serialize;
 

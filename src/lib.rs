@@ -16,11 +16,9 @@ pub use session::Session;
 pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, weights_of};
 pub use transcript::Importer;
 
-use context_compactor_core::Error;
-use context_compactor_core::plan;
 use context_compactor_core::session::Session as CoreSession;
-use context_compactor_core::standalone;
 use context_compactor_core::wire::provider;
+use context_compactor_core::{Error, policy, standalone};
 use convert::{bodies, options, settings, to_js};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;
@@ -118,9 +116,9 @@ pub fn options_from_env(environment: &js_sys::Object) -> Thrown<JsValue> {
             None => Err(thrown(Error::option(name, "must be a text or a number"))),
         }
     };
-    let found = plan::ENVIRONMENT.into_iter().map(read).collect::<Thrown<Vec<_>>>()?;
+    let found = policy::ENVIRONMENT.into_iter().map(read).collect::<Thrown<Vec<_>>>()?;
     let lookup = |name: &str| found.iter().find(|(known, _)| *known == name)?.1.as_deref();
-    to_js(&plan::options_from_env(lookup).map_err(thrown)?)
+    to_js(&policy::options_from_env(lookup).map_err(thrown)?)
 }
 
 /// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown; `patterns` are texts of the

@@ -3,8 +3,9 @@
 use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::{Session as CoreSession, SnapshotPurpose};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session as CoreSession;
 use context_compactor_core::wire::Format;
 use js_sys::{Object, Reflect};
 use serde::Serialize;

@@ -10,7 +10,7 @@ export const SEED = 1;
  */
 export const reasons = [
   {
-    file: "session/stored.rs",
+    file: "log/stored.rs",
     function: "place_among",
     operator: "number",
     text: "2",

@@ -7,18 +7,21 @@
 
 pub mod checkpoint;
 mod clock;
+pub mod compaction;
+pub mod context;
 pub mod error;
+pub mod keys;
+pub mod log;
 pub mod message;
 mod order;
-pub mod plan;
+pub mod policy;
 pub mod recall;
 mod redact;
-mod reduce;
 pub mod session;
-pub mod split;
 pub mod standalone;
 pub mod step;
 pub mod summary;
+mod text;
 pub mod tokens;
 pub mod wire;
 

@@ -1,11 +1,11 @@
 //! The parts of the engine that are useful alone: no session, no store, no effects.
 
+use crate::context::PinProposal;
+use crate::context::split::{self, Cut};
 use crate::error::{Error, Result};
 use crate::message::Message;
-use crate::plan::{self, StandaloneOptions};
+use crate::policy::{StandaloneOptions, split_keep};
 use crate::redact::Secrets;
-use crate::session::PinProposal;
-use crate::split::{self, Cut};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::tokens::{self, Bounds, Estimator, Family};
 use crate::wire::{self, Change, Format, Problem, Repaired};
@@ -135,7 +135,7 @@ pub fn texts(bodies: &Bodies, options: &Value<'_>) -> Result<Texts> {
 
 /// Where a history may be cut; `pinned` are indices of messages that stay wherever they stand.
 pub fn split(bodies: &Bodies, pinned: &[usize], options: &Value<'_>) -> Result<Cut> {
-    let keep = plan::split_keep(options)?;
+    let keep = split_keep(options)?;
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         let tokens: Vec<usize> = messages.iter().map(|message| options.estimator.message(message)).collect();
@@ -198,7 +198,7 @@ pub fn propose_pins(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<PinPropo
     let options = StandaloneOptions::read(options)?;
     read(bodies, options.format, |messages| {
         let numbered = messages.iter().enumerate();
-        let of = |(index, message)| PinProposal::of(index, message, options.estimator.message(message));
+        let of = |(index, message)| summary::proposal(index, message, options.estimator.message(message));
         Ok(numbered.filter_map(of).collect())
     })
 }

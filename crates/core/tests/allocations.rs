@@ -5,7 +5,7 @@
 #[path = "all/support/mod.rs"]
 mod support;
 
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::{Effect, Machine};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};

@@ -2,7 +2,7 @@
 //!
 //! The engine's rule was tuned on the even ones of the sessions, by their ids; what is told is about the odd ones.
 
-use context_compactor_core::plan::cost::Prices;
+use context_compactor_core::policy::cost::Prices;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_evaluator::replay::statistics::{bootstrap, geometric_mean, largest, median};
 use context_compactor_evaluator::replay::{

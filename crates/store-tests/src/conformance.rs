@@ -2,7 +2,7 @@
 
 use crate::store::Store;
 use context_compactor_core::Code;
-use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::step::Scan;
 
 /// Runs every check, each on a store of its own that `factory` makes.

@@ -12,7 +12,7 @@ use crate::conversation::Body;
 use crate::counts::Counts;
 use crate::host::{Host, How, summary};
 use crate::store::{MemoryStore, Store};
-use context_compactor_core::plan::Settings;
+use context_compactor_core::policy::Settings;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::{Audit, audit, look};
 use context_compactor_core::step::Effect;

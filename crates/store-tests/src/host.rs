@@ -2,9 +2,10 @@
 //! notes what it saw, and fails or crashes where it is told to.
 
 use crate::store::Store;
-use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::context::Whose;
+use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::{
-    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Stored, Whose,
+    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Stored,
 };
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;

@@ -1,6 +1,6 @@
 //! The store as the engine sees it, natively.
 
-use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Error, Result};
 use std::cell::RefCell;

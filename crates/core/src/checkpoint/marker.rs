@@ -64,7 +64,7 @@ fn marker(line: &str) -> Option<Update> {
 }
 
 fn named(text: &str) -> Option<String> {
-    let text = crate::session::text_range(text.trim(), 0, Some(MOST_CHARS));
+    let text = crate::text::range(text.trim(), 0, Some(MOST_CHARS));
     (!text.is_empty()).then_some(text)
 }
 

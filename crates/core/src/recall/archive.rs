@@ -1,15 +1,17 @@
 //! The texts behind references: an offload's, and a message's of the log. A reference is resolved by the session's own
 //! table or secret only.
 
+use crate::context::{Offload, Origin};
 use crate::error::{Code, Error, Result};
-use crate::message::{Message, Part};
-use crate::session::batch::keys;
-use crate::session::record::{Kind, SessionRow};
-use crate::session::stored::{latest, row_at};
-use crate::session::{Offload, Origin, State, ids, offloads};
+use crate::keys::batch::keys;
+use crate::keys::ids;
+use crate::log::record::{Kind, SessionRow};
+use crate::log::said::{push_line, said};
+use crate::log::stored::{latest, row_at};
+use crate::log::{State, offloads, wide};
+use crate::message::Message;
 use crate::step::Io;
 use crate::wire::{self, Format};
-use serde_json_borrow::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -103,7 +105,7 @@ impl Archive {
         seq: u64,
         look: impl FnOnce(&Message<'_>) -> T,
     ) -> Result<T> {
-        let bytes = io.read(vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
+        let bytes = wide::read(io, vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
         let row = row_at(&bytes, seq)?;
@@ -165,26 +167,6 @@ impl Whereabouts {
     }
 }
 
-/// What a message says itself: prose, and calls with the texts in their arguments, since escapes in raw JSON make up
-/// words that nobody wrote. Not the calls of recall tools, or every search would find itself.
-pub(super) fn said(message: &Message<'_>) -> String {
-    let mut text = String::new();
-    for part in &message.parts {
-        match part {
-            Part::Text(prose) => push_line(&mut text, "", prose),
-            Part::ToolCall(call) if !super::is_tool(&call.name) => {
-                push_line(&mut text, "", &call.name);
-                match serde_json::from_str::<Value<'_>>(&call.arguments) {
-                    Ok(arguments) => leaves("", &arguments, &mut text),
-                    Err(_) => push_line(&mut text, "", &call.arguments),
-                }
-            }
-            _ => {}
-        }
-    }
-    text
-}
-
 /// All of a message's text: what it says, and the results in it.
 fn whole(message: &Message<'_>) -> String {
     let mut text = said(message);
@@ -192,26 +174,4 @@ fn whole(message: &Message<'_>) -> String {
         push_line(&mut text, "", &result.text);
     }
     text
-}
-
-fn push_line(text: &mut String, name: &str, value: &str) {
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    if !name.is_empty() {
-        text.push_str(name);
-        text.push_str(": ");
-    }
-    text.push_str(value);
-}
-
-/// The texts, numbers and flags inside a value, a line each with its name.
-fn leaves(name: &str, value: &Value<'_>, text: &mut String) {
-    match value {
-        Value::Null => {}
-        Value::Str(value) => push_line(text, name, value),
-        Value::Array(items) => items.iter().for_each(|item| leaves(name, item, text)),
-        Value::Object(fields) => fields.iter().for_each(|(name, field)| leaves(name, field, text)),
-        Value::Bool(_) | Value::Number(_) => push_line(text, name, &value.to_string()),
-    }
 }

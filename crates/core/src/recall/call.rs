@@ -5,8 +5,8 @@ use super::archive::{Archive, Whereabouts};
 use super::search::{Hit, Query, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
-use crate::session::offloads;
 use crate::step::{Io, Level};
+use crate::text;
 use crate::wire::Format;
 use serde_json_borrow::Value;
 
@@ -95,7 +95,7 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
         return Ok(Err(format!("There are {total} characters; offset must be less.")));
     }
     // A cluster of marks without end is cut all the same: it must not fill the window.
-    let piece: String = offloads::range(&text, offset, Some(limit)).chars().take(most).collect();
+    let piece: String = text::range(&text, offset, Some(limit)).chars().take(most).collect();
     let end = offset + piece.chars().count();
     let next = if end < total { format!("; read on at offset {end}") } else { String::new() };
     Ok(Ok(format!("[{reference}: characters {offset} to {end} of {total}{next}]\n{piece}")))

@@ -2,13 +2,13 @@
 //! then written for the next search.
 
 use super::archive::Archive;
-use super::pages::{Draft, FULL, Page};
 use crate::error::Result;
-use crate::session::Walk;
-use crate::session::batch::{Batch, Durability, Key, keys};
-use crate::session::offloads::PART;
-use crate::session::record::Kind;
-use crate::session::stored::PAGE;
+use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::log::offloads::PART;
+use crate::log::record::Kind;
+use crate::log::stored::PAGE;
+use crate::log::terms::{Draft, FULL};
+use crate::log::{Page, Walk, wide};
 use crate::step::{Io, Scan};
 
 /// Is shown a page, and from which message on it is new.
@@ -21,7 +21,7 @@ pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Resu
     loop {
         let prefix = keys::all_terms(&archive.sid);
         let scan = Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only: false };
-        let rows = io.scan(scan).await?;
+        let rows = wide::scan(io, scan).await?;
         let Some((last, _)) = rows.last() else { break };
         after = Some(last.clone());
         for (key, bytes) in rows {

@@ -2,26 +2,25 @@
 //!
 //! * [`archive`] reads the text behind a reference.
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
-//! * [`pages`] holds the terms of the log, [`index`] reads them and makes those that are missing.
+//! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
 //! What the tools answer is in the context for the model to use now, so it is never offloaded again: evict, read, evict
 //! would go on for ever. [`Answers`] knows those results by the name of the tool that was called.
 
-mod archive;
+pub(crate) mod archive;
 mod call;
 mod index;
-mod pages;
 mod rank;
 mod search;
 mod snippet;
 
 pub(crate) use archive::{Archive, Whereabouts};
 pub(crate) use call::answer;
-pub(crate) use pages::{Page, Unpaged, encode as page_of};
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
+use crate::log::said::{RECALL_READ, RECALL_SEARCH, is_recall};
 use crate::message::{Message, Part};
 use crate::wire::{Format, Tool};
 use serde_json_borrow::Value;
@@ -31,7 +30,7 @@ use std::hash::Hash;
 
 /// Reads the text behind a reference.
 const READ: Tool = Tool {
-    name: "recall_read",
+    name: RECALL_READ,
     description: "Reads text of this conversation that was moved out of your context to save space. Call it when a tool \
                   result says only where it is (\"Tool result is at: off_…\") and you need what it said, or to read in \
                   full what recall_search found. A long text comes in parts: the first line of the answer says which \
@@ -41,7 +40,7 @@ const READ: Tool = Tool {
 
 /// Searches the transcript.
 const SEARCH: Tool = Tool {
-    name: "recall_search",
+    name: RECALL_SEARCH,
     description: "Searches everything that was said in this conversation and every tool result, also what was moved out of \
                   your context or replaced by a summary. Call it before you guess or redo something whose details (a \
                   path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
@@ -55,10 +54,6 @@ pub const TOOLS: [Tool; 2] = [READ, SEARCH];
 /// The definitions of [`TOOLS`] as a format's provider is sent them.
 pub fn definitions(format: Format) -> [Value<'static>; 2] {
     TOOLS.map(|tool| format.wire().define_tool(&tool))
-}
-
-fn is_tool(name: &str) -> bool {
-    TOOLS.iter().any(|tool| tool.name == name)
 }
 
 /// Tells the answers of the recall tools among the results of a history, message by message in its order. Which tool a
@@ -82,7 +77,7 @@ impl Answers {
         let mut answers = Vec::new();
         for part in &message.parts {
             match part {
-                Part::ToolCall(call) => self.call(call.id.to_string(), is_tool(&call.name)),
+                Part::ToolCall(call) => self.call(call.id.to_string(), is_recall(&call.name)),
                 Part::ToolResult(result) => answers.push(self.take(&*result.call_id)),
                 _ => {}
             }

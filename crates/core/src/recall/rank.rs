@@ -9,8 +9,9 @@
 //! * of two texts that match alike the newer is the likelier one, above all among the latest.
 
 use super::Answers;
-use super::pages::{Entry, Page};
 use super::search::Query;
+use crate::log::Page;
+use crate::log::terms::Entry;
 use crate::order;
 use std::collections::HashMap;
 
@@ -182,8 +183,8 @@ fn log2(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::Draft;
     use super::*;
+    use crate::log::terms::Draft;
     use crate::wire::Format;
 
     #[test]

@@ -1,13 +1,14 @@
 //! Search over what every message of the log says and over each of its tool results: by their terms, which stand in pages
-//! ([`super::pages`]). Of the log only what is shown is read.
+//! ([`crate::log::terms`]). Of the log only what is shown is read.
 
-use super::archive::{Archive, Whereabouts, said};
+use super::archive::{Archive, Whereabouts};
 use super::index;
-use super::pages::hash;
 use super::rank::{Candidate, Corpus};
 use super::snippet::snippet;
 use crate::error::{Code, Error, Result};
-use crate::session::Gap;
+use crate::log::Gap;
+use crate::log::said::said;
+use crate::log::terms::hash;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;

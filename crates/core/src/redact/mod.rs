@@ -5,11 +5,14 @@
 //! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
 //! a summary can tell two of them apart and refer to each.
 
+mod erasure;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use erasure::{Erasure, Own};
+
+use crate::keys::ids;
 use crate::message::{Message, Part};
-use crate::session::ids;
 use context_compactor_scan::secrets::{Kind, secrets};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,9 +1,9 @@
 //! The active context by its parts (`S5.1`): what is looked at, and never changed through.
 
-use super::context::Origin;
 use super::operations::{OutItem, Session, out};
-use super::state::State;
+use crate::context::Origin;
 use crate::error::Result;
+use crate::log::State;
 use crate::message::Role;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ impl Session {
     pub fn active(&self) -> Result<ActiveContext> {
         self.slot.look(|state| {
             let items = state.context.items();
-            let is_recent = |item: &super::Item| {
+            let is_recent = |item: &crate::context::Item| {
                 matches!(item.origin, Origin::Message(_) | Origin::Edited { .. })
                     && item.size.role != Role::System
             };

@@ -1,15 +1,14 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use super::context::{Context, Item, Place};
-use super::held::Held;
-use super::pins::PinProposal;
-use super::staging::rows_of;
-use super::state::{BESIDE, Measured, Settled, measure, size_of};
-use super::stored::{Attempt, RACES, conflict};
+use crate::context::{Context, Item, PinProposal, Place, Whose};
 use crate::error::{Code, Error, Result};
+use crate::log::staging::rows_of;
+use crate::log::state::{BESIDE, Measured, Settled, size_of};
+use crate::log::stored::{Attempt, RACES, conflict};
+use crate::log::{Held, measure};
 use crate::message::limits;
-use crate::plan::PinProposals;
-use crate::step::{Effect, Io, Notice, Whose};
+use crate::policy::PinProposals;
+use crate::step::{Effect, Io, Notice};
 use crate::summary;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;

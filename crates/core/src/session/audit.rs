@@ -1,15 +1,15 @@
-//! The stored rows of a session against what must always hold ([`super::check`]): a pure function over rows, for tests and
+//! The stored rows of a session against what must always hold ([`crate::log::check`]): a pure function over rows, for tests and
 //! simulators.
 
-use super::batch::{Key, KeyPart, keys};
-use super::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
-use super::context::{Context, Origin};
 use super::operations::Session;
-use super::record::{self, Kind, NameRow, Unread};
-use super::snapshots::read_note;
-use super::wide::Wide;
-use super::{conserve_origins, offloads, seal};
+use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
+use crate::keys::batch::{Key, KeyPart, keys};
+use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
+use crate::log::record::{self, Kind, NameRow, Unread};
+use crate::log::snapshots::read_note;
+use crate::log::wide::Wide;
+use crate::log::{offloads, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 
@@ -173,8 +173,8 @@ impl Auditor {
         }
         let whole = |view: &View, to: u64, count: usize| {
             let behind = (0..).zip(&*messages).filter(|(_, (seq, _))| (view.to..to).contains(seq));
-            let behind =
-                behind.map(|(index, (seq, _))| (Origin::Message(super::Place { seq: *seq, index }), None));
+            let behind = behind
+                .map(|(index, (seq, _))| (Origin::Message(crate::context::Place { seq: *seq, index }), None));
             let items: Vec<Unread> = view.items.iter().cloned().chain(behind).collect();
             conserve_origins(items.iter().map(|(origin, _)| origin), &view.left, count)?;
             let text = |(origin, body): Unread| {

@@ -1,15 +1,15 @@
 //! An earlier context made the current one again. The log and the views keep everything: what was said since is left
 //! behind, and can be come back to.
 
-use super::context::{Item, Left, Place, Splice, Why, join_left};
-use super::held::Held;
 use super::operations::Session;
-use super::record::{Cause, Kind};
-use super::recovery;
-use super::snapshots::SnapshotNote;
-use super::state::{Change, State};
-use super::stored::{RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row};
+use crate::context::{Item, Left, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
+use crate::log::record::Kind;
+use crate::log::snapshots::SnapshotNote;
+use crate::log::stored::{
+    RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row,
+};
+use crate::log::{Cause, Change, Held, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
@@ -37,7 +37,7 @@ impl Session {
             if !is_past(&held.state(), index)? {
                 return Ok(());
             }
-            held.return_to(&io, async || context_before(&io, &held, index).await).await
+            return_to(&io, &held, async || context_before(&io, &held, index).await).await
         })
     }
 
@@ -86,44 +86,42 @@ impl Past {
     }
 }
 
-impl Held {
-    /// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
-    /// elsewhere, is left.
-    pub(super) async fn return_to(&self, io: &Io, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
-        let commit_id = io.new_id().await?;
-        for race in 0..=RACES {
-            self.store_changes(io).await?;
-            let change = find().await?.change(&self.state());
-            let after = self.changed(&change)?;
-            let written = match self.try_change(io, &change, after, &commit_id).await? {
-                Ok(()) => true,
-                Err((error, _)) if race == RACES => return Err(error),
-                Err((error, row)) => self.caught_up(io, race, error, &row).await?,
-            };
-            if written {
-                self.state_mut().unsent.clear();
-                return Ok(());
-            }
+/// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
+/// elsewhere, is left.
+pub(super) async fn return_to(io: &Io, held: &Held, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
+    let commit_id = io.new_id().await?;
+    for race in 0..=RACES {
+        held.store_changes(io).await?;
+        let change = find().await?.change(&held.state());
+        let after = held.changed(&change)?;
+        let written = match held.try_change(io, &change, after, &commit_id).await? {
+            Ok(()) => true,
+            Err((error, _)) if race == RACES => return Err(error),
+            Err((error, row)) => held.caught_up(io, race, error, &row).await?,
+        };
+        if written {
+            held.state_mut().unsent.clear();
+            return Ok(());
         }
-        Err(conflict())
     }
+    Err(conflict())
+}
 
-    /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, `messages`
-    /// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
-    pub(super) async fn context_at(
-        &self,
-        io: &Io,
-        generation: u64,
-        tail_from: u64,
-        seq: u64,
-        messages: usize,
-    ) -> Result<(Vec<Item>, Vec<Left>)> {
-        let mut copy = self.state().clone();
-        let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
-        unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);
-        let (unread, left, _) = recovery::readable(io, &copy.sid, unread, left, messages).await?;
-        Ok((copy.items(io, unread).await?, left))
-    }
+/// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, `messages`
+/// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
+pub(super) async fn context_at(
+    io: &Io,
+    held: &Held,
+    generation: u64,
+    tail_from: u64,
+    seq: u64,
+    messages: usize,
+) -> Result<(Vec<Item>, Vec<Left>)> {
+    let mut copy = held.state().clone();
+    let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
+    unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);
+    let (unread, left, _) = recovery::readable(io, &copy.sid, unread, left, messages).await?;
+    Ok((copy.items(io, unread).await?, left))
 }
 
 /// The context as it was just before message `index` of the log was appended: the view of that time, and what stood behind
@@ -134,7 +132,7 @@ impl Held {
 async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
     let point = place_of(io, held, index).await?;
     let (generation, tail_from) = view_at(io, held, point.seq).await?;
-    let (items, left) = held.context_at(io, generation, tail_from, point.seq, index).await?;
+    let (items, left) = context_at(io, held, generation, tail_from, point.seq, index).await?;
     check_whole(io, held, point, &items).await?;
     Ok(Past { items, left, messages: index, snapshot: None })
 }

@@ -1,12 +1,13 @@
 //! What is told of checkpoints: those that stand in a context, and all that were ever made.
 
-use super::batch::{Key, keys};
-use super::check::Noted;
-use super::context::Origin;
-use super::record::{self, LogRow, ViewRow};
-use super::stored::{PAGE, position};
 use crate::checkpoint::Level;
+use crate::context::Origin;
 use crate::error::{Code, Result};
+use crate::keys::batch::{Key, keys};
+use crate::log::check::Noted;
+use crate::log::record::{self, LogRow, ViewRow};
+use crate::log::stored::{PAGE, position};
+use crate::log::wide;
 use crate::step::{self, Io, Scan};
 use serde::Serialize;
 
@@ -71,7 +72,7 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
             reverse: false,
             keys_only: false,
         };
-        let views = io.scan(scan).await?;
+        let views = wide::scan(io, scan).await?;
         if views.is_empty() {
             break;
         }
@@ -84,7 +85,8 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
         let decoded: Vec<_> = decoded.collect();
         // The log says what each view was.
         let to = |view: &Result<ViewRow>| view.as_ref().map_or(0, |view| view.to.saturating_sub(1));
-        let notes = io.read(decoded.iter().map(|(_, view, _)| keys::log(sid, to(view))).collect()).await?;
+        let notes =
+            wide::read(io, decoded.iter().map(|(_, view, _)| keys::log(sid, to(view))).collect()).await?;
         read = last.unwrap_or(generation);
         for ((number, view, bytes), note) in decoded.into_iter().zip(notes) {
             let is_other = |row: LogRow<'_>| {

@@ -4,57 +4,27 @@
 //! message whole or erased, and the next opening removes the rows to which no name leads. Nothing is changed in place, so
 //! every chain and hash holds as in any other session.
 
-mod text;
-
-use super::batch::{Batch, Durability, Key, KeyPart, keys};
-use super::check::Noted;
-use super::context::Cover;
-use super::deletion::remove_rows;
 use super::fork::{StagingRow, begin_staging};
-use super::gaps::Walk;
-use super::held::Held;
-use super::offloads;
 use super::operations::Session;
-use super::record::{
-    self, Erased, Kind, LogRow, SCHEMA, SessionRow, StoredItem, ViewRow, load_items, store_items,
-};
-use super::snapshots::SnapshotNote;
-use super::state::{State, ViewNote};
-use super::stored::{
-    PAGE, RACES, commit_again, conflict, logged, name_row, page, pause, place_of, retryable, session_row,
-};
-use super::{Item, Origin, Size, ids, seal, wide};
+use crate::compaction;
+use crate::context::{Cover, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use crate::keys::ids;
+use crate::log::check::Noted;
+use crate::log::deletion::remove_rows;
+use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::renamed::sweep;
+use crate::log::snapshots::SnapshotNote;
+use crate::log::state::ViewNote;
+use crate::log::stored::{PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable};
+use crate::log::{Held, SCHEMA, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
-use crate::plan;
-use crate::recall::Unpaged;
+use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
 use crate::wire;
-pub(crate) use crate::wire::ERASED;
 use serde_json::value::RawValue;
 use std::rc::Rc;
-use text::Own;
-
-/// The message to be erased.
-pub(crate) struct Erasure {
-    /// Its index.
-    pub(crate) index: usize,
-    /// What stands in its place.
-    pub(crate) blank: Rc<str>,
-    own: Own,
-}
-
-impl Erasure {
-    /// A text without what only the message says.
-    pub(crate) fn without(&self, text: &str) -> String {
-        self.own.without(text)
-    }
-
-    /// True for a text with something that only the message says.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
-        self.own.is_in(text)
-    }
-}
 
 impl Session {
     /// Removes what message `index` said, for good: from the log, the context, summaries, snapshots and offloads. An empty
@@ -76,7 +46,7 @@ impl Session {
                 if held.state().row.is_erased(index) {
                     return Ok(());
                 }
-                match held.erase(&io, index, &reason).await {
+                match erase(&io, &held, index, &reason).await {
                     Err(error) if retryable(&error) => pause(&io, race).await?,
                     done => return done,
                 }
@@ -86,138 +56,101 @@ impl Session {
     }
 }
 
-impl Held {
-    async fn erase(&self, io: &Io, index: usize, reason: &str) -> Result<()> {
-        let place = place_of(io, self, index).await?;
-        let body = logged(io, self, place).await?;
-        let now = io.now().await?;
-        let sid = ids::id(&[b"sid", io.new_id().await?.as_bytes()]);
-        let (old, most) = (self.state().sid.clone(), self.state().max_batch_ops);
-        let note = begin_staging(io, &sid, now).await?;
-        let written = async {
-            let erasure = self.erasure(io, index, &body).await?;
-            let mut copy = Copy::new(io, self, &erasure, &sid);
-            copy.all().await?;
-            let mut row = copy.row;
-            row.erased.push(Erased {
-                index,
-                sha256: ids::sha256_hex(body.as_bytes()),
-                at: now,
-                reason: reason.into(),
-            });
-            row.formerly.push(old.clone());
-            row.pins.retain(|pin| *pin != index);
-            row.updated_at = now;
-            self.rename(io, &sid, &row).await
-        };
-        if let Err(error) = written.await {
-            // It may have been written all the same.
-            let id = self.state().row.id.clone();
-            if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
-                return self.follow_to(io, &old, most).await;
-            }
-            // What is left where this fails goes with the next fork.
-            if remove_rows(io, &sid, most).await.is_ok() {
-                let _ = commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await;
-            }
-            return Err(error);
+async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
+    let place = place_of(io, held, index).await?;
+    let body = logged(io, held, place).await?;
+    let now = io.now().await?;
+    let sid = ids::id(&[b"sid", io.new_id().await?.as_bytes()]);
+    let (old, most) = (held.state().sid.clone(), held.state().max_batch_ops);
+    let note = begin_staging(io, &sid, now).await?;
+    let written = async {
+        let erasure = erasure(io, held, index, &body).await?;
+        let mut copy = Copy::new(io, held, &erasure, &sid);
+        copy.all().await?;
+        let mut row = copy.row;
+        row.erased.push(Erased {
+            index,
+            sha256: ids::sha256_hex(body.as_bytes()),
+            at: now,
+            reason: reason.into(),
+        });
+        row.formerly.push(old.clone());
+        row.pins.retain(|pin| *pin != index);
+        row.updated_at = now;
+        rename(io, held, &sid, &row).await
+    };
+    if let Err(error) = written.await {
+        // It may have been written all the same.
+        let id = held.state().row.id.clone();
+        if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
+            return follow_to(io, held, &old, most).await;
         }
-        self.follow_to(io, &old, most).await
+        // What is left where this fails goes with the next fork.
+        if remove_rows(io, &sid, most).await.is_ok() {
+            let _ = commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await;
+        }
+        return Err(error);
     }
+    follow_to(io, held, &old, most).await
+}
 
-    /// What only this message says: all others are read for it.
-    async fn erasure(&self, io: &Io, index: usize, body: &str) -> Result<Erasure> {
-        let format = self.format();
-        let mut own = Own::of(format, index, body)?;
-        let (sid, rows) = (self.state().sid.clone(), self.state().row.next_seq);
-        let mut walk = Walk::at(0, 0);
-        while let Some(page) = walk.page(io, &sid, rows).await? {
-            for (seq, bytes) in page {
-                match walk.row(seq, &bytes)? {
-                    Some((_, row)) if row.kind == Kind::Message && row.n != index => {
-                        own.share(format, row.n, row.body.get())?;
-                    }
-                    _ => {}
+/// What only this message says: all others are read for it.
+async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasure> {
+    let format = held.format();
+    let mut own = Own::of(format, index, body)?;
+    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+    let mut walk = Walk::at(0, 0);
+    while let Some(page) = walk.page(io, &sid, rows).await? {
+        for (seq, bytes) in page {
+            match walk.row(seq, &bytes)? {
+                Some((_, row)) if row.kind == Kind::Message && row.n != index => {
+                    own.share(format, row.n, row.body.get())?;
                 }
+                _ => {}
             }
-            rest(io, self, walk.next, rows * 2).await?;
         }
-        Ok(Erasure { index, blank: wire::blank(format, index, body)?.into(), own })
+        rest(io, held, walk.next, rows * 2).await?;
     }
-
-    /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
-    async fn rename(&self, io: &Io, sid: &str, row: &SessionRow) -> Result<()> {
-        let (old, ver) = (self.state().sid.clone(), self.state().row.ver);
-        let name = name_row(io, &row.id)
-            .await?
-            .filter(|name| name.sid == old && !name.deleted)
-            .ok_or_else(conflict)?;
-        let (new, note, left) = (keys::session(sid), keys::staging(sid), keys::staging(&old));
-        let staged = StagingRow { v: SCHEMA, sid: old.clone(), at: 0 };
-        let ver_of_name = name.ver;
-        let renamed = record::NameRow { sid: sid.into(), ver: name.ver + 1, ..name };
-        io.commit(Batch {
-            expect: vec![
-                (keys::session(&old), Some(ver)),
-                (new.clone(), None),
-                (note.clone(), Some(1)),
-                (keys::name(&row.id), Some(ver_of_name)),
-            ],
-            puts: vec![
-                (left, record::encode(&staged)?),
-                (new, seal::write(row)?),
-                (keys::name(&row.id), record::encode(&renamed)?),
-            ],
-            deletes: vec![note, keys::session(&old)],
-            durability: Durability::Strict,
-        })
-        .await
-    }
-
-    /// Goes on with the new rows, and removes the old ones.
-    async fn follow_to(&self, io: &Io, old: &str, most: usize) -> Result<()> {
-        let mut copy = self.state().clone();
-        if !copy.follow(io).await? {
-            return Err(conflict());
-        }
-        copy.mark(io);
-        *self.state_mut() = copy;
-        io.log(Level::Info, "Erased a message, and wrote the session anew without it");
-        sweep(io, old, most).await
-    }
+    Ok(Erasure { index, blank: wire::blank(format, index, body)?.into(), own })
 }
 
-impl State {
-    /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.
-    pub(super) async fn follow(&mut self, io: &Io) -> Result<bool> {
-        let Some((sid, row)) = renamed(io, &self.row.id, &self.sid).await? else { return Ok(false) };
-        self.sid = sid;
-        self.load_at(io, row).await?;
-        self.given_up += 1;
-        self.told_losses += 1;
-        (self.unpaged, self.collected, self.past) = (Unpaged::default(), None, None);
-        (self.handed_out, self.sent) = (None, None);
-        self.unsent.clear();
-        Ok(true)
-    }
+/// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
+async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()> {
+    let (old, ver) = (held.state().sid.clone(), held.state().row.ver);
+    let name =
+        name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
+    let (new, note, left) = (keys::session(sid), keys::staging(sid), keys::staging(&old));
+    let staged = StagingRow { v: SCHEMA, sid: old.clone(), at: 0 };
+    let ver_of_name = name.ver;
+    let renamed = record::NameRow { sid: sid.into(), ver: name.ver + 1, ..name };
+    io.commit(Batch {
+        expect: vec![
+            (keys::session(&old), Some(ver)),
+            (new.clone(), None),
+            (note.clone(), Some(1)),
+            (keys::name(&row.id), Some(ver_of_name)),
+        ],
+        puts: vec![
+            (left, record::encode(&staged)?),
+            (new, seal::write(row)?),
+            (keys::name(&row.id), record::encode(&renamed)?),
+        ],
+        deletes: vec![note, keys::session(&old)],
+        durability: Durability::Strict,
+    })
+    .await
 }
 
-/// The rows that session `id` has now, where those called `sid` were written anew.
-pub(super) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
-    let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
-    let Some(name) = name else { return Ok(None) };
-    let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
-    Ok(row.map(|row| (name.sid, row)))
-}
-
-/// Removes the rows that an erasure left, where it was stopped before it did.
-pub(super) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
-    let note = keys::staging(sid);
-    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
-        return Ok(());
+/// Goes on with the new rows, and removes the old ones.
+async fn follow_to(io: &Io, held: &Held, old: &str, most: usize) -> Result<()> {
+    let mut copy = held.state().clone();
+    if !copy.follow(io).await? {
+        return Err(conflict());
     }
-    remove_rows(io, sid, most).await?;
-    commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await
+    copy.mark(io);
+    *held.state_mut() = copy;
+    io.log(Level::Info, "Erased a message, and wrote the session anew without it");
+    sweep(io, old, most).await
 }
 
 fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {
@@ -337,7 +270,8 @@ impl<'a> Copy<'a> {
 
     /// A view without the message; `None` where it cannot be read.
     async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
-        let stored = self.io.read(vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
+        let stored =
+            wide::read(self.io, vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
         let Ok(mut view) = record::decode::<ViewRow>(&stored.unwrap_or_default(), "view") else {
             return Ok(None);
         };
@@ -372,7 +306,7 @@ impl<'a> Copy<'a> {
                 };
                 let covers = covers.into_iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
-                plan::erased(self.held, origin, body, self.erasure)?
+                compaction::erased(self.held, origin, body, self.erasure)?
             }
             other => (other, body),
         };

@@ -5,21 +5,19 @@
 //! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
-use super::batch::{Batch, Durability, Key, KeyPart, keys};
-use super::context::{Cover, Item, Made, Origin, Place, Splice};
-use super::deletion::{free_name, remove_rows};
-use super::gaps::Gap;
-use super::held::{Held, Slot};
-use super::ids;
-use super::offloads::NewBlob;
 use super::operations::{Opened, Session};
-use super::record::{self, Cause, Parent, SessionRow};
-use super::recovery::readable_bodies;
-use super::state::{Change, Measured, Settled, State, measure};
-use super::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
-use super::wide;
+use crate::context::{Cover, Item, Made, Origin, Place, Splice, Whose};
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Machine, Scan, Whose};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use crate::keys::ids;
+use crate::log::deletion::{free_name, remove_rows};
+use crate::log::held::Slot;
+use crate::log::record::{self, Parent, SessionRow};
+use crate::log::recovery::readable_bodies;
+use crate::log::state::{Measured, Settled};
+use crate::log::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
+use crate::log::{Cause, Change, Gap, Held, NewBlob, State, measure, wide};
+use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -342,7 +340,7 @@ async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> 
 async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
     let prefix = keys::all_staging();
     let scan = Scan { prefix, after: None, limit: 100, max_bytes: 1 << 20, reverse: false, keys_only: false };
-    for (note, bytes) in io.scan(scan).await? {
+    for (note, bytes) in wide::scan(io, scan).await? {
         let sid = match record::decode::<StagingRow>(&bytes, "note of a fork") {
             Ok(row) if row.at.saturating_add(LEASE) > now => continue,
             Ok(row) => row.sid,

@@ -8,16 +8,18 @@ pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
 
 use super::append::{Given, append};
-use super::context::{Item, Origin, Place};
-use super::held::Slot;
-use super::ids;
-use super::state::{Fixed, State};
-use super::stored::{RACES, conflict};
-use super::{Held, fork, pins, price};
+use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
+use crate::compaction::{self, Climb, CompactionResult, Plan};
+use crate::context::{Item, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
-use crate::plan::{self, Climb, CompactionResult, Plan, Rung, Settings, Trigger};
-use crate::step::{Io, Machine, Whose};
+use crate::keys::ids;
+use crate::log::held::Slot;
+use crate::log::state::Fixed;
+use crate::log::stored::{RACES, conflict};
+use crate::log::{Held, State, price};
+use crate::policy::{Rung, Settings, Trigger, read_goal};
+use crate::step::{Io, Machine};
 use crate::wire::{self, Author, Format};
 use serde::Serialize;
 use std::rc::Rc;
@@ -157,7 +159,7 @@ impl Session {
             }
             // Nobody keeps the texts that other steps took out: without a summary the history stays as it is.
             let mut result = done.result.undone(&before);
-            plan::settle(&io, &before, &mut result).await?;
+            compaction::settle(&io, &before, &mut result).await?;
             let items = out(before.context().items());
             Ok(Compacted { items, result })
         })
@@ -169,7 +171,7 @@ impl Session {
             let session = Session::once(&io, settings, bodies, true).await?;
             let held = session.slot.take()?;
             let copy = Held::copy_of(&held.state());
-            plan::plan(&io, copy, Trigger::Auto).await
+            compaction::plan(&io, copy, Trigger::Auto).await
         })
     }
 
@@ -265,7 +267,7 @@ impl Session {
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
             price::ask(&io, &copy).await?;
-            plan::plan(&io, copy, Trigger::Auto).await
+            compaction::plan(&io, copy, Trigger::Auto).await
         })
     }
 
@@ -275,7 +277,7 @@ impl Session {
     pub fn set_goal(&self, json: String) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let goal = plan::read_goal(&json)?;
+            let goal = read_goal(&json)?;
             slot.take()?.update_goal(&io, |_, _| Ok(goal.clone())).await?;
             Ok(())
         })
@@ -369,7 +371,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
     held.catch_up(io).await?;
     held.store_or_warn(io).await?;
     let begun = CompactionResult::begin(held, Trigger::Manual);
-    let done = plan::climb(io, held, climb).await?;
+    let done = compaction::climb(io, held, climb).await?;
     let mut result = match done.result {
         Some(mut result) => {
             result.tell(held, done.edits);
@@ -378,7 +380,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
         // A preset that never summarises.
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
-            let reason = done.edits.is_empty().then(|| plan::reason(&done.idle));
+            let reason = done.edits.is_empty().then(|| compaction::reason(&done.idle));
             let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
             let edits = done.edits;
             let result = CompactionResult {
@@ -392,7 +394,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
                 ..begun
             };
             let mut result = result.end(io, held, started).await?;
-            plan::settle(io, held, &mut result).await?;
+            compaction::settle(io, held, &mut result).await?;
             result
         }
     };

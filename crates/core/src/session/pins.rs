@@ -2,104 +2,12 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
 //! summary until the app rejects them.
 
-use super::context::{Item, Origin, Place, Splice};
-use super::held::Held;
-use super::record::{Cause, SessionRow};
-use super::state::{Change, State};
-use super::stored;
+use crate::compaction::{self, reasoning};
+use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
-use crate::message::{Message, Role};
-use crate::plan::{self, PinProposals, Settings};
-use crate::reduce::reasoning;
+use crate::log::record::SessionRow;
+use crate::log::{Cause, Change, Held, State, stored};
 use crate::step::Io;
-use crate::summary;
-use crate::wire;
-use serde::{Deserialize, Serialize};
-
-/// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
-const CARRIED_PART: usize = 10;
-/// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
-const ACCEPTED_PART: usize = 10;
-
-/// A message of the user that states constraints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PinProposal {
-    /// Its index among the app's messages.
-    pub index: usize,
-    /// The sentences that require, limit or forbid something, to the letter.
-    pub constraints: Vec<String>,
-    /// What the whole message costs: that much stays in the context with the pin.
-    pub tokens: usize,
-}
-
-impl PinProposal {
-    /// What is proposed for a message, if anything is.
-    pub(crate) fn of(index: usize, message: &Message<'_>, tokens: usize) -> Option<Self> {
-        let constraints: Vec<String> =
-            summary::constraints(message).into_iter().map(str::to_string).collect();
-        (!constraints.is_empty()).then_some(PinProposal { index, constraints, tokens })
-    }
-}
-
-impl State {
-    /// True for a message whose constraints the app rejected.
-    pub(crate) fn is_rejected(&self, index: usize) -> bool {
-        self.row.rejected.binary_search(&index).is_ok()
-    }
-
-    /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
-    pub(super) fn accepts(&self, tokens: usize) -> bool {
-        let room = self.settings.window / ACCEPTED_PART;
-        self.settings.pin_proposals == PinProposals::Accept
-            && self.row.pinned_tokens.saturating_add(tokens) <= room
-    }
-
-    /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
-    /// for.
-    pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
-        if self.settings.pin_proposals == PinProposals::Off {
-            return Ok(Vec::new());
-        }
-        let mut open = Vec::new();
-        for item in items {
-            match &item.origin {
-                Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
-                origin if item.size.role == Role::User => {
-                    let Some(place) = origin.place() else { continue };
-                    let value = wire::parse(place.index, &item.body)?;
-                    let message = self.format().wire().read(place.index, &value)?;
-                    open.extend(PinProposal::of(place.index, &message, item.size.tokens));
-                }
-                _ => {}
-            }
-        }
-        open.retain(|proposal| !self.is_pinned(proposal.index) && !self.is_rejected(proposal.index));
-        Ok(open)
-    }
-}
-
-impl SessionRow {
-    /// Notes that a message is pinned.
-    pub(super) fn pin(&mut self, index: usize, tokens: usize) {
-        if let Err(at) = self.pins.binary_search(&index) {
-            self.pins.insert(at, index);
-            self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);
-        }
-    }
-}
-
-/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these.
-pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize) -> Vec<PinProposal> {
-    let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
-    let fits = |proposal: &&PinProposal| {
-        let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
-        let left = room.checked_sub(tokens);
-        room = left.unwrap_or(0);
-        left.is_some()
-    };
-    let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
-    newest.into_iter().rev().cloned().collect()
-}
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
 ///
@@ -173,7 +81,7 @@ pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
 async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
     let item = held.context().items().get(at).cloned();
     let Some(item) = item else { return Err(stored::conflict()) };
-    let insert = vec![plan::quoting(io, held, &item, place).await?];
+    let insert = vec![compaction::quoting(io, held, &item, place).await?];
     let more: usize =
         insert.iter().map(|new| new.size.tokens).sum::<usize>().saturating_sub(item.size.tokens);
     let splice = Splice { at, remove: 1, insert };

@@ -1,13 +1,12 @@
 //! Messages out of the active context (`S5.1`), never out of the log: whole exchanges, and only where the rest is still
 //! a history that the provider takes.
 
-use super::context::{Item, Left, Origin, Splice, Why, join_left};
 use super::operations::Session;
-use super::record::Cause;
-use super::state::{Change, State};
+use crate::compaction::reasoning;
+use crate::context::{Item, Left, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
+use crate::log::{Cause, Change, State};
 use crate::message::Exchanges;
-use crate::reduce::reasoning;
 use crate::step::Machine;
 use crate::wire;
 

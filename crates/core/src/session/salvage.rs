@@ -1,15 +1,14 @@
 //! The sessions of a store that is damaged, found by whatever is left of them. Each gets a name that leads to it, so that it
-//! opens as any other: [`super::recovery`] mends the rest.
+//! opens as any other: [`crate::log::recovery`] mends the rest.
 
-use super::batch::{Key, KeyPart, keys};
-use super::loss::{Loss, LossKind};
 use super::operations::Session;
-use super::record::{self, NameRow};
-use super::recovery::{batch, read_one};
-use super::seal;
-use super::stored::page;
 use crate::error::{Code, Result};
-use crate::step::{Io, Machine};
+use crate::keys::batch::{Key, KeyPart, keys};
+use crate::log::record::{self, NameRow};
+use crate::log::recovery::{batch, read_one};
+use crate::log::seal;
+use crate::log::stored::page;
+use crate::step::{Io, Loss, LossKind, Machine};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,13 @@
 //! The sessions of a store.
 
-use super::batch::{Key, keys};
 use super::operations::Session;
-use super::rebuild::last_row;
-use super::record::{self, Kind, NameRow, SessionRow};
-use super::seal;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Key, keys};
+use crate::log::migrations;
+use crate::log::rebuild::last_row;
+use crate::log::record::{self, Kind, NameRow, SessionRow};
+use crate::log::seal;
+use crate::log::wide;
 use crate::step::{Io, Level, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;
@@ -54,6 +56,14 @@ impl Session {
     pub fn list() -> Machine<Vec<SessionInfo>> {
         Machine::new(|io| async move { list(&io, None).await })
     }
+
+    /// Puts the session that the app calls `id` back as it was before it was migrated (`S5.18`); returns its schema. The next
+    /// [`Session::open`] migrates it again.
+    ///
+    /// Errors: [`Code::NotFound`] without a backup, [`Code::Conflict`] when the session went on since.
+    pub fn restore_backup(id: String) -> Machine<u32> {
+        Machine::new(move |io| async move { migrations::restore(&io, &id).await })
+    }
 }
 
 /// Names that are read at once.
@@ -67,7 +77,7 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
     loop {
         let prefix = keys::all_names();
         let scan = Scan { prefix, after, limit: PAGE, max_bytes: 1 << 20, reverse: false, keys_only: false };
-        let names = io.scan(scan).await?;
+        let names = wide::scan(io, scan).await?;
         let Some((last, _)) = names.last() else { return Ok(found) };
         after = Some(last.clone());
         // What is damaged is mended where its session is opened, and costs no other.
@@ -77,7 +87,7 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
         let names: Vec<NameRow> = names.collect::<Result<_>>()?;
         let names: Vec<NameRow> = names.into_iter().filter(|name| !name.deleted).collect();
         let sids: Vec<Key> = names.iter().map(|name| keys::session(&name.sid)).collect();
-        let rows = io.read(sids.clone()).await?;
+        let rows = wide::read(io, sids.clone()).await?;
         for ((key, bytes), name) in sids.iter().zip(rows).zip(names) {
             let Some(bytes) = bytes else { continue };
             let row = match readable(io, key, session_row(&bytes, &name)) {

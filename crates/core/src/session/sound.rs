@@ -1,39 +1,18 @@
 //! What of the context can be sent: exchanges that the provider would refuse are left out of the prompt (`S1.15`). The
 //! log keeps them: a result that is still to come makes its call whole again.
 
-use super::context::{Context, Item, Origin, Place};
-use super::held::Held;
-use super::ledger::{self, Fate, LedgerEntry};
 use super::operations::{OutItem, out};
-use super::state::{State, measure};
 use super::usage::{ContextUsage, usage, usage_of};
+use crate::compaction::Edit;
+use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
-use crate::plan::Edit;
-use crate::step::{Effect, Io, Level, Notice, Whose};
+use crate::log::sent::{HandedOut, Unsent};
+use crate::log::{Held, State, measure};
+use crate::step::{Effect, Io, Level, Notice};
 use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// A message of the app that the last `prepare` did not send as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unsent {
-    /// Index among the app's messages.
-    index: usize,
-    /// [`Fate::Dropped`], or [`Fate::Reduced`] when a part of it was sent.
-    fate: Fate,
-    /// The rule that it would break.
-    reason: String,
-}
-
-/// A context that was handed out as it was.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HandedOut {
-    /// Which `prepare` did.
-    nth: u64,
-    /// How many items it had.
-    items: usize,
-}
 
 /// What is to be sent.
 pub(super) struct Sending {
@@ -179,7 +158,7 @@ fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
 
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
-    let mut entries = ledger::ledger(&state.context);
+    let mut entries = context::ledger(&state.context);
     for Unsent { index, fate, reason } in &state.unsent {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {

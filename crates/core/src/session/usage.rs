@@ -1,12 +1,11 @@
 //! How full the context is (`/context`, `S1.13`): by the estimate, and by what providers counted.
 
-use super::context::Context;
 use super::operations::Session;
-use super::state::State;
+use crate::context::Context;
 use crate::error::Result;
-use crate::message::Role;
+use crate::log::State;
 use crate::step::{Level, Machine};
-use crate::tokens::{Corrected, Sent};
+use crate::tokens::Corrected;
 use crate::wire::provider;
 use serde::Serialize;
 
@@ -119,73 +118,5 @@ impl Session {
             }
             Ok(())
         })
-    }
-}
-
-impl State {
-    /// All tokens of a prompt with this context.
-    pub(crate) fn tokens_with(&self, context: &Context) -> usize {
-        self.corrected(self.estimated(context))
-    }
-
-    /// All tokens of the next prompt once its messages take `more` and `less`.
-    pub(crate) fn tokens_after(&self, more: usize, less: usize) -> usize {
-        self.corrected(self.estimated(&self.context).saturating_add(more).saturating_sub(less))
-    }
-
-    /// The estimate of a prompt, uncorrected.
-    pub(crate) fn estimated(&self, context: &Context) -> usize {
-        context.totals().tokens.saturating_add(self.fixed_tokens)
-    }
-
-    /// An estimate of a whole prompt, corrected by what was reported. The app's own counter is not corrected.
-    pub(crate) fn corrected(&self, estimated: usize) -> usize {
-        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
-        known.map_or(estimated, |known| known.correct(estimated))
-    }
-
-    /// What parts of the context take of its corrected tokens: theirs, or less in proportion.
-    pub(crate) fn shares(&self) -> impl Fn(usize) -> usize + use<> {
-        self.shares_of(&self.context)
-    }
-
-    /// The same of another context.
-    pub(crate) fn shares_of(&self, context: &Context) -> impl Fn(usize) -> usize + use<> {
-        let estimated = self.estimated(context);
-        let used = self.corrected(estimated).min(estimated);
-        move |tokens| (tokens as u64 * used as u64 / estimated.max(1) as u64) as usize
-    }
-
-    /// How estimates are corrected, when they are.
-    pub(crate) fn correction(&self) -> Option<Corrected> {
-        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
-        known.map(|known| known.explain(self.view()))
-    }
-
-    /// The model that prompts are counted for; empty where nobody named one.
-    fn model(&self) -> &str {
-        self.reported_model.as_deref().or(self.settings.model.as_deref()).unwrap_or_default()
-    }
-
-    /// A prompt goes out that is estimated at so many tokens, uncorrected.
-    pub(crate) fn note_sent(&mut self, estimated: usize) {
-        self.sent = Some(Sent { estimated, generation: self.view() });
-    }
-
-    /// Learns what the provider counted for the last prompt; false when that cannot be it.
-    pub(crate) fn report(&mut self, tokens: u64, model: Option<String>) -> bool {
-        if let Some(model) = model {
-            self.reported_model = Some(model);
-        }
-        let sent = self.sent.take().unwrap_or_else(|| {
-            // Where the app sends the messages as it has them: all but the answer, when that was appended already.
-            let answer =
-                self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
-            let answer: usize = answer.map(|item| item.size.tokens).sum();
-            let estimated = self.estimated(&self.context).saturating_sub(answer);
-            Sent { estimated, generation: self.view() }
-        });
-        let model = self.model().to_string();
-        self.calibrations.report(&model, sent, tokens)
     }
 }

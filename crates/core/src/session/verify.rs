@@ -1,15 +1,15 @@
-//! A session read whole and checked ([`super::check`]), a page at a time. What is read was written once, so other calls
+//! A session read whole and checked ([`crate::log::check`]), a page at a time. What is read was written once, so other calls
 //! may go on meanwhile: what they write is not part of it.
 
-use super::batch::{Key, KeyPart, keys};
-use super::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
-use super::context::Offload;
 use super::operations::Session;
-use super::record::{self, SessionRow};
-use super::stored::{self, deleted, name_row};
-use super::{offloads, seal};
+use crate::context::Offload;
 use crate::error::{Code, Error, Result};
-use crate::recall;
+use crate::keys::batch::{Key, KeyPart, keys};
+use crate::log::check::{Findings, LogCheck, ViewCheck, is_derived, resolves};
+use crate::log::record::{self, SessionRow};
+use crate::log::stored::{self, deleted, name_row};
+use crate::log::wide;
+use crate::log::{Page, offloads, seal};
 use crate::step::{Effect, Io, Machine, Progress, Stage};
 use crate::wire::Format;
 use serde::Serialize;
@@ -85,7 +85,7 @@ impl Verifier {
     }
 
     async fn read(&self, key: Key) -> Result<Option<Vec<u8>>> {
-        Ok(self.io.read(vec![key]).await?.into_iter().next().flatten())
+        Ok(wide::read(&self.io, vec![key]).await?.into_iter().next().flatten())
     }
 
     /// The row of the session and that of its name: I5, I7.
@@ -223,13 +223,14 @@ impl Verifier {
             let Some((_, last, _)) = pages.last() else { return Ok(()) };
             after = Some(last.clone());
             for (_, _, stored) in &pages {
-                let Some(page) = recall::Page::read(stored, format) else { continue };
+                let Some(page) = Page::read(stored, format) else { continue };
                 let seqs: Vec<u64> =
                     (page.first..page.first + page.messages).map_while(|index| log.place(index)).collect();
                 let mut rows = Vec::with_capacity(seqs.len());
                 for seqs in seqs.chunks(256) {
                     rows.extend(
-                        self.io.read(seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect()).await?,
+                        wide::read(&self.io, seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect())
+                            .await?,
                     );
                 }
                 let rows: Vec<_> = rows.iter().map(|row| record::read_row(row.as_deref()?).ok()).collect();
@@ -245,7 +246,8 @@ impl Verifier {
 
     async fn snapshots(&mut self, log: &LogCheck) -> Result<()> {
         let marks = self.row.snapshots.clone();
-        let rows = self.io.read(marks.iter().map(|mark| keys::log(&self.sid, mark.seq)).collect()).await?;
+        let rows =
+            wide::read(&self.io, marks.iter().map(|mark| keys::log(&self.sid, mark.seq)).collect()).await?;
         for (mark, bytes) in marks.iter().zip(rows) {
             log.snapshot(bytes.as_deref(), mark, &mut self.found);
         }

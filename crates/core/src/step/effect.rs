@@ -1,8 +1,9 @@
 //! What crosses between the engine and its host: effects out, events in.
 
+use super::loss::Loss;
+use crate::context::{PinProposal, Whose};
 use crate::error::{Code, Error};
-use crate::session::batch::{Batch, Key};
-use crate::session::{Loss, PinProposal};
+use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
 use crate::wire::provider::{self, HttpRequest};
 use serde::{Deserialize, Serialize};
@@ -90,17 +91,6 @@ impl Effect {
     pub fn parks(&self) -> bool {
         matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_))
     }
-}
-
-/// Whose message is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The nth of the messages that this operation was given.
-    New(usize),
-    /// The app's, at this position of the log.
-    Logged(u64),
-    /// One of ours.
-    Ours,
 }
 
 /// A range of keys to read.

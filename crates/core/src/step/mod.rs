@@ -7,16 +7,17 @@
 
 mod all;
 mod effect;
+mod loss;
 
 pub(crate) use all::{Work, all};
 
-pub use effect::{
-    Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage, Whose,
-};
+pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage};
 
+pub use loss::{Loss, LossKind};
+
+use crate::context::Whose;
 use crate::error::{Code, Error, Result};
-use crate::session::batch::{Batch, Key};
-use crate::session::wide::Wide;
+use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
 use crate::wire::provider::HttpRequest;
 use std::cell::{Cell, RefCell};
@@ -28,8 +29,6 @@ use std::task::{Context, Poll, Waker};
 
 /// Bytes of messages that take about as long to go through as a frame of a page may (about 10 ms each).
 pub const LONG: usize = 256 * 1024;
-/// Parts of a large row that are read at once.
-const PARTS: usize = 4;
 
 /// The engine's side of the conversation with its host.
 #[derive(Clone, Default)]
@@ -185,38 +184,6 @@ impl Io {
         }
     }
 
-    /// Reads values from the store. One that is damaged is empty, which no value that is written is: whoever reads a page
-    /// then finds this row unreadable, and the others whole.
-    pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
-        let mut values = self.values(keys.clone()).await?;
-        for (key, value) in keys.iter().zip(&mut values) {
-            if let Some(value) = value {
-                self.widen(key, value).await?;
-            }
-        }
-        Ok(values)
-    }
-
-    /// Puts a row that is stored in parts in the place of what says so.
-    async fn widen(&self, key: &Key, value: &mut Vec<u8>) -> Result<()> {
-        let wide = match Wide::read(value) {
-            Ok(None) => return Ok(()),
-            Ok(Some(wide)) => wide,
-            Err(_) => {
-                value.clear();
-                return Ok(());
-            }
-        };
-        let mut whole = wide.begin();
-        for page in wide.keys(key).chunks(PARTS) {
-            for part in self.values(page.to_vec()).await? {
-                whole.extend_from_slice(&part.unwrap_or_default());
-            }
-        }
-        *value = wide.check(whole).unwrap_or_default();
-        Ok(())
-    }
-
     /// The bytes of what is stored; none where it is damaged.
     fn bytes(&self, key: &Key, stored: Stored) -> Vec<u8> {
         match stored {
@@ -228,7 +195,9 @@ impl Io {
         }
     }
 
-    async fn values(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
+    /// Reads values from the store, as they are stored. One that is damaged is empty, which no value that is written is: whoever reads a page
+    /// then finds this row unreadable, and the others whole.
+    pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let (wanted, asked) = (keys.len(), keys.clone());
         match self.ask(Effect::Read(keys)).await {
             Event::Values(values) if values.len() == wanted => {
@@ -245,26 +214,13 @@ impl Io {
 
     /// Reads a range of keys from the store.
     pub async fn scan(&self, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
-        let most = scan.max_bytes;
         match self.ask(Effect::Scan(scan)).await {
             Event::Entries(entries) => {
                 let values = entries.into_iter().map(|(key, value)| {
                     let value = self.bytes(&key, value);
                     (key, value)
                 });
-                let mut entries: Vec<(Key, Vec<u8>)> = values.collect();
-                let (mut bytes, mut whole) = (0, 0);
-                for (key, value) in &mut entries {
-                    // What is stored in parts counts as what it is.
-                    if whole > 0 && bytes > most {
-                        break;
-                    }
-                    self.widen(key, value).await?;
-                    bytes += value.len();
-                    whole += 1;
-                }
-                entries.truncate(whole);
-                Ok(entries)
+                Ok(values.collect())
             }
             other => Err(failure("store.scan", other).into_error(Code::StoreUnavailable)),
         }

@@ -30,6 +30,7 @@ mod verify;
 pub(crate) use again::again;
 pub use check::{Rejection, check};
 pub use constraint::constraints;
+pub(crate) use constraint::proposal;
 pub use extractive::extractive;
 pub(crate) use extractive::is_earlier;
 pub use facts::{Fact, FactKind, facts};

@@ -3,8 +3,9 @@
 use crate::support::checkpoints::{desk, options};
 use crate::support::snapshots::*;
 use crate::support::*;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::{Fate, Item, OutItem};
+use context_compactor_core::context::{Fate, Item};
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::OutItem;
 use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use serde_json::{Value, json};

@@ -301,7 +301,7 @@ fn generated_histories_are_valid_and_say_what_they_are() {
 mod sessions {
     use super::*;
     use crate::support::*;
-    use context_compactor_core::session::Fate;
+    use context_compactor_core::context::Fate;
     use context_compactor_store_tests::conversation::{Body, body, user};
 
     /// Breakpoints of a message, by their places.
@@ -477,7 +477,7 @@ mod sessions {
     fn an8_the_option_has_two_values() {
         let text = json!({ "prefixMismatchBehavior": "ignore" }).to_string();
         let value = serde_json::from_str(&text).unwrap();
-        let error = context_compactor_core::plan::Settings::read(&value).unwrap_err();
+        let error = context_compactor_core::policy::Settings::read(&value).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("prefixMismatchBehavior"));
     }
 }

@@ -3,9 +3,10 @@
 use crate::support::transcripts::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::log::{SCHEMA, SnapshotPurpose};
 use context_compactor_core::session::transcript::{Kind, Restore};
-use context_compactor_core::session::{Fate, SCHEMA, SnapshotPurpose};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, body, exchange, user};
 use context_compactor_store_tests::{Host, How, MemoryStore};

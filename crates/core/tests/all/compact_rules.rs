@@ -2,9 +2,9 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Fate;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::{Effect, Event, Notice, Stage, Usage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;

@@ -3,8 +3,9 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::PRESETS;
-use context_compactor_core::session::{Fate, SnapshotPurpose};
+use context_compactor_core::context::Fate;
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::PRESETS;
 use context_compactor_core::step::{Effect, Notice, Stage};
 use context_compactor_core::wire::{Author, Format};
 use context_compactor_store_tests::How;

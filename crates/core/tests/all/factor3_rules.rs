@@ -2,7 +2,7 @@
 //! `t=100` cost 100 tokens here.
 
 use crate::support::*;
-use context_compactor_core::plan::{PRESETS, Trigger};
+use context_compactor_core::policy::{PRESETS, Trigger};
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Event, Notice};
 use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};

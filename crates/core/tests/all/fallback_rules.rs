@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::PRESETS;
+use context_compactor_core::policy::PRESETS;
 use context_compactor_core::step::{Event, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::exchange;

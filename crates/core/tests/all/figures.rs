@@ -2,7 +2,7 @@
 //! worked examples to the letter. What other tests hold to the letter already is not repeated here.
 
 use crate::support::*;
-use context_compactor_core::plan::{RestoreNumbers, Settings};
+use context_compactor_core::policy::{RestoreNumbers, Settings};
 use context_compactor_core::step::{Level, Purpose};
 use context_compactor_core::tokens::budget::percent;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::{Rung, Trigger};
+use context_compactor_core::policy::{Rung, Trigger};
 use context_compactor_core::session::Session;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};

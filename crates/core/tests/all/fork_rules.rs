@@ -1,10 +1,10 @@
 //! Sub-agents: sessions that begin from another one, linked to it and independent of it.
 
 use crate::support::*;
-use context_compactor_core::session::batch::Batch;
-use context_compactor_core::session::{
-    Fate, Forked, ParentInfo, Session, SessionInfo, SnapshotPurpose, audit,
-};
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::{Forked, ParentInfo, Session, SessionInfo, audit};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};

@@ -3,8 +3,9 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::{PRESETS, Trigger};
-use context_compactor_core::session::{Prepared, SnapshotPurpose};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::{PRESETS, Trigger};
+use context_compactor_core::session::Prepared;
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;

@@ -1,7 +1,7 @@
 //! A history that grows is checked at its end only, and judged as if all of it were (`S1.15`).
 
 use crate::support::*;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::{OutItem, Prepared};
 use context_compactor_core::wire::{Format, Past, parse};
 use context_compactor_store_tests::histories::{broken, valid};

@@ -2,10 +2,11 @@
 //! nothing is written twice.
 
 use crate::support::*;
+use context_compactor_core::keys::batch::{Batch, Key};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::audit;
-use context_compactor_core::session::batch::{Batch, Key};
 use context_compactor_core::session::transcript::{Importer, Restore};
-use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Scan;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error, Result};
@@ -53,7 +54,9 @@ const WORK: [(&str, Work); 9] = [
     }),
     ("compact", |desk| desk.host.run(desk.session.compact(None)).map(|done| assert!(done.result.success))),
     ("offload", |desk| {
-        desk.host.run(desk.session.prepare(context_compactor_core::plan::Trigger::Auto, Vec::new())).map(drop)
+        desk.host
+            .run(desk.session.prepare(context_compactor_core::policy::Trigger::Auto, Vec::new()))
+            .map(drop)
     }),
     ("snapshot", |desk| desk.host.run(desk.session.snapshot(SnapshotPurpose::Recovery)).map(drop)),
     ("restore", |desk| {

@@ -1,7 +1,7 @@
 //! Inputs of calls that leave the context (clearing results alone leaves a third of the text).
 
 use crate::support::*;
-use context_compactor_core::session::Fate;
+use context_compactor_core::context::Fate;
 use context_compactor_core::step::Notice;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};

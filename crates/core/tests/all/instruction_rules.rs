@@ -2,7 +2,7 @@
 //! session has.
 
 use crate::support::*;
-use context_compactor_core::plan::{PRESETS, Settings, Trigger};
+use context_compactor_core::policy::{PRESETS, Settings, Trigger};
 use context_compactor_core::session::Session;
 use context_compactor_core::wire;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};

@@ -2,9 +2,12 @@
 //! are summaries of a conversation.
 
 use crate::support::*;
-use context_compactor_core::plan::{CompactionResult, Trigger};
-use context_compactor_core::session::batch::{Batch, Key};
-use context_compactor_core::session::{Fate, Session, SnapshotPurpose};
+use context_compactor_core::compaction::CompactionResult;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::{Batch, Key};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Scan};
 use context_compactor_core::{Code, Result};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};

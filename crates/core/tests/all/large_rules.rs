@@ -2,10 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};
@@ -216,10 +216,8 @@ fn t1_two_tabs_that_move_the_same_large_result_agree_and_a_later_sweep_takes_not
 #[test]
 fn t1_a_result_that_is_moved_again_after_a_restore_keeps_the_text_that_older_views_refer_to() {
     let mut desk = heavy();
-    let snapshot = desk
-        .host
-        .run(desk.session.snapshot(context_compactor_core::session::SnapshotPurpose::Rollback))
-        .unwrap();
+    let snapshot =
+        desk.host.run(desk.session.snapshot(context_compactor_core::log::SnapshotPurpose::Rollback)).unwrap();
     desk.prepare();
     for at in 1..=4 {
         desk.host.run(desk.session.restore(snapshot.clone())).unwrap();
@@ -261,7 +259,7 @@ fn caps_no_batch_is_larger_than_the_store_takes_and_what_never_fits_is_refused_b
 }
 
 fn everything(table: &str) -> context_compactor_core::step::Scan {
-    use context_compactor_core::session::batch::{Key, KeyPart};
+    use context_compactor_core::keys::batch::{Key, KeyPart};
     let prefix = Key(vec![KeyPart::Text(table.into())]);
     context_compactor_core::step::Scan {
         prefix,

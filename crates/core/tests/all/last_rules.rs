@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::{PRESETS, Trigger};
+use context_compactor_core::policy::{PRESETS, Trigger};
 use context_compactor_core::session::Session;
 use context_compactor_core::wire::{self, Author, Format};
 use context_compactor_store_tests::checked::{problems, settings as read};

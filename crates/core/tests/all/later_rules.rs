@@ -1,7 +1,7 @@
 //! Summaries that nobody waits for (option `background`): when a prepare leaves one to later, and when it must not.
 
 use crate::support::*;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use serde_json::{Value, json};
 
 fn desk(over: Value) -> Desk {

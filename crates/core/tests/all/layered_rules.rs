@@ -1,8 +1,8 @@
 //! Preset `layered`, item by item of the specification (`S3.1` to `S3.8`), in both formats.
 
 use crate::support::*;
-use context_compactor_core::plan::{Settings, Trigger};
-use context_compactor_core::session::Fate;
+use context_compactor_core::context::Fate;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::step::Event;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, exchange, results, user};

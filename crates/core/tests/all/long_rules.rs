@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::{CompactionResult, Trigger};
+use context_compactor_core::compaction::CompactionResult;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Event, Level, Purpose, Stage, Usage};
 use context_compactor_core::summary::SummaryRequest;

@@ -2,10 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Fate;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::{Level, Notice, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;

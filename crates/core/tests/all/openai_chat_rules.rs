@@ -244,7 +244,7 @@ fn generated_histories_are_valid_and_say_what_they_are() {
 mod sessions {
     use super::*;
     use crate::support::*;
-    use context_compactor_core::session::Fate;
+    use context_compactor_core::context::Fate;
     use context_compactor_store_tests::conversation::{Body, body};
 
     fn marks(message: &Value) -> usize {

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::{Fate, PinProposal};
+use context_compactor_core::context::{Fate, PinProposal};
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::Notice;
 use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
 use context_compactor_store_tests::host::How;

@@ -1,7 +1,7 @@
 //! `docs/presets.md` is made from the table of presets. `BLESS=1 cargo test --test presets_page` writes it anew.
 
 use context_compactor_core::checkpoint::Range;
-use context_compactor_core::plan::{
+use context_compactor_core::policy::{
     CheckpointNumbers, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset, ProcessNumbers,
     ReactNumbers, RestoreNumbers, Rung, When,
 };
@@ -11,7 +11,7 @@ use std::path::Path;
 const HEAD: &str = "# Presets
 
 One engine, one ladder; a preset says which rungs are climbed, when, and with which numbers. This page is made from the
-table in the code (`crates/core/src/plan/presets.rs`), and a test keeps the two the same.
+table in the code (`crates/core/src/policy/presets.rs`), and a test keeps the two the same.
 
 Numbers are for a window of 200,000 tokens or more, in tokens unless they say otherwise. Those of a summary's length, the
 least savings and the sizes of results shrink with a window under about 48K. Each is an option of that name, of the group

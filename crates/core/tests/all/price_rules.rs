@@ -1,7 +1,8 @@
 //! Prices: when a session acts by them, what is noted, and what plans tell.
 
 use crate::support::*;
-use context_compactor_core::plan::{Plan, Settings};
+use context_compactor_core::compaction::Plan;
+use context_compactor_core::policy::Settings;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use serde_json::{Value, json};
 

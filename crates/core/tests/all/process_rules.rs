@@ -1,8 +1,8 @@
 //! Processing of results right after their tool returned them (`S4.5`), and what is never processed (`S4.6`).
 
 use crate::support::*;
-use context_compactor_core::plan::{FACTOR3, Settings};
-use context_compactor_core::session::Fate;
+use context_compactor_core::context::Fate;
+use context_compactor_core::policy::{FACTOR3, Settings};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, exchange, user};
 use serde_json::{Value, json};

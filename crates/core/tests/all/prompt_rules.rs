@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_store_tests::conversation::Body;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Fate;
+use context_compactor_core::context::Fate;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::{Event, Level, Purpose};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;

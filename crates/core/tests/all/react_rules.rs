@@ -3,8 +3,8 @@
 use crate::support::rules::*;
 use crate::support::{Desk, long};
 use context_compactor_core::Code;
+use context_compactor_core::context::Fate;
 use context_compactor_core::message::{Part, Role};
-use context_compactor_core::session::Fate;
 use context_compactor_core::wire::{Format, compare_trajectories, detect, parse};
 use context_compactor_store_tests::conversation::body;
 use context_compactor_store_tests::histories;

@@ -1,10 +1,11 @@
 //! Pages of terms: derived of the log, made again where they are not there, and never needed.
 
 use crate::support::*;
+use context_compactor_core::keys::batch::{Key, KeyPart};
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::recall::Hit;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::audit;
-use context_compactor_core::session::batch::{Key, KeyPart};
-use context_compactor_core::session::{Session, SnapshotPurpose};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Result};

@@ -1,8 +1,9 @@
 //! Search over the whole transcript, also over what a summary replaced and what was offloaded.
 
 use crate::support::*;
-use context_compactor_core::session::batch::KeyPart;
-use context_compactor_core::session::{Fate, Session};
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::KeyPart;
+use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, recall::Hit};

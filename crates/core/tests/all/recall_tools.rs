@@ -2,9 +2,10 @@
 //! lesson: offload traps).
 
 use crate::support::*;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::context::Fate;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::recall::{TOOLS, definitions};
-use context_compactor_core::session::{Fate, Session};
+use context_compactor_core::session::Session;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};

@@ -2,10 +2,11 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::{Key, KeyPart};
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::batch::{Key, KeyPart};
-use context_compactor_core::session::{Fate, Loss, LossKind, Session};
-use context_compactor_core::step::{Effect, Notice};
+use context_compactor_core::step::{Effect, Loss, LossKind, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, user};
 use context_compactor_store_tests::host::{Marks, summary};

@@ -213,7 +213,7 @@ fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off(
         assert_eq!((seen.contains(API_KEY), asked(&desk)[0].contains(API_KEY)), (!on, !on));
         assert_eq!(seen.contains("[redacted: api-key 1]"), on);
     }
-    let refused = context_compactor_core::plan::Settings::read(
+    let refused = context_compactor_core::policy::Settings::read(
         &serde_json::from_str(r#"{ "redactSecrets": "no" }"#).unwrap(),
     );
     assert_eq!(refused.unwrap_err().field.as_deref(), Some("redactSecrets"));
@@ -258,7 +258,7 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
         true => (at.clone(), torn.clone().into_bytes()),
         false => (at.clone(), value.clone()),
     });
-    use context_compactor_core::session::batch::{Batch, Durability};
+    use context_compactor_core::keys::batch::{Batch, Durability};
     use context_compactor_store_tests::Store;
     let batch =
         Batch { expect: vec![], puts: puts.collect(), deletes: vec![], durability: Durability::Strict };

@@ -2,9 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::context::{Fate, Origin};
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::audit;
-use context_compactor_core::session::{Fate, Origin, Session};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, PLAIN, assistant, body, exchange, results, user};
 use context_compactor_store_tests::host::summary;

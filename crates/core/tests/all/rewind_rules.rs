@@ -1,7 +1,9 @@
 //! Rewinding: an earlier context is the current one again, and the log keeps what was said since.
 
 use crate::support::*;
-use context_compactor_core::session::{Fate, Item, SnapshotPurpose, audit::look};
+use context_compactor_core::context::{Fate, Item};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::audit::look;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::How;

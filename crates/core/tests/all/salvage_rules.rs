@@ -1,8 +1,9 @@
 //! The sessions of a damaged store are found by whatever is left of them (D16), and listed as far as they can be read.
 
 use crate::support::*;
-use context_compactor_core::session::batch::Key;
-use context_compactor_core::session::{LossKind, Remains, Session};
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::session::{Remains, Session};
+use context_compactor_core::step::LossKind;
 use context_compactor_store_tests::conversation::user;
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::json;

@@ -2,8 +2,10 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::session::batch::{Batch, Durability, Key, KeyPart, keys};
-use context_compactor_core::session::{Fate, SCHEMA, Session};
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use context_compactor_core::log::SCHEMA;
+use context_compactor_core::session::Session;
 use context_compactor_store_tests::conversation::{body, user};
 use context_compactor_store_tests::{Host, How, MemoryStore, Store};
 use serde_json::{Value, json};

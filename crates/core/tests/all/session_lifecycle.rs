@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
+use context_compactor_core::keys::batch::Batch;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::batch::Batch;
 use context_compactor_core::step::Effect;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::host::{summary, thrown};

@@ -2,10 +2,10 @@
 //! what the next `prepare` does.
 
 use crate::support::*;
+use context_compactor_core::context::split::cut;
+use context_compactor_core::context::{Keep, conserve};
 use context_compactor_core::message::Exchanges;
-use context_compactor_core::plan::{Keep, Trigger};
-use context_compactor_core::session::conserve;
-use context_compactor_core::split::cut;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_store_tests::conversation::{Body, PLAIN, assistant, calls, results, user};

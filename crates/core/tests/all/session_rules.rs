@@ -2,10 +2,11 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::context::Whose;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::{audit, look};
-use context_compactor_core::step::{Event, Notice, Whose};
+use context_compactor_core::step::{Event, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
 use context_compactor_store_tests::{Host, How, MemoryStore};

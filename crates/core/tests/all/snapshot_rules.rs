@@ -4,8 +4,9 @@ use crate::support::checkpoints::{desk, options};
 use crate::support::snapshots::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::{Fate, Item, SnapshotPurpose};
+use context_compactor_core::context::{Fate, Item};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::Effect;
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{assistant, user};
@@ -132,7 +133,7 @@ fn s5_2_how_many_are_kept_is_an_option() {
     for wrong in [json!(0), json!(101), json!(1.5), json!("5")] {
         let options = options(json!({ "checkpoint": { "keepSnapshots": wrong } })).to_string();
         let options = serde_json::from_str(&options).unwrap();
-        let error = context_compactor_core::plan::Settings::read(&options).unwrap_err();
+        let error = context_compactor_core::policy::Settings::read(&options).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("checkpoint.keepSnapshots"), "{error}");
     }
 }

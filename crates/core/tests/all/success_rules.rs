@@ -3,7 +3,8 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::{CompactionResult, PRESETS};
+use context_compactor_core::compaction::CompactionResult;
+use context_compactor_core::policy::PRESETS;
 use context_compactor_core::session::{OutItem, Session};
 use context_compactor_core::step::Event;
 use context_compactor_core::wire::{Author, Format};
@@ -120,7 +121,7 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
         let given = history(format, window, &mut rng);
         let text = options.to_string();
         let settings = Rc::new(
-            context_compactor_core::plan::Settings::read(&serde_json::from_str(&text).unwrap()).unwrap(),
+            context_compactor_core::policy::Settings::read(&serde_json::from_str(&text).unwrap()).unwrap(),
         );
         let limit = settings.hard_limit;
         let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::ContextUsage;
 use context_compactor_core::step::Event;
 use context_compactor_store_tests::conversation::{assistant, user};

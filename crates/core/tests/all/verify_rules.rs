@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::keys::batch::Key;
 use context_compactor_core::step::{Effect, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::user;
@@ -20,7 +20,7 @@ fn rich() -> Desk {
         desk.append(&turn(Format::OpenaiChat, nth, 150));
         desk.prepare();
     }
-    desk.host.run(desk.session.snapshot(context_compactor_core::session::SnapshotPurpose::Recovery)).unwrap();
+    desk.host.run(desk.session.snapshot(context_compactor_core::log::SnapshotPurpose::Recovery)).unwrap();
     desk.append(&turn(Format::OpenaiChat, 3, 150));
     desk.prepare();
     desk.append(&[user("and now?")]);
@@ -103,7 +103,7 @@ fn each_invariant_is_named_with_its_row() {
                 [table, sid, _] => Key(vec![
                     table.clone(),
                     sid.clone(),
-                    context_compactor_core::session::batch::KeyPart::Number(999),
+                    context_compactor_core::keys::batch::KeyPart::Number(999),
                 ]),
                 _ => panic!("a key of the log"),
             };

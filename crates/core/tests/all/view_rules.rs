@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::plan::Trigger;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Notice};
 use context_compactor_core::wire::Format;

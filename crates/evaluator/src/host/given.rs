@@ -4,7 +4,7 @@ use crate::recall::Cutting;
 use crate::replay::Policy;
 use crate::replay::policy::{CEILING, Clearing};
 use crate::transcript::Billed;
-use context_compactor_core::plan::cost::Rule;
+use context_compactor_core::policy::cost::Rule;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use crate::replay::optimum::Search;
 use crate::replay::{Action, POLICIES, Policy, Replay, SHEETS, Sheet, Trace, billed};
 use crate::transcript::{Transcript, Turn};
 use context_compactor_core::message::Role;
-use context_compactor_core::plan::cost::{Cost, Prices};
+use context_compactor_core::policy::cost::{Cost, Prices};
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_core::{Code, Error, Result};

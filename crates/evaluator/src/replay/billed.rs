@@ -2,7 +2,7 @@
 
 use super::trace::{prompt, reported, shared};
 use crate::transcript::Transcript;
-use context_compactor_core::plan::cost::{Cost, Prices};
+use context_compactor_core::policy::cost::{Cost, Prices};
 
 /// What a transcript cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

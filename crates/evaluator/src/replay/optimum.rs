@@ -9,7 +9,7 @@
 use super::policy::{CEILING, Policy};
 use super::simulation::{Context, SUMMARY, replay};
 use super::trace::Trace;
-use context_compactor_core::plan::cost::{Cost, Prices, Rule};
+use context_compactor_core::policy::cost::{Cost, Prices, Rule};
 use std::collections::BTreeMap;
 
 /// Tails that are tried, in tokens; the exchange under way stays in any case.

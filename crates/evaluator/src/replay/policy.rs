@@ -3,7 +3,7 @@
 use super::needs::Part;
 use super::simulation::{Context, MARK};
 use super::trace::Call;
-use context_compactor_core::plan::cost::{
+use context_compactor_core::policy::cost::{
     Decision, Meter, Rule, calls_expected, clearing_saves, fetched_again,
 };
 use serde::{Deserialize, Serialize};

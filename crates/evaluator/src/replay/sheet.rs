@@ -1,6 +1,6 @@
 //! Price sheets: what replays are priced with.
 
-use context_compactor_core::plan::cost::{Prices, Rates, Tier};
+use context_compactor_core::policy::cost::{Prices, Rates, Tier};
 
 /// A name, and prices.
 #[derive(Debug)]

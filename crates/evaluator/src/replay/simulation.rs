@@ -3,7 +3,7 @@
 use super::needs::Part;
 use super::policy::{Action, Pilot, Policy};
 use super::trace::{Call, Trace};
-use context_compactor_core::plan::cost::{Cost, Moment, Prices};
+use context_compactor_core::policy::cost::{Cost, Moment, Prices};
 use std::collections::BTreeMap;
 
 /// Tokens of a summary.

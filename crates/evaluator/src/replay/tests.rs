@@ -7,7 +7,7 @@ use super::trace::Call;
 use super::{POLICIES, Policy, SHEETS, Trace, billed, replay, statistics};
 use crate::transcript::{Answer, Billed, Call as ToolCall, Transcript, Turn};
 use context_compactor_core::message::Role;
-use context_compactor_core::plan::cost::{Cost, Prices, Rates, Rule};
+use context_compactor_core::policy::cost::{Cost, Prices, Rates, Rule};
 
 /// Whole prices: 10 for input and writes, 1 for reads, 50 for output.
 fn prices() -> Prices {

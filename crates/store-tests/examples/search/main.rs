@@ -7,7 +7,7 @@
 mod size;
 mod trials;
 
-use context_compactor_core::plan::Settings;
+use context_compactor_core::policy::Settings;
 use context_compactor_core::session::Session;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::{Host, MemoryStore};

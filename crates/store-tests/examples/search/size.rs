@@ -1,8 +1,8 @@
 //! What pages of terms take and save: bytes, and time with the store in memory.
 
 use crate::open;
+use context_compactor_core::keys::batch::{Key, KeyPart};
 use context_compactor_core::session::Session;
-use context_compactor_core::session::batch::{Key, KeyPart};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};

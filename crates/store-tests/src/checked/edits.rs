@@ -2,8 +2,8 @@
 //! stood before it. Everything else stays, fields that nobody has heard of included.
 
 use super::text;
+use context_compactor_core::context::{How, Offload};
 use context_compactor_core::message::{Message, Part};
-use context_compactor_core::session::{How, Offload};
 use context_compactor_core::wire::{self, Format};
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! A store that a process can die at.
 
 use crate::store::{MemoryStore, Store};
-use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Error, Result};
 use std::cell::Cell;

@@ -3,9 +3,10 @@
 use crate::conversation::{Body, assistant, exchange, user};
 use crate::host::{Host, summary};
 use crate::store::MemoryStore;
-use context_compactor_core::plan::{Settings, Trigger};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
-use context_compactor_core::session::{Opened, Session, SnapshotPurpose};
+use context_compactor_core::session::{Opened, Session};
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Result};
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! What must hold, and when: after a commit, when a call has ended, when the faults have stopped.
 
 use super::*;
-use context_compactor_core::plan::{Edit, Rung};
+use context_compactor_core::compaction::Edit;
+use context_compactor_core::policy::Rung;
 use context_compactor_core::step::Notice;
 
 impl World {

@@ -4,9 +4,9 @@
 
 use super::*;
 use crate::store::MemoryStore;
-use context_compactor_core::session::batch::{Batch, Durability, Key};
-use context_compactor_core::session::{Loss, Verified};
-use context_compactor_core::step::{Notice, Scan};
+use context_compactor_core::keys::batch::{Batch, Durability, Key};
+use context_compactor_core::session::Verified;
+use context_compactor_core::step::{Loss, Notice, Scan};
 use std::cell::RefCell;
 
 /// What a simulation of damage came to.

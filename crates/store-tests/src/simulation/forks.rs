@@ -1,7 +1,7 @@
 //! Sessions that begin from the simulated one: there whole or not at all, and they stay what they were.
 
 use super::*;
-use context_compactor_core::session::batch::{Batch, Durability, KeyPart};
+use context_compactor_core::keys::batch::{Batch, Durability, KeyPart};
 
 /// 1 for a batch with a part of what another batch will refer to.
 pub(super) fn is_staged(batch: &Batch) -> u32 {

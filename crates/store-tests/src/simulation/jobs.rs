@@ -1,7 +1,7 @@
 //! What must hold for jobs: answers that wait for a commit, and leases.
 
 use super::*;
-use context_compactor_core::session::batch::{Key, KeyPart};
+use context_compactor_core::keys::batch::{Key, KeyPart};
 use context_compactor_core::step::Level;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -16,12 +16,11 @@ use crate::host::{Host, Marks, failed, summary, thrown};
 use crate::model::Model;
 use crate::store::{MemoryStore, Store};
 use context_compactor_core::checkpoint::Goal;
-use context_compactor_core::plan::{PRESETS, Settings, Trigger};
+use context_compactor_core::context::{Fate, LedgerEntry, Offload, Origin, conserve};
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::{PRESETS, Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, Auditor, audit, look};
-use context_compactor_core::session::{
-    Compacted, Fate, Forked, Later, LedgerEntry, Offload, Opened, Origin, Prepared, Session, SnapshotPurpose,
-    Synced, conserve,
-};
+use context_compactor_core::session::{Compacted, Forked, Later, Opened, Prepared, Session, Synced};
 use context_compactor_core::step::{Effect, Event, Machine};
 use context_compactor_core::wire::{self, Format};
 use context_compactor_core::{Code, Error};

@@ -1,11 +1,13 @@
 //! One damaged row costs one message at most, and never a session (D13, D14): every row of a session, with wrong bytes and
 //! as a store reports it, before it is opened and while it is open.
 
-use context_compactor_core::plan::{Settings, Trigger};
-use context_compactor_core::session::batch::Key;
+use context_compactor_core::context::Fate;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::policy::{Settings, Trigger};
+use context_compactor_core::session::Session;
 use context_compactor_core::session::transcript::{Export, Importer, Restore};
-use context_compactor_core::session::{Fate, Loss, LossKind, Session, SnapshotPurpose};
-use context_compactor_core::step::Notice;
+use context_compactor_core::step::{Loss, LossKind, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
 use context_compactor_store_tests::host::summary;

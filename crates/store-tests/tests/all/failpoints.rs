@@ -1,8 +1,8 @@
 //! A fault at every effect and every call of the store for every operation, under every preset; and protocols that are wrong
 //! in one way each, which this must catch.
 
-use context_compactor_core::plan::{PRESETS, Settings};
-use context_compactor_core::session::batch::{Batch, Key, KeyPart};
+use context_compactor_core::keys::batch::{Batch, Key, KeyPart};
+use context_compactor_core::policy::{PRESETS, Settings};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Result};
 use context_compactor_store_tests::Store;

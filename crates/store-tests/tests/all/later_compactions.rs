@@ -2,8 +2,8 @@
 //! arrive while each summary is written (S5.17). Every call is checked as in [`Checked`]; here is what must hold over
 //! all of them: the context stays bounded, pins and the newest messages stay, and whoever opens the session sees it.
 
-use context_compactor_core::plan::Trigger;
-use context_compactor_core::session::Origin;
+use context_compactor_core::context::Origin;
+use context_compactor_core::policy::Trigger;
 use context_compactor_core::wire::{Author, Format};
 use context_compactor_store_tests::checked::Checked;
 use context_compactor_store_tests::conversation::{Body, exchange, say};

@@ -5,7 +5,7 @@
 //! `CC_CUTS=compacted` for every one of histories that are compacted and a sample for sessions.
 
 use context_compactor_core::message::{Exchanges, Message, Part};
-use context_compactor_core::plan::{PRESETS, Preset, Rung, Trigger};
+use context_compactor_core::policy::{PRESETS, Preset, Rung, Trigger};
 use context_compactor_core::step::Event;
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::tokens::Estimator;

@@ -1,6 +1,6 @@
 //! The simulation over an honest store, and over stores that break one promise each: those it must catch.
 
-use context_compactor_core::session::batch::{Batch, Key};
+use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::Scan;
 use context_compactor_core::{Code, Error, Result};
 use context_compactor_store_tests::counts::Counts;

@@ -5,7 +5,7 @@
 //! every temper over each; otherwise the id of a transcript decides which it meets.
 
 use context_compactor_core::checkpoint::Goal;
-use context_compactor_core::plan::{PRESETS, Preset, Rung, Trigger};
+use context_compactor_core::policy::{PRESETS, Preset, Rung, Trigger};
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{self, Author};
 use context_compactor_store_tests::checked::{Checked, problems};

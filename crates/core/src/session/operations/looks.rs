@@ -2,17 +2,17 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
+use crate::compaction::{self, ReactStats, Trajectory};
+use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
-use crate::plan::{self, ReactStats, Trajectory};
+use crate::log::State;
+use crate::log::held::Slot;
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::context::{Item, Origin};
-use crate::session::held::Slot;
-use crate::session::ledger::LedgerEntry;
-use crate::session::state::State;
+use crate::session::sound;
 use crate::session::usage::{ContextUsage, usage};
-use crate::session::{PinProposal, offloads, sound};
 use crate::step::{Io, Level, Machine};
+use crate::text;
 use crate::wire::Format;
 use serde::Serialize;
 use serde_json_borrow::Value;
@@ -45,7 +45,7 @@ impl Session {
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
             }
-            Ok(offloads::range(&text, offset, limit))
+            Ok(text::range(&text, offset, limit))
         })
     }
 
@@ -129,12 +129,12 @@ impl Session {
 
     /// How full the context is, in characters (`S2.9`).
     pub fn stats(&self) -> Result<ReactStats> {
-        self.slot.look(plan::stats)?
+        self.slot.look(compaction::stats)?
     }
 
     /// The context as a trajectory of thoughts, actions and results (`S2.9`).
     pub fn trajectory(&self) -> Result<Trajectory> {
-        self.slot.look(plan::trajectory)?
+        self.slot.look(compaction::trajectory)?
     }
 
     /// The fate of every message, with what the last `prepare` did not send.

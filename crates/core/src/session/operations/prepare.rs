@@ -3,12 +3,12 @@
 //! what came after them.
 
 use super::{OutItem, Session, begin_step, count_fixed};
+use crate::compaction::{self, Climb, Climbed, CompactionResult, Edit, Part, reasoning};
 use crate::error::Result;
-use crate::plan::{self, Climb, Climbed, CompactionResult, Edit, Part, Trigger};
-use crate::reduce::reasoning;
+use crate::log::{Held, price};
+use crate::policy::Trigger;
 use crate::session::sound::{self, Sending};
 use crate::session::usage::ContextUsage;
-use crate::session::{Held, price};
 use crate::step::{Io, Machine};
 use serde::Serialize;
 
@@ -94,7 +94,7 @@ impl Session {
             let mut held = slot.take()?;
             let _background = slot.begin_background();
             let climb = Climb { part: Part::Later, ..Climb::whole(Trigger::Auto, None) };
-            let done = plan::climb(&io, &mut held, climb).await?;
+            let done = compaction::climb(&io, &mut held, climb).await?;
             Ok(Later { edits: done.edits, result: done.result })
         })
     }
@@ -121,7 +121,7 @@ async fn prepared(
     let priced = price::ask(io, held).await?;
     let mut done = Climbed::default();
     if let Some(climb) = climb {
-        done = plan::climb(io, held, climb).await?;
+        done = compaction::climb(io, held, climb).await?;
         reasoning::settle(io, held, climb.trigger).await?;
     }
     let Sending { nth, kept, items, usage, mended } = sound::send(io, held, since).await?;

@@ -3,14 +3,14 @@
 
 use super::{Cursor, Source, line};
 use crate::error::{Code, Error, Result};
-use crate::session::batch::keys;
-use crate::session::check::Noted;
-use crate::session::gaps::{Gap, Walk};
-use crate::session::offloads::NewBlob;
+use crate::keys::batch::keys;
+use crate::log::check::Noted;
+use crate::log::record::{self, Kind, LogRow, ViewRow};
+use crate::log::stored::PAGE;
+use crate::log::wide;
+use crate::log::{Gap, NewBlob, Walk, offloads};
+use crate::session::checkpoints;
 use crate::session::operations::Session;
-use crate::session::record::{self, Kind, LogRow, ViewRow};
-use crate::session::stored::PAGE;
-use crate::session::{checkpoints, offloads};
 use crate::step::{Io, Level};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -139,7 +139,11 @@ impl Lines<'_> {
     }
 
     async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.io.read(vec![keys::view(&self.source.sid, number)]).await?.into_iter().next().flatten())
+        Ok(wide::read(self.io, vec![keys::view(&self.source.sid, number)])
+            .await?
+            .into_iter()
+            .next()
+            .flatten())
     }
 
     /// Rows that cannot be read. The views that they told of say where in the log they are.

@@ -12,14 +12,13 @@
 //! | `gap` | rows of the log that could not be read, with the view that one of them told of; or such an offload |
 
 use super::Metadata;
+use crate::context::{How, Offload};
 use crate::error::{Code, Error, Result};
-use crate::session::batch::{Key, keys};
+use crate::keys::batch::{Key, keys};
+use crate::keys::ids;
+use crate::log::record::{self, LogRow, SessionRow, ViewRow};
+use crate::log::{Gap, NewBlob, SCHEMA};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::context::{How, Offload};
-use crate::session::gaps::Gap;
-use crate::session::ids;
-use crate::session::offloads::NewBlob;
-use crate::session::record::{self, LogRow, SCHEMA, SessionRow, ViewRow};
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

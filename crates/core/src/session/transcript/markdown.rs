@@ -3,9 +3,9 @@
 
 use crate::clock::iso8601_ms;
 use crate::error::Result;
+use crate::log::Gap;
+use crate::log::record::{LogRow, SessionRow};
 use crate::message::{Media, MediaKind, Message, Part};
-use crate::session::gaps::Gap;
-use crate::session::record::{LogRow, SessionRow};
 use crate::wire::{self, Format};
 
 /// The lines before the messages.

@@ -15,12 +15,11 @@ pub use export::Export;
 pub use import::{Importer, Kind, Report, Restore};
 
 use super::checkpoints::{self, CheckpointRecord};
-use super::gaps::{Gap, Walk};
 use super::operations::Session;
-use super::record::{self, LogRow, SessionRow};
-use super::state::State;
-use super::stored::latest;
 use crate::error::{Code, Error, Result};
+use crate::log::record::{self, LogRow, SessionRow};
+use crate::log::stored::latest;
+use crate::log::{Gap, State, Walk};
 use crate::step::{Io, Machine};
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};

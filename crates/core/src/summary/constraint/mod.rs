@@ -14,6 +14,7 @@ mod tests;
 use super::extractive::is_earlier;
 use super::keep::laid_down;
 use super::text::{sentences, unlisted};
+use crate::context::PinProposal;
 use crate::message::{Message, Part, Role};
 use matching::{Index, holds_in_order};
 use std::sync::LazyLock;
@@ -46,6 +47,12 @@ pub fn constraints<'m>(message: &'m Message<'_>) -> Vec<&'m str> {
         }
     }
     found
+}
+
+/// What is proposed for a message, if anything is.
+pub(crate) fn proposal(index: usize, message: &Message<'_>, tokens: usize) -> Option<PinProposal> {
+    let constraints: Vec<String> = constraints(message).into_iter().map(str::to_string).collect();
+    (!constraints.is_empty()).then_some(PinProposal { index, constraints, tokens })
 }
 
 /// The constraints in a text of the user.

@@ -10,6 +10,7 @@
 //! Messages are added one by one, so that a log of any length can be read page by page; what is held of them is bounded.
 
 mod collect;
+mod collected;
 mod cover;
 mod entities;
 mod files;
@@ -23,6 +24,7 @@ mod shell;
 mod tests;
 
 pub use collect::{Collector, Must};
+pub(crate) use collected::Collected;
 pub(super) use entities::last_two;
 pub(super) use headings::laid_down;
 pub use page::{Beside, Layer, Shares};

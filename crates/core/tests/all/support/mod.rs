@@ -7,9 +7,10 @@ pub mod rules;
 pub mod snapshots;
 pub mod transcripts;
 
-use context_compactor_core::plan::{CompactionResult, Settings, Trigger};
+use context_compactor_core::compaction::CompactionResult;
+use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::audit::{Audit, audit};
-use context_compactor_core::session::batch::Batch;
 use context_compactor_core::session::{Prepared, Session};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::{self, Format};

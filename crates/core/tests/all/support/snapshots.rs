@@ -1,8 +1,10 @@
 //! What the tests of snapshots and of the active context share.
 
 use super::{Desk, long};
+use context_compactor_core::context::Item;
+use context_compactor_core::log::SnapshotPurpose;
+use context_compactor_core::session::SnapshotInfo;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::session::{Item, SnapshotInfo, SnapshotPurpose};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 
 pub fn items(desk: &Desk) -> Vec<Item> {

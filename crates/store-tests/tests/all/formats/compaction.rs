@@ -1,10 +1,10 @@
 //! `validate(compact(x))` for every valid history, every preset and any number of compactions.
 
 use crate::formats::harness::{Property, is_valid, read};
-use context_compactor_core::plan::PRESETS;
-use context_compactor_core::plan::{Keep, Trigger};
+use context_compactor_core::context::Keep;
+use context_compactor_core::context::split::cut;
+use context_compactor_core::policy::{PRESETS, Trigger};
 use context_compactor_core::session::Session;
-use context_compactor_core::split::cut;
 use context_compactor_core::step::Event;
 use context_compactor_core::tokens::Estimator;
 use context_compactor_core::wire::{Author, Format, detect};

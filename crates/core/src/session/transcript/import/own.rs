@@ -1,13 +1,12 @@
 //! An archive of ours: every line must follow the one before, and be what was exported.
 
 use super::{Import, Reading, Restore};
+use crate::context::{Left, Origin, SessionLog};
 use crate::error::{Code, Error, Result};
-use crate::session::batch::keys;
-use crate::session::check::Noted;
-use crate::session::context::{Left, Origin};
-use crate::session::record::{self, Kind as RowKind, Parent, SCHEMA, SessionRow};
-use crate::session::session_log::SessionLog;
-use crate::session::state::State;
+use crate::keys::batch::keys;
+use crate::log::check::Noted;
+use crate::log::record::{self, Kind as RowKind, Parent, SessionRow};
+use crate::log::{SCHEMA, State};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
 use crate::step::{Io, Level};

@@ -1,17 +1,18 @@
 //! What an import writes: messages, and the views in which some of them do not stand.
 
 use super::{Import, Restore, at_line};
+use crate::context::{Cover, Left, Made, Whose, Why};
 use crate::error::{Error, Result};
+use crate::keys::batch::keys;
+use crate::keys::ids;
+use crate::log::record::{self, Kind as RowKind, StoredItem, ViewRow};
+use crate::log::state::{ViewNote, record_id, size_of};
+use crate::log::stored::PAGE;
+use crate::log::{Cause, SCHEMA};
 use crate::message::limits;
-use crate::plan::Trigger;
-use crate::session::batch::keys;
-use crate::session::context::{Cover, Left, Made, Why};
-use crate::session::ids;
-use crate::session::record::{self, Cause, Kind as RowKind, SCHEMA, StoredItem, ViewRow};
-use crate::session::state::{ViewNote, record_id, size_of};
-use crate::session::stored::PAGE;
+use crate::policy::Trigger;
 use crate::session::transcript::foreign::{self, Entry, Said};
-use crate::step::{Io, Whose};
+use crate::step::Io;
 use crate::wire;
 use serde_json::value::RawValue;
 use std::rc::Rc;

@@ -1,0 +1,291 @@
+//! Old checkpoints made shorter, and several of them made one (`S5.8`), so that a conversation with many of them stays
+//! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
+//! compaction tries again.
+
+use super::call::{Cost, call};
+use super::frame::{Frame, knows, rules, text_of};
+use super::ladder::Climb;
+use super::reasoning;
+use super::redaction::{redact, without_secrets};
+use super::result::{Edit, RungPlan};
+use crate::checkpoint::Level;
+use crate::context::{Cover, Item, Made, Origin, Place, Splice};
+use crate::error::{Code, Error, Result};
+use crate::keys::ids;
+use crate::log::{Cause, Change, Held, State};
+use crate::message::{Message, Part, Role};
+use crate::policy::{Rung, Summariser};
+use crate::step::{self, Effect, Io, Notice, Purpose};
+use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
+use crate::wire::Author;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The level that a checkpoint has come of age for; nothing while it is young.
+fn due(state: &State, made: &Made, compressions: u64) -> Option<Level> {
+    let numbers = state.settings.numbers.checkpoint;
+    match compressions.saturating_sub(made.number) {
+        age if age >= numbers.age_compact => Some(Level::Compact),
+        age if age >= numbers.age_moderate => Some(Level::Moderate),
+        _ => None,
+    }
+}
+
+/// How a checkpoint was made; one of an earlier release counts as the first.
+fn made_of(item: &Item) -> Option<Made> {
+    match &item.origin {
+        Origin::Summary { made, .. } => Some(made.as_deref().cloned().unwrap_or_default()),
+        _ => None,
+    }
+}
+
+/// Where the checkpoints stand that are due for a lower level, and for which.
+fn aged(state: &State, compressions: u64) -> Vec<(usize, Level)> {
+    let items = state.context.items().iter().enumerate();
+    let due = items.filter_map(|(at, item)| {
+        let made = made_of(item)?;
+        let level = due(state, &made, compressions)?;
+        made.level.is_none_or(|now| now > level).then_some((at, level))
+    });
+    due.collect()
+}
+
+/// The first run of checkpoints that are to become one: old ones of level 1, with nothing of the app between them.
+fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
+    let items = state.context.items();
+    let is_small = |item: &Item| {
+        made_of(item).is_some_and(|made| {
+            made.level == Some(Level::Compact) && due(state, &made, compressions) == Some(Level::Compact)
+        })
+    };
+    let start = items.iter().position(is_small)?;
+    let (mut end, mut count) = (start, 0);
+    for (at, item) in items.iter().enumerate().skip(start) {
+        if is_small(item) {
+            (end, count) = (at + 1, count + 1);
+        } else if item.origin != Origin::Acknowledgement {
+            break;
+        }
+    }
+    (count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)
+}
+
+/// What is due at the next compaction: which checkpoints for which level, and which become one.
+pub(super) fn due_next(state: &State) -> (Vec<(usize, Level)>, Option<Range<usize>>) {
+    let compressions = state.row.compressions + 1;
+    (aged(state, compressions), run_of(state, compressions))
+}
+
+/// What the rungs would do at the next compaction.
+pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<RungPlan> {
+    let compressions = state.row.compressions + u64::from(summarises);
+    let tokens = |at: usize| state.context.items().get(at).map_or(0, |item| item.size.tokens);
+    let target = |level| state.settings.checkpoint_tokens(level);
+    let (places, calls, after): (Vec<usize>, usize, usize) = match rung {
+        Rung::Age => {
+            let aged = aged(state, compressions);
+            let after = aged.iter().map(|(at, level)| target(*level).min(tokens(*at))).sum();
+            (aged.iter().map(|(at, _)| *at).collect(), aged.len(), after)
+        }
+        _ => (run_of(state, compressions)?.collect(), 1, target(Level::Compact)),
+    };
+    if places.is_empty() {
+        return None;
+    }
+    let calls = if state.settings.asks_a_model() { calls } else { 0 };
+    let before: usize = places.iter().map(|at| tokens(*at)).sum();
+    let items = places.iter().filter_map(|at| state.context.items().get(*at));
+    Some(RungPlan {
+        rung: rung.as_str(),
+        indices: items.flat_map(indices).collect(),
+        tokens_freed: before.saturating_sub(after),
+        llm_calls: calls,
+        input_tokens: calls.min(1) * before,
+        output_tokens: calls.min(1) * (after * 6).div_ceil(5),
+    })
+}
+
+fn covers(item: &Item) -> &[Cover] {
+    match &item.origin {
+        Origin::Summary { covers, .. } => covers,
+        _ => &[],
+    }
+}
+
+/// The app's messages that a checkpoint stands for.
+pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
+    covers(item).iter().flat_map(|cover| cover.from..cover.to)
+}
+
+/// Makes old checkpoints shorter, one after the other.
+pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Cost) -> Result<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let compressions = held.state().row.compressions;
+    let waiting = aged(&held.state(), compressions);
+    for (at, level) in waiting {
+        // Each change takes the place of one item by one: the others stay where they are.
+        match overtaken(io, shorten(io, held, at..at + 1, level, climb, spent).await)? {
+            Some(edit) => edits.extend(edit),
+            None => break,
+        }
+    }
+    Ok(edits)
+}
+
+/// Makes several old checkpoints one.
+pub(super) async fn merge(
+    io: &Io,
+    held: &mut Held,
+    climb: Climb<'_>,
+    spent: &mut Cost,
+) -> Result<Option<Edit>> {
+    let compressions = held.state().row.compressions;
+    let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
+    let merged = shorten(io, held, range, Level::Compact, climb, spent).await;
+    Ok(overtaken(io, merged)?.flatten())
+}
+
+/// Nothing when the context was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
+pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
+    match done {
+        Err(error) if error.code == Code::Conflict => {
+            io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
+/// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
+pub(super) async fn shorten(
+    io: &Io,
+    held: &mut Held,
+    range: Range<usize>,
+    level: Level,
+    climb: Climb<'_>,
+    spent: &mut Cost,
+) -> Result<Option<Edit>> {
+    let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
+    let mut texts = Vec::new();
+    for item in items.iter().filter(|item| made_of(item).is_some()) {
+        texts.push(redact(io, held, text_of(held, item, true)?).await?);
+    }
+    let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
+    let text = match ask(io, held, &texts, level, spent).await {
+        Ok(text) => {
+            let covers: Vec<Cover> = items.iter().flat_map(covers).cloned().collect();
+            let text = without_secrets(held, text);
+            summary::guarded(&text, &|reference| knows(&held.state(), &covers, reference))
+        }
+        Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
+            return Err(error);
+        }
+        Err(error) => {
+            let message = format!("A checkpoint could not be made shorter and stays as it was: {error}");
+            io.log(step::Level::Warn, message.clone());
+            io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+            return Ok(None);
+        }
+    };
+    let now = io.now().await?;
+    let item = joined(io, held, &items, &text, level, now).await?;
+    let before = items.iter().map(|item| item.size.tokens).sum::<usize>();
+    let now = item.size.tokens;
+    let is_shorter = now < before;
+    let (insert, freed) = match items.as_slice() {
+        _ if is_shorter => (item, before - now),
+        // Already as short as this level makes it: the text stays, and is not asked for again.
+        [old] => (relevelled(old, level), 0),
+        _ => return Ok(None),
+    };
+    let splice = Splice { at: range.start, remove: range.len(), insert: vec![insert] };
+    let (splices, of_reasoning) =
+        if is_shorter { reasoning::unbind(io, held, vec![splice]).await? } else { (vec![splice], 0) };
+    let freed = freed + of_reasoning;
+    let settings = held.settings();
+    let cause = Cause {
+        trigger: climb.trigger.as_str().into(),
+        // Where the old text stays nobody has written anything.
+        prompt_version: is_shorter.then_some(PROMPT_VERSION),
+        model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
+        ..Cause::of(&held.state(), rung.as_str(), held.tokens_without(freed))
+    };
+    held.change(io, Change::compaction(splices, cause)).await?;
+    if !is_shorter {
+        return Ok(None);
+    }
+    let detail = Some(format!("{} to level {}", texts.len(), u8::from(level)));
+    Ok(Some(Edit {
+        indices: items.iter().flat_map(indices).collect(),
+        tokens_freed: freed,
+        detail,
+        ..Edit::of(rung)
+    }))
+}
+
+fn relevelled(item: &Item, level: Level) -> Item {
+    let mut item = item.clone();
+    if let Origin::Summary { made, .. } = &mut item.origin {
+        let old = made.as_deref().cloned().unwrap_or_default();
+        *made = Some(Rc::new(Made { level: Some(level), ..old }));
+    }
+    item
+}
+
+/// The message of a checkpoint that stands for what those did. One alone keeps its id.
+async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, now: u64) -> Result<Item> {
+    let mut id: Option<Rc<str>> = None;
+    let mut quotes: Vec<Place> = Vec::new();
+    let mut all: Vec<Cover> = Vec::new();
+    let mut made = Made::default();
+    for item in items {
+        let Origin::Summary { checkpoint, quotes: own, .. } = &item.origin else { continue };
+        quotes.extend(own);
+        all.extend_from_slice(covers(item));
+        let this = made_of(item).unwrap_or_default();
+        // It is as old as the newest of them.
+        let proposed = [made.proposed, this.proposed.clone()].concat();
+        let original_tokens = made.original_tokens + this.original_tokens;
+        let counted_tokens = made.counted_tokens + this.counted_tokens;
+        let waiting = [made.waiting, this.waiting.clone()].concat();
+        made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
+        id = Some(match id {
+            None => Rc::clone(checkpoint),
+            Some(_) => {
+                let secret = held.state().row.secret.clone();
+                let parts = [&b"checkpoint"[..], secret.as_bytes(), checkpoint.as_bytes(), text.as_bytes()];
+                Rc::from(format!("cp_{}", ids::id(&parts)))
+            }
+        });
+    }
+    made.proposed.retain(|open| !held.state().is_rejected(open.index));
+    let made = Made { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
+    let checkpoint = id.unwrap_or_default();
+    let author = Author::User;
+    Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await
+}
+
+/// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.
+async fn ask(io: &Io, held: &mut Held, texts: &[String], level: Level, spent: &mut Cost) -> Result<String> {
+    let settings = held.settings();
+    let range = settings.numbers.checkpoint.levels.target(level, settings.window);
+    if settings.summariser == Summariser::Extractive {
+        let part = |text: &String| Message { role: Role::User, parts: vec![Part::Text(text.clone().into())] };
+        let messages: Vec<Message<'_>> = texts.iter().map(part).collect();
+        return Ok(summary::extractive(&messages, range.high, settings.estimator));
+    }
+    let request = Rc::new(summary::again(texts, level, range, settings.summary_model.clone()));
+    let purpose = if texts.len() > 1 { Purpose::Checkpoints } else { Purpose::Age };
+    spent.calls += 1;
+    held.release();
+    let answer = call(io, &settings, &request, 1, purpose).await;
+    held.acquire()?;
+    let (text, usage) = answer.map_err(|attempt| attempt.error)?;
+    if let Some(usage) = usage {
+        *spent.usage.get_or_insert_default() += usage;
+    }
+    // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
+    let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&request) };
+    summary::check(&text, &alone, usize::MAX, settings.estimator)
+        .map_err(|rejection| Error::new(Code::SummaryRejected, rejection.reason))
+}

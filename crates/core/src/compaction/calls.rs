@@ -1,0 +1,59 @@
+//! Which call each tool result of the context answers.
+
+use crate::error::Result;
+use crate::log::State;
+use crate::message::Part;
+use crate::wire;
+use std::collections::HashMap;
+
+/// A tool result with the call that it answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    /// Index of its message among the app's.
+    pub(crate) index: usize,
+    /// Which result of that message, from 0.
+    pub(crate) nth: usize,
+    /// Index of the message that calls, and which call of it, from 0.
+    pub(crate) call: (usize, usize),
+    /// The tool's name, in lower case.
+    pub(crate) tool: String,
+    /// The call's arguments as JSON text.
+    pub(crate) arguments: String,
+    /// The tool says that it failed.
+    pub(crate) is_error: bool,
+}
+
+/// Where a call is, its tool and its arguments.
+type Call = ((usize, usize), String, String);
+
+/// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
+pub(crate) fn answered(state: &State) -> Result<Vec<Answered>> {
+    let mut waiting: HashMap<String, Vec<Call>> = HashMap::new();
+    let mut results = Vec::new();
+    for item in state.context.items() {
+        let Some(place) = item.origin.place() else { continue };
+        let value = wire::parse(place.index, &item.body)?;
+        let message = state.format().wire().read(place.index, &value)?;
+        let (mut nth, mut calls) = (0, 0);
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    let place = (place.index, calls);
+                    let call_of = (place, call.name.to_lowercase(), call.arguments.to_string());
+                    waiting.entry(call.id.to_string()).or_default().push(call_of);
+                    calls += 1;
+                }
+                Part::ToolResult(result) => {
+                    let call = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
+                    if let Some((call, tool, arguments)) = call {
+                        let (index, is_error) = (place.index, result.is_error);
+                        results.push(Answered { index, nth, call, tool, arguments, is_error });
+                    }
+                    nth += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(results)
+}

@@ -1,0 +1,169 @@
+//! Micro-compaction (`S3.1`): old results of some tools are cleared; the calls stay, so that the model knows what it did, where
+//! the preset or an option says so without the long texts of their inputs.
+
+use super::calls::{Answered, answered};
+use super::replace::{Move, Replacement, input_moves, moves};
+use crate::context::How;
+use crate::error::Result;
+use crate::log::State;
+use crate::message::Role;
+use crate::order;
+use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
+use crate::policy::{LayeredNumbers, Trigger};
+use std::collections::HashSet;
+
+/// What stands where a cleared result was.
+const CLEARED: &str = "[Output compacted - re-read if needed]";
+
+/// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
+/// than `clearMinTokens`. Every turn, whatever the size of the context, or when it pays; a manual compaction summarises
+/// only.
+pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
+    if matches!(trigger, Trigger::Manual | Trigger::None) {
+        return Ok(None);
+    }
+    if !may_clear(state) {
+        return Ok(None);
+    }
+    let found = most(state)?;
+    let pays = if state.settings.numbers.layered.every_turn { found } else { what_pays(state, found) };
+    Ok(Some(pays).filter(|moves| !moves.is_empty()))
+}
+
+/// What it may ever clear.
+pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
+    let numbers = state.settings.numbers.layered;
+    let old = old_results(state)?;
+    if old.is_empty() {
+        return Ok(Vec::new());
+    }
+    let estimator = state.settings.estimator;
+    let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
+    let results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
+    let mut found = moves(state, usize::MAX, |_, place, (nth, text)| {
+        let clears = results.contains(&(place.index, nth)) && is_large(text);
+        clears.then(|| {
+            if state.settings.preset.stubs {
+                return Replacement::stub(state, place, nth, text);
+            }
+            Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string())
+        })
+    })?;
+    if numbers.clear_inputs {
+        let calls: HashSet<_> = old.iter().map(|result| result.call).collect();
+        let inputs = input_moves(state, |place, (nth, input)| {
+            let clears = calls.contains(&(place.index, nth)) && is_large(input);
+            clears.then(|| Replacement::input(state, place, nth, input))?
+        })?;
+        found = merged(found, inputs);
+    }
+    Ok(found)
+}
+
+/// False when nothing would be cleared even if nothing stood in the place of what is: no message has to be read to know,
+/// which is what most steps of a session come to.
+fn may_clear(state: &State) -> bool {
+    let LayeredNumbers { keep_recent, every_turn, .. } = state.settings.numbers.layered;
+    let (mut recent, mut paying) = (0, Paying::new(state));
+    for (at, item) in state.context.items().iter().enumerate().rev() {
+        recent += item.size.results;
+        // The newest results stay, whatever tools they are of.
+        if recent > keep_recent && item.size.clearable > 0 {
+            paying.clear(at, item.size.clearable);
+            if every_turn || paying.best > 0 || state.is_due() {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Both in the order of the context, one move for a message.
+fn merged(results: Vec<Move>, inputs: Vec<Move>) -> Vec<Move> {
+    let all = order::by_key(results.into_iter().chain(inputs).collect(), |planned: &Move| planned.at as u64);
+    let mut merged: Vec<Move> = Vec::with_capacity(all.len());
+    for planned in all {
+        match merged.last_mut() {
+            Some(last) if last.at == planned.at => last.blobs.extend(planned.blobs),
+            _ => merged.push(planned),
+        }
+    }
+    merged
+}
+
+/// Of what could be cleared, the batch that saves most, or nothing. Clearing makes the provider write the `s` tokens behind
+/// the first that is cleared to its cache again, and saves reading each result at the calls that are still to come: as many
+/// are expected for it as have read it since it was one of the newest, so that clearing costs no more than waiting did
+/// (`n > (write − read) × s / (read × c)`, and results go in batches). Where prices decide, no more are expected than come
+/// before the next summary, and what is fetched again counts. A session that is full clears everything: it would summarise
+/// otherwise.
+fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
+    if state.is_due() {
+        return found;
+    }
+    let (mut paying, mut from) = (Paying::new(state), found.len());
+    for (nth, planned) in found.iter().enumerate().rev() {
+        let frees = planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum();
+        if paying.clear(planned.at, frees) {
+            from = nth;
+        }
+    }
+    found.into_iter().skip(from).collect()
+}
+
+/// What a batch saves that begins at some message, from the last to the first.
+struct Paying<'s> {
+    state: &'s State,
+    rates: Rates,
+    /// The first message that was looked at.
+    end: usize,
+    behind: usize,
+    freed: usize,
+    answers: usize,
+    read: u64,
+    /// What the best batch saves.
+    best: i128,
+}
+
+impl<'s> Paying<'s> {
+    fn new(state: &'s State) -> Self {
+        let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
+        let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
+        let end = state.context.items().len();
+        Paying { state, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
+    }
+
+    /// The batch clears `frees` tokens of the message at `at` too; true when it saves more than any that was shorter.
+    fn clear(&mut self, at: usize, frees: usize) -> bool {
+        let between = self.state.context.items().get(at..self.end).unwrap_or_default();
+        self.behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
+        self.answers += between.iter().filter(|item| item.size.role == Role::Assistant).count();
+        self.end = at;
+        self.freed += frees;
+        let keep_recent = self.state.settings.numbers.layered.keep_recent;
+        let expected = calls_expected(self.answers.saturating_sub(keep_recent), self.state.calls_left);
+        self.read += frees as u64 * expected;
+        // The law of the published thresholds knows nothing of that, the rule by prices does.
+        let again = self.state.calls_left.map_or(0, |_| fetched_again(self.freed));
+        let behind = self.behind.saturating_sub(self.freed);
+        let saves = clearing_saves(self.rates, self.read, behind, again);
+        let is_best = saves > self.best;
+        self.best = self.best.max(saves);
+        is_best
+    }
+}
+
+fn tokens_freed(state: &State, replacement: &Replacement) -> usize {
+    let estimator = state.settings.estimator;
+    estimator.text(&replacement.blob.text).saturating_sub(estimator.text(&replacement.text))
+}
+
+/// The results of compactable tools, all but the newest.
+fn old_results(state: &State) -> Result<Vec<Answered>> {
+    let tools = &state.settings.compactable_tools;
+    let is_of_tools = |tool: &String| tools.as_ref().is_none_or(|tools| tools.contains(tool));
+    let of_tools = answered(state)?.into_iter().filter(|result| is_of_tools(&result.tool));
+    let mut results: Vec<Answered> = of_tools.collect();
+    results.truncate(results.len().saturating_sub(state.settings.numbers.layered.keep_recent));
+    Ok(results)
+}

@@ -1,0 +1,418 @@
+//! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
+//! Sizes of results are characters.
+
+use super::ask::{Ask, Spent, ask_all};
+use super::ladder::Climb;
+use super::redaction::{redact, without_secrets};
+use super::replace::{self, Move, Replacement};
+use super::result::Edit;
+use super::strategy::{Known, Strategy};
+use crate::context::{How, Place};
+use crate::error::{Code, Error, Result};
+use crate::log::{Held, Job, State, elsewhere};
+use crate::message::{Message, Part};
+use crate::policy::{Rung, Summariser, Trigger};
+use crate::recall::Answers;
+use crate::step::{Io, Level, Purpose};
+use crate::summary::result::Purpose as For;
+use crate::text;
+use crate::wire;
+use std::collections::HashMap;
+
+/// A chunk whose call failed keeps this many characters (`S2.3`).
+const CHUNK_HEAD: usize = 1_000;
+/// What a failed second level keeps.
+const JOINED_HEAD: usize = 40_000;
+/// What stands behind a text that was cut because the call failed.
+pub(super) const CUT: &str = "\n[… cut here: the summariser failed]";
+
+/// A tool result of the context that was not replaced so far.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) at: usize,
+    place: Place,
+    nth: usize,
+    pub(super) text: String,
+    chars: usize,
+    pub(super) purpose: For,
+}
+
+/// Characters of a message as the model reads it.
+fn chars(message: &Message<'_>) -> usize {
+    let part = |part: &Part<'_>| match part {
+        Part::Text(text) | Part::Reasoning { text, .. } => text.chars().count(),
+        Part::ToolCall(call) => call.arguments.chars().count(),
+        Part::ToolResult(result) => result.text.chars().count(),
+        Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => 0,
+    };
+    message.parts.iter().map(part).sum()
+}
+
+/// Size of the whole prompt (`S2.4`, `S2.9`), with the results in it.
+fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
+    let numbers = state.settings.numbers.react;
+    let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
+    let mut found = Vec::new();
+    let mut waiting: HashMap<String, Vec<For>> = HashMap::new();
+    let mut answers = Answers::default();
+    for (at, item) in state.context.items().iter().enumerate() {
+        let value = wire::parse(at, &item.body)?;
+        let message = state.format().wire().read(at, &value)?;
+        total += chars(&message);
+        let answered: Vec<bool> = answers.of(&message);
+        let mut nth = 0;
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    let (name, arguments) = (call.name.to_string(), call.arguments.to_string());
+                    let purpose = For { thought: message.text(), name, arguments };
+                    waiting.entry(call.id.to_string()).or_default().push(purpose);
+                }
+                Part::ToolResult(result) => {
+                    let purpose = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
+                    // What the model read back stays as it was read.
+                    let closed = item.origin.is_replaced(nth) || answered.get(nth) == Some(&true);
+                    if let Some(place) = item.origin.place().filter(|_| !closed) {
+                        let text = result.text.to_string();
+                        let chars = text.chars().count();
+                        let purpose = purpose.unwrap_or_default();
+                        found.push(Found { at, place, nth, text, chars, purpose });
+                    }
+                    nth += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok((total, found))
+}
+
+/// How much of what there is room for the prompt takes: in characters where the app gives the limit in them, else in tokens
+/// of the window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) size: usize,
+    pub(crate) limit: usize,
+    /// Above this every result of some size is compressed.
+    pub(crate) threshold: usize,
+    unit: &'static str,
+}
+
+impl Load {
+    /// Of the session's prompt; `chars` are those of a survey.
+    fn of(state: &State, chars: usize) -> Load {
+        let settings = &state.settings;
+        let numbers = settings.numbers.react;
+        let share = |limit: usize| (limit as f64 * numbers.global_compression_threshold) as usize;
+        match numbers.model_context_limit {
+            Some(limit) => Load { size: chars, limit, threshold: share(limit), unit: "chars" },
+            None => {
+                // What does not fit beside the answer is compressed, whatever share of the window it is.
+                let (limit, threshold) = (settings.window, share(settings.window).min(settings.hard_limit));
+                Load { size: state.tokens(), limit, threshold, unit: "tokens" }
+            }
+        }
+    }
+}
+
+/// How full the prompt is (`S2.9`).
+pub(crate) fn load(state: &State) -> Result<Load> {
+    // Nothing has to be read where tokens decide.
+    let chars = match state.settings.numbers.react.model_context_limit {
+        Some(_) => survey(state)?.0,
+        None => 0,
+    };
+    Ok(Load::of(state, chars))
+}
+
+/// The results that the rung may ever shorten, each with nothing in its place: how much of one a model leaves is not to be
+/// foreseen.
+pub(super) fn most(state: &State) -> Result<Vec<Move>> {
+    let numbers = state.settings.numbers.react;
+    let is_long = |chars: usize| {
+        (numbers.single_enabled && chars > numbers.single_result_threshold)
+            || (numbers.global_enabled && chars > numbers.result_compression_min_size)
+    };
+    replace::moves(state, usize::MAX, |_, place, (nth, text)| {
+        let may = is_long(text.chars().count());
+        may.then(|| Replacement::new(state, place, nth, text, How::Compressed, |_| String::new()))
+    })
+}
+
+/// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
+/// too large (layer 2). Returns what was done, layer by layer.
+pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let numbers = held.settings().numbers.react;
+    if numbers.single_enabled {
+        let (_, found) = survey(&held.state())?;
+        let large: Vec<Found> =
+            found.into_iter().filter(|found| found.chars > numbers.single_result_threshold).collect();
+        if !large.is_empty() {
+            let mut texts = Vec::with_capacity(large.len());
+            let strategy = Strategy::of(&held.state(), &large)?;
+            let mut shown = Vec::with_capacity(large.len());
+            for found in &large {
+                shown.push(Shown::of(io, held, found, climb).await?);
+            }
+            let each = large.iter().zip(&shown);
+            let known: Vec<Option<Known>> = each
+                .map(|(found, shown)| strategy.without_model(found, &shown.text, numbers.chunk_ratio))
+                .collect();
+            let Some(job) = begin(io, held, &known, climb).await? else { return Ok(edits) };
+            for ((found, shown), known) in large.iter().zip(shown).zip(known) {
+                let text = match known {
+                    Some(known) => shaped(io, found, known, climb),
+                    None => streamed(io, held, shown, (climb, &job), spent).await?,
+                };
+                texts.push(Some(text));
+            }
+            edits.push(commit(io, held, &large, texts, (climb, &job)).await?);
+        }
+    }
+    let (chars, found) = survey(&held.state())?;
+    let load = Load::of(&held.state(), chars);
+    let Load { size: total, threshold, .. } = load;
+    let too_large = numbers.global_enabled && total > threshold
+        || held.tokens() > held.settings().hard_limit
+        || climb.trigger != Trigger::Auto;
+    if too_large {
+        edits.extend(global(io, held, load, found, climb, spent).await?);
+        let Load { size: total, limit, unit, .. } = self::load(&held.state())?;
+        // Whether the window is passed is seen in the end, as in every preset.
+        let is_given = numbers.model_context_limit.is_some();
+        if is_given && climb.trigger == Trigger::Auto && total > limit && !climb.rehearse {
+            return Err(Error::new(
+                Code::ContextOverflow,
+                format!(
+                    "{total} {unit} do not fit {limit} (the prompt has {} tokens), and no result is left to compress; no \
+                     turn is ever removed (S2.5): use a larger model or begin a new session",
+                    held.tokens()
+                ),
+            ));
+        }
+    }
+    Ok(edits)
+}
+
+/// The second layer: every result of some size, one call each.
+async fn global(
+    io: &Io,
+    held: &mut Held,
+    load: Load,
+    found: Vec<Found>,
+    climb: Climb<'_>,
+    spent: &mut Spent,
+) -> Result<Option<Edit>> {
+    let Load { size: total, threshold, unit, .. } = load;
+    let settings = held.settings();
+    let numbers = settings.numbers.react;
+    let found: Vec<Found> =
+        found.into_iter().filter(|found| found.chars > numbers.result_compression_min_size).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let say = |level, line: String| {
+        if !climb.rehearse {
+            io.log(level, line);
+        }
+    };
+    say(
+        Level::Warn,
+        format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
+    );
+    let strategy = Strategy::of(&held.state(), &found)?;
+    let ratios: Vec<f64> = (0..found.len()).map(|nth| strategy.ratio(nth, numbers.global_ratio)).collect();
+    let mut shown = Vec::with_capacity(found.len());
+    for found in &found {
+        shown.push(Shown::of(io, held, found, climb).await?);
+    }
+    let each = found.iter().zip(&shown).zip(&ratios);
+    let known: Vec<Option<Known>> =
+        each.map(|((found, shown), ratio)| strategy.without_model(found, &shown.text, *ratio)).collect();
+    let unknown = shown.iter().zip(&ratios).zip(&known).filter(|(_, known)| known.is_none());
+    let asks = unknown.map(|((shown, ratio), _)| Ask {
+        purpose: &shown.purpose,
+        text: &shown.text,
+        part: None,
+        ratio: *ratio,
+        kind: Purpose::Result,
+    });
+    let Some(job) = begin(io, held, &known, climb).await? else { return Ok(None) };
+    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
+    let mut texts = Vec::with_capacity(found.len());
+    let mut count = 0;
+    for (found, known) in found.iter().zip(known) {
+        // A failed call keeps its result as it was (`S2.6`).
+        let text = known.map(|known| known.text).or_else(|| answers.next().and_then(Result::ok));
+        if let Some(text) = &text {
+            let now = text.chars().count();
+            let turn = found.place.index + 1;
+            say(Level::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
+            count += 1;
+        }
+        texts.push(text);
+    }
+    let edit = commit(io, held, &found, texts, (climb, &job)).await?;
+    let after = self::load(&held.state())?.size;
+    let share = percent(after, total);
+    say(
+        Level::Info,
+        format!(
+            "Global compression complete: {count} results compressed, total size {total} → {after} {unit} ({share}%)"
+        ),
+    );
+    Ok(Some(edit))
+}
+
+/// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
+/// is room to wait for what they lead to.
+async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) -> Result<Option<Job>> {
+    let settings = held.settings();
+    let asks = known.iter().filter(|known| known.is_none()).count();
+    let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
+    if climb.rehearse || asks == 0 || !by_model {
+        return Ok(Some(Job::default()));
+    }
+    let Load { size, limit, .. } = load(&held.state())?;
+    let insist = climb.trigger != Trigger::Auto || held.tokens() > settings.hard_limit || size > limit;
+    let rounds = asks.div_ceil(settings.concurrency) as u64;
+    let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
+    if begun.is_none() {
+        io.log(Level::Info, elsewhere().message);
+    }
+    Ok(begun)
+}
+
+/// With one decimal, as the documents print it.
+fn percent(part: usize, whole: usize) -> String {
+    let tenths = crate::tokens::budget::percent(part, whole);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// A result as a summariser may see it: redacted whole, so that no chunk begins in the middle of a secret.
+struct Shown {
+    text: String,
+    purpose: For,
+}
+
+impl Shown {
+    /// A rehearsal shows it to nobody, and does not bother the app.
+    async fn of(io: &Io, held: &Held, found: &Found, climb: Climb<'_>) -> Result<Shown> {
+        let For { thought, name, arguments } = found.purpose.clone();
+        let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
+            if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
+        });
+        let purpose = For { thought: thought.await?, name, arguments: arguments.await? };
+        Ok(Shown { text: text.await?, purpose })
+    }
+}
+
+/// The first layer where no model is needed.
+fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
+    if !climb.rehearse {
+        let (before, after) = (found.chars, known.text.chars().count());
+        // What the logger is told is the document's (`S2.10`).
+        io.log(Level::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
+        io.log(Level::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
+    }
+    known.text
+}
+
+/// The first layer: chunks shortened on their own, joined, and shortened once more when that is still too large.
+async fn streamed(
+    io: &Io,
+    held: &mut Held,
+    shown: Shown,
+    (climb, job): (Climb<'_>, &Job),
+    spent: &mut Spent,
+) -> Result<String> {
+    let numbers = held.settings().numbers.react;
+    let say = |line: String| {
+        if !climb.rehearse {
+            io.log(Level::Info, line);
+        }
+    };
+    let before = shown.text.chars().count();
+    say(format!("Tool result too large ({before} chars), applying streaming compression..."));
+    let chunks = chunks(&shown.text, numbers.chunk_size);
+    let count = chunks.len();
+    say(format!("Breaking result into {count} chunks for summarization"));
+    // The first layer knows the tool and its arguments, not the thought (`S2.1`).
+    let purpose = For { thought: String::new(), ..shown.purpose };
+    let asks = chunks.iter().enumerate().map(|(nth, text)| Ask {
+        purpose: &purpose,
+        text,
+        part: (count > 1).then_some((nth + 1, count)),
+        ratio: numbers.chunk_ratio,
+        kind: Purpose::Chunk,
+    });
+    let answers = ask_all(io, held, asks.collect(), (climb, job), spent).await?;
+    let parts = answers.into_iter().zip(&chunks).enumerate().map(|(nth, (answer, chunk))| {
+        let text = answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD));
+        format!("[Part {}/{count}]\n{text}", nth + 1)
+    });
+    let mut joined = parts.collect::<Vec<_>>().join("\n\n");
+    if joined.chars().count() > numbers.single_result_threshold {
+        let ask = Ask {
+            purpose: &purpose,
+            text: &joined,
+            part: None,
+            ratio: numbers.second_ratio,
+            kind: Purpose::Merge,
+        };
+        let answer = ask_all(io, held, vec![ask], (climb, job), spent).await?.pop();
+        joined = match answer {
+            Some(Ok(text)) => text,
+            _ => cut(&joined, JOINED_HEAD),
+        };
+    }
+    let after = joined.chars().count();
+    say(format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
+    Ok(joined)
+}
+
+/// The start of a text, marked; never longer than the text.
+fn cut(text: &str, chars: usize) -> String {
+    let head = text::range(text, 0, Some(chars));
+    if head.len() == text.len() { head } else { head + CUT }
+}
+
+/// A text in pieces of at most `size` characters, on grapheme boundaries.
+fn chunks(text: &str, size: usize) -> Vec<String> {
+    let mut chunks = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let chunk = text::range(rest, 0, Some(size));
+        rest = rest.get(chunk.len()..).unwrap_or_default();
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+/// Puts the shorter texts into the context, the originals into the store.
+async fn commit(
+    io: &Io,
+    held: &Held,
+    found: &[Found],
+    texts: Vec<Option<String>>,
+    (climb, job): (Climb<'_>, &Job),
+) -> Result<Edit> {
+    let moves: Vec<Move> = {
+        let state = held.state();
+        let mut moves: Vec<Move> = Vec::new();
+        for (found, text) in found.iter().zip(texts) {
+            let Some(text) = text else { continue };
+            let Some(item) = state.context.items().get(found.at) else { continue };
+            let new =
+                Replacement::new(&state, found.place, found.nth, &found.text, How::Compressed, |_| text);
+            match moves.last_mut().filter(|last| last.at == found.at) {
+                Some(last) => last.blobs.push(new),
+                None => moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] }),
+            }
+        }
+        moves
+    };
+    let job = job.closing();
+    replace::run(io, held, Rung::Compress, moves, (climb.trigger, job), climb.rehearse).await
+}

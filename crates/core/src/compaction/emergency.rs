@@ -1,0 +1,104 @@
+//! When a prompt does not fit after all else (`S5.15`, `S4.7`): recent messages are summarised too, and then the context
+//! begins anew with a built-in summary of everything and what the user said last. The log keeps every message, a snapshot
+//! is taken before each step, and each is told as a warning.
+
+use super::cut::{self, Aim, Proposal};
+use super::ladder::Climb;
+use super::result::{CompactionResult, RungPlan};
+use super::summarise;
+use super::write::Order;
+use crate::error::{Code, Error, Result};
+use crate::log::{Held, State};
+use crate::policy::{Rung, Trigger};
+use crate::step::{Effect, Io, Level, Notice};
+
+/// Tokens at which the emergency begins.
+fn limit(state: &State) -> usize {
+    let share = (state.settings.window as f64 * state.settings.numbers.emergency_share) as usize;
+    // The share is reached, the hard limit is passed.
+    share.min(state.settings.hard_limit.saturating_add(1))
+}
+
+/// A compaction by hand does what it was asked for, whatever the size.
+fn fires(state: &State, trigger: Trigger, tokens: usize) -> bool {
+    trigger != Trigger::Manual && tokens >= limit(state)
+}
+
+/// True when the prompt can be sent as it is.
+pub(crate) fn has_room(state: &State) -> bool {
+    state.tokens() < limit(state)
+}
+
+/// What the rung would do with a prompt of `tokens`.
+pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result<Option<RungPlan>> {
+    if !fires(state, trigger, tokens) {
+        return Ok(None);
+    }
+    let plan = |proposal: Proposal| RungPlan {
+        rung: Rung::Rollover.as_str(),
+        indices: proposal.indices(),
+        tokens_freed: tokens
+            .saturating_sub(proposal.mandatory_tokens)
+            .saturating_sub(proposal.target_tokens.min(proposal.replaced_tokens / 2)),
+        llm_calls: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+    };
+    Ok(cut::propose(state, Aim::ROLLOVER)?.ok().map(plan))
+}
+
+/// Takes a snapshot before a step of the ladder that is to make a prompt fit which does not.
+pub(super) async fn secure(io: &Io, held: &Held, climb: Climb<'_>) -> Result<()> {
+    let settings = held.settings();
+    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
+    if must_fit && held.tokens() > settings.hard_limit && settings.rungs.contains(&Rung::Rollover) {
+        snapshot(io, held).await?;
+    }
+    Ok(())
+}
+
+/// Takes a snapshot; nothing where the store is full: then what follows is in memory alone, and the store keeps the
+/// context that it has.
+async fn snapshot(io: &Io, held: &Held) -> Result<Option<String>> {
+    match held.emergency_snapshot(io).await {
+        Err(error) if error.code == Code::QuotaExceeded => Ok(None),
+        taken => taken.map(Some),
+    }
+}
+
+/// Makes the prompt fit, if that is possible at all; whether it fits is looked at after each step. `failed` is why the
+/// summary before it failed: a summariser that does not answer is not asked again.
+pub(super) async fn run(
+    io: &Io,
+    held: &mut Held,
+    climb: Climb<'_>,
+    failed: Option<&Error>,
+) -> Result<Vec<CompactionResult>> {
+    let mut results = Vec::new();
+    let answers = failed.is_none_or(|error| !matches!(error.code, Code::SummaryFailed | Code::Timeout));
+    let steps = [
+        (Rung::Summarise, Aim::AGGRESSIVE, "recent messages are summarised too"),
+        (Rung::Rollover, Aim::ROLLOVER, "the context begins anew with a short summary of everything"),
+    ];
+    for (rung, aim, what) in steps {
+        let (tokens, limit) = (held.tokens(), limit(&held.state()));
+        if !fires(&held.state(), climb.trigger, tokens) || (rung == Rung::Summarise && !answers) {
+            continue;
+        }
+        let proposal = cut::propose(&held.state(), aim)?;
+        if proposal.is_err() {
+            continue;
+        }
+        let undo = match snapshot(io, held).await? {
+            Some(snapshot) => format!(", and restoring {snapshot} undoes it"),
+            None => String::new(),
+        };
+        let message = format!(
+            "Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message{undo}"
+        );
+        io.log(Level::Warn, message.clone());
+        io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
+        results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);
+    }
+    Ok(results)
+}

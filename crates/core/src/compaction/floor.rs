@@ -1,0 +1,287 @@
+//! The smallest prompt that a compaction can leave, and the error for one that does not fit.
+
+use super::cut::{self, Aim, Proposal};
+use super::replace::{self, Move};
+use super::result::CompactionResult;
+use super::{admit, clear, compress, last, offload, process};
+use crate::context::{How, Item, Keep, Origin, Place};
+use crate::error::{Code, Error, Result};
+use crate::log::{Held, State};
+use crate::order;
+use crate::policy::{Rung, Trigger};
+use crate::step::Io;
+use crate::wire;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+/// What the last quote of a checkpoint ends with.
+const QUOTE_END: &str = "\n</message>";
+
+/// The smallest prompt that any compaction can leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Floor {
+    fixed: usize,
+    mandatory: usize,
+    /// Their sum.
+    pub(super) total: usize,
+    /// The same before the last resort.
+    pub(super) before: usize,
+    /// What that may shorten.
+    pub(super) stays: Stays,
+}
+
+impl Floor {
+    fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
+        let total = state.corrected(fixed.saturating_add(mandatory));
+        // What the provider counts beside is as little to be compacted as the system prompt.
+        Floor {
+            fixed: total.saturating_sub(mandatory),
+            mandatory: mandatory.min(total),
+            total,
+            before: total,
+            stays: Stays::default(),
+        }
+    }
+}
+
+impl std::fmt::Display for Floor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Floor { fixed, mandatory, total, .. } = self;
+        write!(
+            f,
+            "cannot go below {total} tokens: fixed {fixed} (system prompt, tools) + mandatory {mandatory}"
+        )
+    }
+}
+
+/// The floor of a session: what is fixed, and of the context what no rung can take. Whatever a model writes counts as
+/// nothing, because its length is not known before. `failed` says that no model wrote the summary that was asked for.
+pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger, failed: bool) -> Result<Floor> {
+    let settings = held.settings();
+    let fixed = held.state().fixed_tokens;
+    let bare = without_results(io, held, trigger).await?;
+    let ages = settings.rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
+    let proposal = summary(held, trigger, failed)?;
+    let left = left(&bare.state(), proposal.as_ref(), ages)?;
+    let (mandatory, stays) = match &proposal {
+        Some(proposal) => {
+            let unbound = proposal.unbound_tokens(io, &bare).await?;
+            (left.saturating_sub(unbound), Stays::beside(proposal))
+        }
+        None => (left, Stays::default()),
+    };
+    let state = bare.state();
+    let before = Floor::of(&state, fixed, mandatory).total;
+    // Only what does not fit comes to the last resort.
+    let fits = held.tokens() <= settings.hard_limit;
+    let frees = if fits { 0 } else { last::frees(&state, &|index| stays.holds(index))? };
+    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
+}
+
+/// The most that a summary could take the place of, in any climb of this kind; nothing where none is made.
+fn summary(held: &Held, trigger: Trigger, failed: bool) -> Result<Option<Proposal>> {
+    let settings = held.settings();
+    // A compaction by hand has no emergency to follow.
+    if settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual {
+        let aggressive = cut::propose(&held.state(), Aim::AGGRESSIVE)?.ok().filter(|_| !failed);
+        return match aggressive {
+            Some(proposal) => Ok(Some(proposal)),
+            None => Ok(cut::propose(&held.state(), Aim::ROLLOVER)?.ok()),
+        };
+    }
+    if !settings.rungs.contains(&Rung::Summarise) {
+        return Ok(None);
+    }
+    let mut aim = Aim::of(&settings);
+    let proposal = cut::propose(&held.state(), aim)?.ok();
+    match aim.keep {
+        // A share is one of what is left, and smaller with every summary.
+        Keep::Fraction(_) if proposal.is_some() => {
+            aim.keep = Keep::Messages(1);
+            Ok(cut::propose(&held.state(), aim)?.ok())
+        }
+        _ => Ok(proposal),
+    }
+}
+
+/// Tokens of what stays of a context beside the text of a summary: `bare` is the context with shorter results.
+fn left(bare: &State, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+    let part = proposal.map_or(0..0, |proposal| proposal.head..proposal.boundary);
+    let stays = |item: &Item| match (proposal, item.origin.place()) {
+        (None, _) => true,
+        (Some(proposal), Some(place)) => {
+            proposal.stay.iter().any(|stays| stays.origin.place() == Some(place))
+        }
+        (Some(proposal), None) => proposal.stay.iter().any(|stays| stays.origin == item.origin),
+    };
+    let mut tokens = proposal.map_or(0, |proposal| proposal.quoted_tokens);
+    for (at, item) in bare.context.items().iter().enumerate() {
+        if part.contains(&at) && !stays(item) {
+            continue;
+        }
+        tokens += match &item.origin {
+            Origin::Summary { .. } => of_checkpoint(bare, item, proposal, ages)?,
+            _ => item.size.tokens,
+        };
+    }
+    Ok(tokens)
+}
+
+/// Tokens of a checkpoint that must stay: all of it, but for quotes that a new summary takes from it, and for its own text
+/// where it ages.
+fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+    let Origin::Summary { prose, made, quotes, .. } = &item.origin else { return Ok(item.size.tokens) };
+    let keeps = |place: &Place| {
+        proposal.is_none_or(|proposal| {
+            place.index >= proposal.quotes_from
+                || proposal.in_force.contains(&place.index)
+                || state.is_pinned(place.index)
+        })
+    };
+    let all = quotes.iter().all(keeps);
+    if all && !ages {
+        return Ok(item.size.tokens);
+    }
+    let value = wire::parse(0, &item.body)?;
+    let text = state.format().wire().read(0, &value)?.text();
+    let front = made.as_ref().map_or(0, |made| made.front);
+    let behind = text.get(prose + front..).unwrap_or_default();
+    let end = behind.rfind(QUOTE_END).unwrap_or_default();
+    let estimator = state.settings.estimator;
+    let own = estimator.text(text.get(..*prose).unwrap_or_default());
+    let quoted = estimator.text(behind.get(..end).unwrap_or_default());
+    Ok(usize::from(!ages) * own + usize::from(all) * quoted)
+}
+
+/// A copy of a session in which each result and input is as short as any of its rungs may make it.
+async fn without_results(io: &Io, held: &Held, trigger: Trigger) -> Result<Held> {
+    let copy = Held::copy_of(&held.state());
+    let mut shortest: HashMap<(usize, usize, bool), (usize, Move)> = HashMap::new();
+    for rung in &held.settings().rungs {
+        let state = held.state();
+        let most = match rung {
+            Rung::Process => process::propose(&state, Trigger::Auto)?.unwrap_or_default(),
+            Rung::Admit => admit::propose(&state, Trigger::Auto)?.unwrap_or_default(),
+            Rung::Clear => clear::most(&state)?,
+            Rung::Offload => offload::most(&state)?,
+            Rung::Compress => compress::most(&state)?,
+            Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => Vec::new(),
+        };
+        for Move { at, item, blobs } in most {
+            for blob in blobs {
+                let key = (at, blob.blob.offload.nth, blob.blob.offload.how == How::Input);
+                let tokens = state.settings.estimator.text(&blob.text);
+                if tokens >= state.settings.estimator.text(&blob.blob.text)
+                    || shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
+                {
+                    continue;
+                }
+                shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
+            }
+        }
+    }
+    let mut moves: HashMap<usize, Move> = HashMap::new();
+    let each = shortest.into_iter().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
+    for (_, planned) in
+        order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input))
+    {
+        match moves.get_mut(&planned.at) {
+            Some(one) => one.blobs.extend(planned.blobs),
+            None => {
+                moves.insert(planned.at, planned);
+            }
+        }
+    }
+    let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
+    replace::run(io, &copy, Rung::Offload, moves, (trigger, None), true).await?;
+    Ok(copy)
+}
+
+/// The messages of the app that a summary leaves, or quotes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Stays {
+    goes: HashSet<usize>,
+}
+
+impl Stays {
+    fn beside(proposal: &Proposal) -> Stays {
+        let quoted = |index: usize| proposal.quotes.iter().any(|place| place.index == index);
+        let summarised = proposal.compress.iter().filter_map(|item| item.origin.place());
+        Stays { goes: summarised.map(|place| place.index).filter(|index| !quoted(*index)).collect() }
+    }
+
+    /// True for such a message.
+    pub(super) fn holds(&self, index: usize) -> bool {
+        !self.goes.contains(&index)
+    }
+}
+
+/// Says whether the context fits, and of one that does not that this is no success.
+pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) -> Result<()> {
+    result.fits = held.tokens() <= held.settings().hard_limit;
+    if !result.fits {
+        result.success = false;
+        result.error = Some(overflow(io, held, result.trigger, result.error.as_ref()).await?);
+    }
+    Ok(())
+}
+
+/// The error for a context that does not fit; `failed` is why the last summary was none.
+pub(super) async fn overflow(
+    io: &Io,
+    held: &Held,
+    trigger: Trigger,
+    failed: Option<&Error>,
+) -> Result<Error> {
+    let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
+    let least = floor(io, held, trigger, failed.is_some()).await?;
+    // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
+    let refused = if held.settings().preset.checkpoints {
+        format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
+    } else {
+        String::new()
+    };
+    let size = format!("{tokens} tokens do not fit {limit} (the context window less the answer)");
+    let largest = held.context().items().iter().filter_map(Largest::of).max();
+    let named = largest.map_or_else(String::new, |Largest { tokens, index }| {
+        format!("; the largest message is {} with {tokens} tokens", index.0)
+    });
+    let pinned = match held.state().row.pinned_tokens {
+        0 => String::new(),
+        pinned => format!("pin less ({pinned} tokens are), "),
+    };
+    let advice = format!("; {pinned}keep fewer messages, offload results or use a larger window");
+    // Nobody wrote: what is wrong with whoever should have is what there is to mend.
+    let unwritten = failed.filter(|error| matches!(error.code, Code::SummaryFailed | Code::Timeout));
+    let message = match (unwritten, failed) {
+        (Some(error), _) => {
+            let with_one = floor(io, held, trigger, false).await?;
+            let advice = if with_one.total > limit { advice.as_str() } else { "" };
+            format!("the summary failed ({error}); {refused}without one {size}: {least}{named}{advice}")
+        }
+        (None, Some(error)) => {
+            format!("{refused}{size}: the summary failed ({error}); {least}{named}{advice}")
+        }
+        (None, None) => format!("{refused}{size}: {least}{named}{advice}"),
+    };
+    Ok(Error {
+        index: largest.map(|largest| largest.index.0),
+        cause: failed.and_then(|error| error.cause),
+        because: failed.map(|error| Box::new(error.clone())),
+        ..Error::new(Code::ContextOverflow, message)
+    })
+}
+
+/// A message of the app, by what it takes; of two that take as much the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Largest {
+    tokens: usize,
+    index: Reverse<usize>,
+}
+
+impl Largest {
+    fn of(item: &Item) -> Option<Largest> {
+        let place = item.origin.place()?;
+        Some(Largest { tokens: item.size.tokens, index: Reverse(place.index) })
+    }
+}

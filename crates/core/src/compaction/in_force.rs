@@ -1,0 +1,66 @@
+//! Instructions in the midst of a history, messages of the system behind the leading ones: a newer one of its kind replaces
+//! an older one, and the newest of each kind stands word for word behind a summary.
+
+use crate::context::{Item, Origin};
+use crate::log::State;
+use crate::message::{Message, Role};
+use crate::order;
+use crate::summary;
+use std::collections::HashSet;
+
+/// What is quoted of them takes at most one part in so many of the window.
+const QUOTES_PART: usize = 10;
+
+/// The instructions of a context.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct InForce {
+    /// Indices of those that an earlier summary quotes.
+    pub(super) were_quoted: HashSet<usize>,
+    /// Indices of those that summaries quote from now on.
+    pub(super) quoted: HashSet<usize>,
+}
+
+/// One of them.
+struct Instruction {
+    index: usize,
+    /// Its first line: what has the same one is of the same kind.
+    kind: String,
+    tokens: usize,
+    /// It leaves the context, or has left it.
+    goes: bool,
+}
+
+impl InForce {
+    /// Of a context whose messages behind the leading ones are `history`, and stay from item `boundary` on.
+    pub(super) fn of(state: &State, history: &[Item], messages: &[Message<'_>], boundary: usize) -> InForce {
+        let mut found = Vec::new();
+        let mut were_quoted = HashSet::new();
+        for (at, (item, message)) in history.iter().zip(messages).enumerate() {
+            if let Some(place) = item.origin.place().filter(|_| item.size.role == Role::System) {
+                let (kind, tokens) = (summary::kind_of(&message.text()), item.size.tokens);
+                found.push(Instruction { index: place.index, kind, tokens, goes: at < boundary });
+            }
+            if let Origin::Summary { quotes, prose, .. } = &item.origin
+                && !quotes.is_empty()
+            {
+                let text = message.text();
+                for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {
+                    let tokens = state.settings.estimator.text(&quote.text);
+                    were_quoted.insert(quote.index);
+                    found.push(Instruction { index: quote.index, kind: quote.kind, tokens, goes: true });
+                }
+            }
+        }
+        let mut room = state.settings.window / QUOTES_PART;
+        let (mut kinds, mut quoted) = (HashSet::new(), HashSet::new());
+        for instruction in order::by_key(found, |instruction| instruction.index as u64).into_iter().rev() {
+            let Instruction { index, kind, tokens, goes } = instruction;
+            let is_text = !kind.is_empty();
+            if kinds.insert(kind) && is_text && goes && tokens <= room {
+                room -= tokens;
+                quoted.insert(index);
+            }
+        }
+        InForce { were_quoted, quoted }
+    }
+}

@@ -1,0 +1,266 @@
+//! What stands beside a summary whatever it says: the keep-layer, made from the messages themselves at every compaction,
+//! and what an answer must name to be a summary of them.
+
+use super::cut::Proposal;
+use super::redaction::{messages_without_secrets, redact};
+use crate::context::{Cover, Item, Origin, Place};
+use crate::error::Result;
+use crate::log::{Held, raw};
+use crate::message::{Message, Part, Role};
+use crate::order;
+use crate::policy::{KeepNumbers, Rung};
+use crate::step::Io;
+use crate::summary::keep::{Beside, Collected, Collector, Must, Shares};
+use crate::summary::{is_earlier, objection, word_for_word};
+use crate::wire;
+use std::rc::Rc;
+
+/// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
+/// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
+const MISSING_PART: usize = 3;
+
+/// Nothing yet of these messages.
+fn collected_nothing(held: &Held, before: Vec<Rc<str>>) -> Collected {
+    Collected {
+        sid: held.state().sid.clone(),
+        format: held.format(),
+        before,
+        runs: Vec::new(),
+        next: 0,
+        collector: Collector::default(),
+        said: Vec::new(),
+    }
+}
+
+/// What was taken in last, when it is how all of that begins.
+fn collected_last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Collected> {
+    let last = held.state_mut().collected.take()?;
+    // Whoever still writes a summary with it keeps it.
+    let last = Rc::try_unwrap(last).ok()?;
+    let is_same = last.sid == held.state().sid && last.format == held.format() && last.before == before;
+    (is_same && is_beginning(&last.runs, runs)).then_some(last)
+}
+
+/// Takes in what a summary of `proposal` would stand for.
+async fn collect(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Collected>> {
+    // A fork begins with summaries of messages that another session has.
+    let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
+    let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
+    let (covers, durable) = (proposal.covers(), held.state().durable);
+    let runs = runs(&covers);
+    let mut collected = match collected_last(held, &before, &runs) {
+        Some(last) if durable => last,
+        _ => {
+            let mut new = collected_nothing(held, before.clone());
+            for body in &before {
+                take_in(&mut new, held, Place { seq: 0, index: usize::MAX }, body)?;
+            }
+            new
+        }
+    };
+    let next = collected.next;
+    raw(io, held, &covers, next, |place, body| {
+        collected.next = place.seq + 1;
+        take_in(&mut collected, held, place, body)
+    })
+    .await?;
+    collected.runs = runs;
+    let collected = Rc::new(collected);
+    if durable {
+        held.state_mut().collected = Some(Rc::clone(&collected));
+    }
+    Ok(collected)
+}
+
+fn take_in(collected: &mut Collected, held: &Held, place: Place, body: &str) -> Result<()> {
+    let value = wire::parse(place.index, body)?;
+    let mut message = [collected.format.wire().read(place.index, &value)?];
+    messages_without_secrets(held, &mut message);
+    let [message] = message;
+    if is_said(&message) {
+        collected.said.push((place, held.settings().estimator.message(&message)));
+    }
+    collected.collector.add(place.index, &message);
+    Ok(())
+}
+
+/// Runs of messages that these hold, in order and apart.
+fn runs(covers: &[Cover]) -> Vec<(usize, usize)> {
+    let covers = order::by_key(covers.iter().collect(), |cover| cover.from as u64);
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for cover in covers {
+        match runs.last_mut() {
+            Some((_, to)) if cover.from <= *to => *to = cover.to.max(*to),
+            _ => runs.push((cover.from, cover.to)),
+        }
+    }
+    runs
+}
+
+/// True when what `all` holds begins with what `first` holds.
+fn is_beginning(first: &[(usize, usize)], all: &[(usize, usize)]) -> bool {
+    let Some((last, before)) = first.split_last() else { return true };
+    all.starts_with(before) && all.get(before.len()).is_some_and(|run| run.0 == last.0 && run.1 >= last.1)
+}
+
+/// What is kept of the messages that a summary takes the place of.
+pub(super) struct Kept {
+    collected: Rc<Collected>,
+    /// Messages of the user that are quoted whole, by their indices.
+    quoted: Vec<usize>,
+    /// Those whose constraints the app rejected.
+    rejected: Vec<usize>,
+    /// Tokens of what stands beside a model's summary.
+    budget: usize,
+}
+
+impl Kept {
+    /// What is kept of what `proposal` replaces: read from the log, page by page, and never from an earlier summary. The
+    /// proposal quotes the user's newest messages from now on. `None` for a preset that keeps nothing.
+    pub(super) async fn of(
+        io: &Io,
+        held: &Held,
+        proposal: &mut Proposal,
+        rung: Rung,
+    ) -> Result<Option<Kept>> {
+        let settings = held.settings();
+        let Some(numbers) = settings.numbers.keep else { return Ok(None) };
+        let estimator = settings.estimator;
+        let collected = collect(io, held, proposal).await?;
+        let said = &collected.said;
+        let replaced = proposal.replaced_tokens;
+        let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
+        // No more than a quarter of what they are kept from.
+        room = room.min(replaced / 4);
+        if rung == Rung::Rollover {
+            // It leaves what the user said last, and makes room for nothing else.
+            room = 0;
+        }
+        let pinned: Vec<usize> = proposal.quotes.iter().map(|place| place.index).collect();
+        for (place, tokens) in said {
+            if pinned.contains(&place.index) {
+                room = room.saturating_sub(*tokens);
+            }
+        }
+        for must in collected.collector.musts() {
+            if let Must::Constraint(index, text) = must
+                && !pinned.contains(&index)
+                && !held.state().is_rejected(index)
+            {
+                room = room.saturating_sub(estimator.text(&text));
+            }
+        }
+        for (place, tokens) in said.iter().rev().filter(|(place, _)| place.index != usize::MAX) {
+            if pinned.contains(&place.index) {
+                continue;
+            }
+            if *tokens > room {
+                break;
+            }
+            room -= tokens;
+            proposal.quotes.push(*place);
+        }
+        proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
+        let quoted = proposal.quotes.iter().map(|place| place.index).collect();
+        let rejected = held.state().row.rejected.clone();
+        Ok(Some(Kept { collected, quoted, rejected, budget: budget(numbers, replaced) }))
+    }
+
+    /// What stands behind a model's summary: what it does not say itself.
+    pub(super) async fn behind(&self, io: &Io, held: &Held, summary: &str) -> Result<String> {
+        let text = self.page(held, summary, self.budget, Shares::BESIDE);
+        Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, held, text).await?) })
+    }
+
+    /// The summary that no model is needed for, in about `target` tokens and what is kept beside one.
+    pub(super) fn summary(&self, held: &Held, target: usize) -> String {
+        self.page(held, "", target, Shares::ALONE)
+    }
+
+    /// Tokens of a summary without a model, where one of a model would take `target`.
+    pub(super) fn alone(&self, target: usize) -> usize {
+        target + self.budget
+    }
+
+    /// What an answer must repeat.
+    fn musts(&self) -> Vec<Must> {
+        let mut musts = self.collected.collector.musts();
+        musts.retain(|must| !matches!(must, Must::Constraint(index, _) if self.rejected.contains(index)));
+        musts
+    }
+
+    fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
+        let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
+        let settings = held.settings();
+        let shares = shares.preserving(settings.mode.preservation());
+        self.collected.collector.layer_beside(tokens, shares, beside, settings.estimator).text
+    }
+
+    /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
+    pub(super) fn constraints(&self) -> Vec<(usize, String)> {
+        let constraints = self.musts().into_iter().rev().filter_map(|must| match must {
+            Must::Constraint(index, text) => Some((index, text)),
+            _ => None,
+        });
+        constraints.collect()
+    }
+
+    /// Why an answer that is a summary is none of these messages.
+    pub(super) fn objection(&self, summary: &str, held: &Held, replaced: usize) -> Option<String> {
+        let tokens = held.settings().estimator.text(summary);
+        objection(summary, tokens, replaced, &self.collected.collector.unsupported(summary))
+    }
+
+    /// What to ask an answer for that is a summary and says too little of what must be kept.
+    pub(super) fn missing(&self, summary: &str) -> Option<String> {
+        let musts = self.musts();
+        let missing: Vec<&Must> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
+        if missing.is_empty() || missing.len() * MISSING_PART < musts.len() {
+            return None;
+        }
+        let lines: Vec<&str> = missing.iter().map(|must| must.text()).collect();
+        Some(format!(
+            "The summary left out what it must repeat character for character: {}",
+            lines.join(" | ")
+        ))
+    }
+}
+
+/// Tokens of what stands beside a summary of a model.
+pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
+    let share = (replaced as f64 * numbers.share) as usize;
+    share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
+}
+
+/// A message of the user that is nothing but text.
+fn is_said(message: &Message<'_>) -> bool {
+    message.role == Role::User
+        && !message.parts.is_empty()
+        && message
+            .parts
+            .iter()
+            .all(|part| matches!(part, Part::Text(text) if !text.trim().is_empty() && !is_earlier(text)))
+}
+
+fn stands_for_nothing(item: &Item) -> bool {
+    matches!(&item.origin, Origin::Summary { covers, .. } if covers.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::budget;
+    use crate::policy::KeepNumbers;
+
+    #[test]
+    fn f39_what_stands_beside_a_summary_takes_a_quarter_of_what_it_replaces_at_most() {
+        let numbers = crate::policy::PRESETS.iter().find_map(|preset| preset.numbers.keep);
+        let of = |replaced| {
+            numbers.map(|keep| {
+                budget(KeepNumbers { share: 0.5, least_tokens: 400, most_tokens: 4_000, ..keep }, replaced)
+            })
+        };
+        assert_eq!(of(400), Some(100));
+        assert_eq!(of(4_000), Some(1_000));
+        assert_eq!(of(100_000), Some(4_000));
+    }
+}

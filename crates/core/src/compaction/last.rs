@@ -1,0 +1,103 @@
+//! The last resort of every preset before a prompt overflows: what is too large by itself is stored and previewed, results
+//! first, then inputs of calls, then what the user pasted, the newest too. Pinned messages stay word for word.
+
+use super::replace::{Move, Replacement, input_moves, moves, text_moves};
+use crate::error::Result;
+use crate::log::State;
+use crate::order;
+use crate::policy::Settings;
+use std::collections::HashMap;
+
+/// The least that a text must take to be previewed, in tokens: a preview takes about half of that.
+const LEAST: usize = 200;
+/// Parts of the window that a text may take, the mildest first; the last are no more than [`LEAST`].
+const PARTS: [usize; 4] = [4, 10, 30, usize::MAX];
+
+/// The largest text that may stay, in tokens.
+fn cap(settings: &Settings, part: usize) -> usize {
+    (settings.hard_limit / part).max(LEAST)
+}
+
+/// What would be stored and previewed so that `excess` tokens less are left, of the messages of which `may` holds: as
+/// little and as mildly as that takes, and nothing where all of it is not enough.
+pub(crate) fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool) -> Result<Vec<Move>> {
+    let mut found = Found::default();
+    for part in PARTS {
+        found = Found::of(state, cap(&state.settings, part), may)?;
+        // The app's own counter is not to be foreseen.
+        if found.frees >= excess && !state.settings.app_counts {
+            break;
+        }
+    }
+    if found.frees < excess && !state.settings.app_counts {
+        return Ok(Vec::new());
+    }
+    Ok(found.least(state, excess))
+}
+
+/// The most that it frees of those messages.
+pub(crate) fn frees(state: &State, may: &dyn Fn(usize) -> bool) -> Result<usize> {
+    Ok(Found::of(state, LEAST, may)?.frees)
+}
+
+/// What is larger than a cap.
+#[derive(Default)]
+struct Found {
+    /// By kind: results, inputs, texts.
+    moves: [Vec<Move>; 3],
+    frees: usize,
+}
+
+impl Found {
+    fn of(state: &State, cap: usize, may: &dyn Fn(usize) -> bool) -> Result<Found> {
+        let estimator = state.settings.estimator;
+        let may = |index: usize| may(index) && !state.is_pinned(index);
+        let is_large = |text: &str| estimator.text(text) > cap;
+        let results = moves(state, usize::MAX, |_, place, (nth, text)| {
+            let large = may(place.index) && is_large(text);
+            large.then(|| Replacement::preview(state, place, nth, text, cap / 2))
+        })?;
+        let inputs = input_moves(state, |place, (nth, input)| {
+            let large = may(place.index) && is_large(input);
+            large.then(|| Replacement::input(state, place, nth, input))?
+        })?;
+        let texts = text_moves(state, |place, (nth, text)| {
+            let large = may(place.index) && is_large(text);
+            large.then(|| Replacement::text(state, place, nth, text, cap / 2))
+        })?;
+        let mut found = Found { moves: [results, inputs, texts], frees: 0 };
+        found.frees = found.moves.iter().flatten().map(|planned| saves(state, planned)).sum();
+        Ok(found)
+    }
+
+    /// The largest of each kind, until enough is freed; one move for a message.
+    fn least(self, state: &State, excess: usize) -> Vec<Move> {
+        let (mut freed, all) = (0, state.settings.app_counts);
+        let mut chosen: HashMap<usize, Move> = HashMap::new();
+        for kind in self.moves {
+            let blobs = kind.into_iter().flat_map(|Move { at, item, blobs }| {
+                blobs.into_iter().map(move |blob| Move { at, item: item.clone(), blobs: vec![blob] })
+            });
+            let size = |planned: &Move| planned.blobs.iter().map(|blob| blob.blob.text.len()).sum::<usize>();
+            for planned in order::by_key(blobs.collect(), |planned| u64::MAX - size(planned) as u64) {
+                if freed >= excess && !all {
+                    break;
+                }
+                freed += saves(state, &planned);
+                match chosen.get_mut(&planned.at) {
+                    Some(one) => one.blobs.extend(planned.blobs),
+                    None => {
+                        chosen.insert(planned.at, planned);
+                    }
+                }
+            }
+        }
+        order::by_key(chosen.into_values().collect(), |planned| planned.at as u64)
+    }
+}
+
+/// Tokens that a move frees, by the estimate.
+fn saves(state: &State, planned: &Move) -> usize {
+    let tokens = |text: &str| state.settings.estimator.text(text);
+    planned.blobs.iter().map(|new| tokens(&new.blob.text).saturating_sub(tokens(&new.text))).sum()
+}

@@ -1,0 +1,40 @@
+//! What is done about a context that grows: the ladder that both the dry run and the real run climb, and its rungs. Some
+//! need no model ([`offload`], [`clear`], [`admit`], [`process`]), some ask one ([`compress`], [`summarise`], [`ageing`]).
+
+mod admit;
+mod ageing;
+mod ask;
+mod call;
+mod calls;
+mod checkpoint_budget;
+mod clear;
+mod compress;
+mod cut;
+mod emergency;
+mod files;
+mod floor;
+mod frame;
+mod in_force;
+mod keeping;
+mod ladder;
+mod last;
+mod offload;
+mod parts;
+mod process;
+pub(crate) mod reasoning;
+mod redaction;
+mod replace;
+mod result;
+mod shape;
+mod strategy;
+mod summarise;
+mod trajectory;
+mod write;
+
+pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan};
+pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
+
+pub(crate) use floor::settle;
+pub(crate) use frame::{erased, quoting};
+pub(crate) use ladder::{Climb, Climbed, Part, climb, plan, reason};
+pub(crate) use trajectory::{stats, trajectory};

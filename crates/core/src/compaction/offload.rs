@@ -1,0 +1,43 @@
+//! Tool results out to the store, references in (`S1.1`, `S1.2`).
+
+use super::replace::{Move, Replacement, moves};
+use crate::context::How;
+use crate::error::Result;
+use crate::log::State;
+use crate::policy::Trigger;
+
+/// What would be moved: the results of the first `scanRatio` of the messages with more than `minChars` characters that
+/// were not replaced already. Which were is known from the session's own table, not from their text. `None` when it is
+/// not due: it runs at the threshold, or when the provider said that the prompt was too long. A manual compaction
+/// summarises and leaves results where they are.
+pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
+    let due = match trigger {
+        Trigger::Overflow => true,
+        Trigger::Manual | Trigger::None => false,
+        Trigger::Auto => state.is_due(),
+    };
+    if !due {
+        return Ok(None);
+    }
+    most(state).map(Some)
+}
+
+/// What it may ever move.
+pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
+    let numbers = state.settings.numbers.offload;
+    let scanned = (state.context.items().len() as f64 * numbers.scan_ratio) as usize;
+    moves(state, scanned, |_, place, (nth, text)| {
+        let long = text.chars().count() > numbers.min_chars;
+        long.then(|| {
+            if state.settings.preset.stubs {
+                return Replacement::stub(state, place, nth, text);
+            }
+            Replacement::new(state, place, nth, text, How::Reference, reference)
+        })
+    })
+}
+
+/// The text that stands where a result was.
+pub(crate) fn reference(reference: &str) -> String {
+    format!("Tool result is at: {reference}")
+}

@@ -1,0 +1,48 @@
+//! Results made smaller right after they were retrieved, by the type of their tool (`S4.5`), but for those that are kept
+//! whatever they are (`S4.6`).
+
+use super::calls::{Answered, answered};
+use super::replace::{Move, Replacement, moves};
+use super::shape::{digest, is_error, is_structured};
+use crate::context::{How, Item};
+use crate::error::Result;
+use crate::log::State;
+use crate::policy::{Digest, Trigger};
+use std::collections::HashMap;
+
+/// What would be stored and digested. Run before the first prompt that it would stand in; a manual compaction summarises
+/// only.
+pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
+    if matches!(trigger, Trigger::Manual | Trigger::None) {
+        return Ok(None);
+    }
+    let settings = &state.settings;
+    let (numbers, tools) = (settings.numbers.process, &settings.process_tools);
+    let large = |item: &Item| item.size.tokens >= numbers.min_tokens;
+    if !state.context.items().iter().any(|item| large(item) && item.origin.place().is_some()) {
+        return Ok(None);
+    }
+    let kinds = answered(state)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
+        let kind = tools.kind(&result.tool)?;
+        let Answered { index, nth, arguments, .. } = result;
+        Some(((index, nth), (kind, arguments)))
+    });
+    let kinds: HashMap<(usize, usize), (Digest, String)> = kinds.collect();
+    let estimator = settings.estimator;
+    let found = moves(state, usize::MAX, |item, place, (nth, text)| {
+        let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| large(item))?;
+        let tokens = estimator.text(text);
+        let kept = tokens < numbers.min_tokens
+            || tokens < numbers.structured_min_tokens && is_structured(text)
+            || is_error(text);
+        let digest = (!kept).then(|| digest(*kind, text, arguments, &numbers)).flatten()?;
+        let write =
+            |reference: &str| format!("[{}; the whole result is at: {reference}]\n{digest}", kind.as_str());
+        // A reference is as long as any other.
+        let smaller = estimator.text(&write(&"x".repeat(30))) < tokens;
+        // What takes much of the window is no digest of it.
+        let short = estimator.text(&digest) <= settings.hard_limit / 4;
+        (smaller && short).then(|| Replacement::new(state, place, nth, text, How::Processed, write))
+    })?;
+    Ok(Some(found).filter(|moves| !moves.is_empty()))
+}

@@ -1,0 +1,287 @@
+//! What the ladder reports: plans, edits and results, in the shapes of the public API.
+
+use super::call::Cost;
+use super::frame::text_of;
+use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
+use crate::error::{Error, Result};
+use crate::log::Held;
+use crate::policy::{Rung, Trigger};
+use crate::step::{Io, Usage};
+use serde::Serialize;
+
+/// A change that a rung made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edit {
+    /// The rung; `repair` for what a prompt leaves out or mends.
+    pub rung: &'static str,
+    /// The app's messages that it touched.
+    pub indices: Vec<usize>,
+    /// Tokens freed.
+    pub tokens_freed: usize,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What offloading reports (`S1.2`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadReport>,
+}
+
+impl Edit {
+    /// A rung that has changed nothing yet.
+    pub(crate) fn of(rung: Rung) -> Self {
+        Edit { rung: rung.as_str(), indices: Vec::new(), tokens_freed: 0, detail: None, offload: None }
+    }
+}
+
+/// What offloading did (`S1.2`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OffloadReport {
+    /// Results that were moved.
+    pub offloaded_count: usize,
+    /// Tokens before.
+    pub previous_tokens: usize,
+    /// Tokens after.
+    pub current_tokens: usize,
+    /// Tokens freed.
+    pub freed_tokens: usize,
+    /// The threshold is still reached.
+    pub still_exceeds_threshold: bool,
+}
+
+/// What as many calls as there were so far would cost, answers aside.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PlanCost {
+    /// With a compaction before them, its own cost included.
+    pub now: f64,
+    /// With the context as it is.
+    pub later: f64,
+    /// Of both.
+    pub currency: &'static str,
+}
+
+/// A rung of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RungPlan {
+    /// The rung; `repair` for what a prompt leaves out or mends.
+    pub rung: &'static str,
+    /// The app's messages that it would touch.
+    pub indices: Vec<usize>,
+    /// Tokens that it would free.
+    pub tokens_freed: usize,
+    /// Calls of a model.
+    pub llm_calls: usize,
+    /// Tokens of those calls' prompts.
+    pub input_tokens: usize,
+    /// Tokens of their answers, at most.
+    pub output_tokens: usize,
+}
+
+impl RungPlan {
+    /// A rung that calls no model.
+    pub(crate) fn of(edit: &Edit) -> Self {
+        RungPlan {
+            rung: edit.rung,
+            indices: edit.indices.clone(),
+            tokens_freed: edit.tokens_freed,
+            llm_calls: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+        }
+    }
+}
+
+/// What the next `prepare` would do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Some rung would fire.
+    pub will_compact: bool,
+    /// Why, or why not.
+    pub reason: String,
+    /// Tokens now.
+    pub tokens: usize,
+    /// Tokens at which the preset acts.
+    pub limit: usize,
+    /// Tokens that no compaction can go below.
+    pub floor: usize,
+    /// What would be done, in order.
+    pub rungs: Vec<RungPlan>,
+    /// What the calls that are still to come would cost, where prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PlanCost>,
+    /// Why compaction cannot help, when it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
+}
+
+impl CompactionResult {
+    /// A compaction that changed nothing so far.
+    pub(crate) fn begin(held: &Held, trigger: Trigger) -> Self {
+        let tokens = held.tokens();
+        CompactionResult {
+            success: true,
+            stored: held.state().is_stored(),
+            fits: tokens <= held.settings().hard_limit,
+            error: None,
+            fell_back: None,
+            trigger,
+            previous_tokens: tokens,
+            current_tokens: tokens,
+            freed_tokens: 0,
+            preserved_count: held.context().items().len().saturating_sub(held.context().head()),
+            deleted_files: Vec::new(),
+            summary: None,
+            saved_tokens: None,
+            log_entry: None,
+            pin_proposals: Vec::new(),
+            applied_edits: Vec::new(),
+            ledger: Vec::new(),
+            usage: None,
+            llm_calls: 0,
+            duration_ms: 0,
+            reason: None,
+        }
+    }
+
+    /// The same, ended now; messages that were appended meanwhile count on both sides.
+    pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
+        self.count(held);
+        self.ledger = ledger(&held.context());
+        self.duration_ms = io.now().await?.saturating_sub(started);
+        Ok(self)
+    }
+}
+
+impl CompactionResult {
+    /// The same of a history that stays as it was `before`, whose summary failed.
+    pub(crate) fn undone(self, before: &Held) -> Self {
+        let error = self.error.map(|mut error| match error.because.take() {
+            Some(because) => *because,
+            None => error,
+        });
+        CompactionResult {
+            success: false,
+            error,
+            usage: self.usage,
+            llm_calls: self.llm_calls,
+            duration_ms: self.duration_ms,
+            ledger: ledger(&before.context()),
+            ..CompactionResult::begin(before, self.trigger)
+        }
+    }
+
+    /// Takes the tokens as they are now.
+    fn count(&mut self, held: &Held) {
+        self.current_tokens = held.tokens();
+        self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
+        self.fits = self.current_tokens <= held.settings().hard_limit;
+        self.stored = held.state().is_stored();
+    }
+
+    /// Tells of every edit of the compaction, those before its summary too.
+    pub(crate) fn tell(&mut self, held: &Held, edits: Vec<Edit>) {
+        self.freed_tokens = edits.iter().map(|edit| edit.tokens_freed).sum();
+        self.applied_edits = edits;
+        self.count(held);
+    }
+
+    /// Leaves out references, where nobody keeps what they stand for.
+    pub(crate) fn forget_references(&mut self) {
+        self.deleted_files.clear();
+        self.ledger.iter_mut().for_each(LedgerEntry::forget_references);
+    }
+
+    /// Takes over what an earlier summary of the same compaction saved.
+    pub(super) fn follow(&mut self, earlier: &CompactionResult) {
+        let saved = [earlier.saved_tokens, self.saved_tokens].into_iter().flatten();
+        self.saved_tokens = saved.reduce(|sum, saved| sum + saved);
+        if self.fell_back.is_none() {
+            self.fell_back.clone_from(&earlier.fell_back);
+        }
+        if self.pin_proposals.is_empty() {
+            self.pin_proposals.clone_from(&earlier.pin_proposals);
+        }
+        let entries = [earlier.log_entry.as_deref(), self.log_entry.as_deref()].into_iter().flatten();
+        self.log_entry = entries.map(str::to_string).reduce(|before, entry| format!("{before}\n\n{entry}"));
+    }
+
+    /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
+    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
+        self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
+        self.count(held);
+        self.applied_edits.extend_from_slice(edits);
+        self.ledger = ledger(&held.context());
+        self.llm_calls += spent.calls;
+        if let Some(usage) = spent.usage {
+            *self.usage.get_or_insert_default() += usage;
+        }
+        if self.summary.is_some() && !edits.is_empty() {
+            // The new checkpoint may have been made shorter, too.
+            let context = held.context();
+            let newest = context.items().iter().rfind(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = newest.map(|newest| text_of(held, newest, true)).transpose()?;
+        }
+        Ok(())
+    }
+}
+
+/// What a compaction did (`S1.10`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    /// False when what was asked for could not be had: the summary failed, or the context does not fit.
+    pub success: bool,
+    /// The context fits the window, with room for the answer.
+    pub fits: bool,
+    /// The store has the context. False when it is full: then the context is in memory, and is stored by the next call
+    /// that finds room. Nothing where nothing is ever stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<bool>,
+    /// Why it is no success; [`crate::Code::ContextOverflow`] whenever the context does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Error>,
+    /// Why the built-in summariser wrote the summary, where the app chose that: the failure of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fell_back: Option<Error>,
+    /// What set it off.
+    pub trigger: Trigger,
+    /// Tokens before.
+    pub previous_tokens: usize,
+    /// Tokens after.
+    pub current_tokens: usize,
+    /// Tokens freed.
+    pub freed_tokens: usize,
+    /// Messages that were kept as they are behind the summary.
+    pub preserved_count: usize,
+    /// Offloads that were retired.
+    pub deleted_files: Vec<String>,
+    /// The summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Tokens of what was summarised less those of the summary (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_tokens: Option<usize>,
+    /// What the session log says about it (`S4.4`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_entry: Option<String>,
+    /// Pins that were proposed for what was summarised and that nobody answered (`S4.3`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin_proposals: Vec<PinProposal>,
+    /// What was done.
+    pub applied_edits: Vec<Edit>,
+    /// The fate of every message.
+    pub ledger: Vec<LedgerEntry>,
+    /// What the summariser reported, summed over the attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Calls of a model.
+    pub llm_calls: u32,
+    /// From start to commit.
+    pub duration_ms: u64,
+    /// Why nothing was done, or how a fallback was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,256 @@
+//! History to a summary: written, committed, or the history stays as it was (`S1.5` to `S1.11`).
+
+use super::call::Cost;
+use super::cut::Proposal;
+use super::frame::tokens_of;
+use super::keeping::{Kept, budget};
+use super::result::{CompactionResult, Edit, RungPlan};
+use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write};
+use super::{parts, reasoning};
+use crate::checkpoint::{self, warn_after};
+use crate::context::{Keep, LogEntry};
+use crate::error::{Code, Error, Result};
+use crate::log::{Cause, Change, Held, Job, State, Summarised, elsewhere};
+use crate::policy::{Rung, Summariser, Trigger};
+use crate::step::{Effect, Io, Level, Notice, Stage};
+use crate::summary::PROMPT_VERSION;
+
+/// Why preset `checkpoint` does nothing (`S5.5`).
+const NOTHING: &str = "No messages to compress";
+
+/// Why nothing is done where the built-in summary would not be smaller than what it stands for.
+const TOO_LITTLE: &str = "Nothing to compress: too little to summarize";
+
+/// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
+/// context does not fit the window at all.
+pub(crate) fn fires(state: &State, freed: usize) -> bool {
+    let numbers = &state.settings.numbers;
+    let tokens = state.tokens();
+    let cooled = state
+        .row
+        .attempted_at
+        .is_none_or(|at| state.row.steps.saturating_sub(at) >= numbers.compact_cooldown_steps);
+    let due = state.is_due()
+        && freed < numbers.compact_trigger_threshold
+        && cooled
+        && gain(state) >= numbers.min_savings;
+    due || tokens > state.settings.hard_limit
+}
+
+/// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
+fn gain(state: &State) -> usize {
+    let total = state.context.totals().tokens;
+    let kept = match state.settings.keep {
+        Keep::Tokens(tokens) => tokens,
+        Keep::Fraction(fraction) => (total as f64 * fraction) as usize,
+        Keep::Messages(count) => {
+            state.context.items().iter().rev().take(count).map(|item| item.size.tokens).sum()
+        }
+    };
+    total.saturating_sub(kept)
+}
+
+/// What the rung would do.
+pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Result<RungPlan> {
+    let settings = held.settings();
+    let of_reasoning = proposal.unbound_tokens(io, held).await?;
+    let target = proposal.target_tokens;
+    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
+    let calls = match settings.summariser {
+        Summariser::Extractive => None,
+        _ => Some(parts::foretell(held, proposal)?),
+    };
+    Ok(RungPlan {
+        rung: Rung::Summarise.as_str(),
+        indices: proposal.indices(),
+        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
+        llm_calls: calls.map_or(0, |calls| calls.count),
+        input_tokens: calls.map_or(0, |calls| calls.input),
+        output_tokens: calls.map_or(0, |calls| calls.output),
+    })
+}
+
+/// Replaces the older part of the history by a summary.
+///
+/// A failed summary is a result with `success: false` and an unchanged history; a failed commit is an error, and the
+/// history and every offload are intact (`S1.11`).
+pub(crate) async fn run(
+    io: &Io,
+    held: &mut Held,
+    order: Order<'_>,
+    proposal: Result<Proposal, String>,
+) -> Result<CompactionResult> {
+    let started = io.now().await?;
+    let mut result = CompactionResult::begin(held, order.trigger);
+    tell(io, held, Stage::Identify, 1, 0);
+    match proposal {
+        Err(_) if held.settings().preset.checkpoints => result.reason = Some(NOTHING.into()),
+        Err(reason) => result.reason = Some(reason),
+        Ok(mut proposal) => {
+            proposal.unanswered = held.state().unanswered(&proposal.compress)?;
+            io.breathe(proposal.compress.iter().map(|item| item.body.len()).sum()).await?;
+            let attempted_at = {
+                let mut state = held.state_mut();
+                let steps = state.row.steps;
+                state.row.attempted_at.replace(steps)
+            };
+            let mut spent = Cost::default();
+            let written = match begin(io, held, &proposal, order).await {
+                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
+                    Ok(kept) => {
+                        let kept = kept.as_ref();
+                        write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await
+                    }
+                    Err(error) => Err(error),
+                },
+                Ok(None) => {
+                    held.state_mut().row.attempted_at = attempted_at;
+                    result.reason = Some(elsewhere().message);
+                    return result.end(io, held, started).await;
+                }
+                Err(error) => Err(error),
+            };
+            let update = match &written {
+                Ok(written) => Update::of(io, held, &proposal, order, written).await,
+                Err(error) => Err(error.clone()),
+            };
+            match update {
+                Ok(update) => {
+                    result.preserved_count = proposal.preserved;
+                    result.deleted_files = proposal.retired();
+                    let entry = update.entry;
+                    let edit = update.commit(io, held, &proposal, order).await?;
+                    result.pin_proposals = proposal.unanswered;
+                    result.saved_tokens = Some(entry.saved);
+                    result.log_entry = Some(entry.text());
+                    result.reason = edit.detail.clone();
+                    result.freed_tokens = edit.tokens_freed;
+                    result.applied_edits.push(edit);
+                    if let Ok(written) = written {
+                        (result.summary, result.fell_back) = (Some(written.text), written.fell_back);
+                    }
+                    warn(io, held);
+                }
+                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
+                // Nobody was asked to write, so nobody failed, as long as the context fits.
+                Err(error)
+                    if error.code == Code::SummaryRejected
+                        && !by_model(&held.settings(), order)
+                        && held.tokens() <= held.settings().hard_limit =>
+                {
+                    result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
+                }
+                Err(error) => {
+                    io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
+                    result.success = false;
+                    result.error = Some(error);
+                }
+            }
+            result.usage = spent.usage;
+            result.llm_calls = spent.calls;
+        }
+    }
+    let result = result.end(io, held, started).await?;
+    if result.summary.is_some() {
+        io.tell(Effect::Notify(Notice::Compact {
+            previous_tokens: result.previous_tokens,
+            current_tokens: result.current_tokens,
+            freed_tokens: result.freed_tokens,
+            deleted_file_count: result.deleted_files.len(),
+        }));
+    }
+    Ok(result)
+}
+
+/// Says so once a model of this size has summarised as often as it takes (`S5.11`).
+fn warn(io: &Io, held: &Held) {
+    let settings = held.settings();
+    let Some(model) = settings.summariser_model().filter(|_| settings.preset.checkpoints) else { return };
+    let compressions = held.state().row.compressions;
+    if compressions == warn_after(checkpoint::model_size(model)) {
+        let score = held.state().reliability().score;
+        io.log(
+            Level::Warn,
+            format!(
+                "{compressions} compressions by {model}: reliability {score:.2}; consider a fresh session"
+            ),
+        );
+    }
+}
+
+/// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
+/// there is room to wait for what they lead to.
+async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
+    let settings = held.settings();
+    if !by_model(&settings, order) {
+        return Ok(Some(Job::default()));
+    }
+    let insist = order.trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
+    // As long as the calls for the parts of a long history may take, about.
+    let rounds = proposal.replaced_tokens / input_limit(&settings, proposal.target_tokens).max(1);
+    let rounds = 1 + rounds.div_ceil(settings.concurrency) as u64;
+    Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await
+}
+
+/// The change that a summary makes, complete and checked, on its way into the store.
+struct Update {
+    change: Change,
+    freed: usize,
+    entry: LogEntry,
+    detail: Option<String>,
+}
+
+impl Update {
+    /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
+    async fn of(
+        io: &Io,
+        held: &Held,
+        proposal: &Proposal,
+        order: Order<'_>,
+        written: &Written,
+    ) -> Result<Update> {
+        tell(io, held, Stage::Update, 1, 0);
+        let settings = held.settings();
+        let before = held.tokens();
+        let splice = proposal.splice(written.items.clone());
+        let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
+        let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
+        let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
+        let after = held.tokens_without(freed);
+        tell(io, held, Stage::Validate, 1, freed);
+        let fits = checkpoint::validate(after, settings.hard_limit, checkpoint::Parts::default());
+        if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
+            let what = format!("Compression failed validation: {message}");
+            return Err(Error::new(Code::ContextOverflow, what));
+        }
+        let cause = Cause {
+            trigger: order.trigger.as_str().into(),
+            prompt_version: Some(PROMPT_VERSION),
+            model: written.model.clone(),
+            ..Cause::of(&held.state(), order.rung.as_str(), after)
+        };
+        let entry = LogEntry {
+            at: written.started,
+            messages: proposal.compress.len(),
+            saved: replaced.saturating_sub(tokens_of(&written.items)),
+            summaries: 1,
+            before,
+            after,
+            budget: settings.window,
+        };
+        let summary = Some(Summarised { text: written.text.clone(), entry });
+        let job = written.job.clone();
+        let change = Change { job, summary, ..Change::compaction(splices, cause) };
+        Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
+    }
+
+    /// Puts it into the context, in one transaction.
+    async fn commit(self, io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Edit> {
+        tell(io, held, Stage::Commit, 1, self.freed);
+        held.change(io, self.change).await?;
+        let indices = proposal.indices();
+        let (count, freed) = (indices.len(), self.freed);
+        io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+        Ok(Edit { indices, tokens_freed: freed, detail: self.detail, ..Edit::of(order.rung) })
+    }
+}

@@ -1,0 +1,489 @@
+//! The active context: what the model sees, item by item, with running totals.
+
+use crate::checkpoint::Level;
+use crate::message::{Message, Role};
+use crate::order;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// One message of the active context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// JSON text of the message.
+    pub body: Rc<str>,
+    /// What it costs and holds.
+    pub size: Size,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What a message costs and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Tokens by the session's one counter.
+    pub tokens: usize,
+    /// Who it is from.
+    pub role: Role,
+    /// Tool calls in it.
+    pub calls: usize,
+    /// Tool results in it.
+    pub results: usize,
+    /// Tokens of its results and inputs that are long enough to be cleared, by the estimator.
+    pub clearable: usize,
+}
+
+/// Where an item of the context comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The app's own message, untouched.
+    Message(Place),
+    /// The app's message with something taken out of it.
+    Edited {
+        /// Which message.
+        place: Place,
+        /// The tool results that were moved to the store, in the order of the message's results.
+        offloads: Vec<Offload>,
+        /// The reasoning that was bound to what stood before it is gone (`AN8`).
+        reasoning_removed: bool,
+    },
+    /// A summary that stands for earlier messages.
+    Summary {
+        /// Its id.
+        checkpoint: Rc<str>,
+        /// What it stands for, in order.
+        covers: Vec<Cover>,
+        /// Those of them that stand in it word for word.
+        quotes: Vec<Place>,
+        /// Bytes of its text before the quotes.
+        prose: usize,
+        /// How it was made; not known of one that an earlier release wrote.
+        made: Option<Rc<Made>>,
+    },
+    /// A message of ours that keeps the roles alternating; it stands for nothing.
+    Acknowledgement,
+}
+
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
+}
+
+/// How a summary was made (`S5.3`, `S5.8`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Made {
+    /// How detailed it is, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// Compressions of the session before it.
+    #[serde(default)]
+    pub number: u64,
+    /// ms since 1970.
+    #[serde(default)]
+    pub created_at: u64,
+    /// When it was made shorter, in ms since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed_at: Option<u64>,
+    /// Tokens of what it stands for.
+    #[serde(default)]
+    pub original_tokens: usize,
+    /// Those of them that decide its level: without messages that it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub counted_tokens: usize,
+    /// Tokens of its message.
+    #[serde(default)]
+    pub tokens: usize,
+    /// Tokens of its mark and text alone, without what it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub text_tokens: usize,
+    /// Bytes of the mark before its text.
+    #[serde(default)]
+    pub header: usize,
+    /// Who wrote it, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<PinProposal>,
+    /// Sentences of the user that hold on, of messages that another session has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// Bytes of what stands between its text and the quotes; 0 where an earlier release had nothing there.
+    #[serde(default)]
+    pub front: usize,
+    /// Indices of messages that it quotes and that nothing of what it stands for answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<usize>,
+}
+
+/// A message of the user that states constraints.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PinProposal {
+    /// Its index among the app's messages.
+    pub index: usize,
+    /// The sentences that require, limit or forbid something, to the letter.
+    pub constraints: Vec<String>,
+    /// What the whole message costs: that much stays in the context with the pin.
+    pub tokens: usize,
+}
+
+/// A message of the app: its position in the log and among the app's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Place {
+    /// Position in the log.
+    pub seq: u64,
+    /// Index among the app's messages, from 0.
+    pub index: usize,
+}
+
+/// A tool result in the store, or the input of a call, or a text of the user.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Offload {
+    /// Which result of its message, from 0; which call, when it is the input of one.
+    pub nth: usize,
+    /// `off_` + 26 characters.
+    pub reference: String,
+    /// Of its UTF-8 text, in hex.
+    pub sha256: String,
+    /// Characters.
+    pub chars: usize,
+    /// What stands in its place.
+    #[serde(default, skip_serializing_if = "How::is_reference")]
+    pub how: How,
+}
+
+/// What stands in the place of a tool result that was moved to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// Its reference (`S1.1`).
+    #[default]
+    Reference,
+    /// Its reference and how it begins (`S3.8`).
+    Preview,
+    /// A mark that it was there (`S3.1`).
+    Cleared,
+    /// What a model made of it (`S2.1`, `S2.4`), or its own content (`S2.11`).
+    Compressed,
+    /// Its reference and what matters of it by the type of its tool (`S4.5`).
+    Processed,
+    /// It is the input of a call: its long texts are the reference, the rest of it stands there still.
+    Input,
+    /// It is a text of the user: its reference, how it begins and how it ends.
+    Text,
+}
+
+impl How {
+    fn is_reference(&self) -> bool {
+        *self == How::Reference
+    }
+
+    /// True when the reference itself stands in the context.
+    pub(crate) fn refers(self) -> bool {
+        matches!(self, How::Reference | How::Preview | How::Processed | How::Input | How::Text)
+    }
+}
+
+impl Offload {
+    /// True for a result; else it is the input of a call, or a text of the user.
+    pub fn is_result(&self) -> bool {
+        !matches!(self.how, How::Input | How::Text)
+    }
+
+    /// Where it was in its message, in order: results, then inputs, then texts.
+    pub(crate) fn order(&self) -> u64 {
+        let kind = match self.how {
+            How::Input => 1,
+            How::Text => 2,
+            _ => 0,
+        };
+        (kind << 32) | self.nth as u64
+    }
+
+    /// Its text in the message as it was appended.
+    pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
+        match self.how {
+            How::Input => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
+            How::Text => message.texts().nth(self.nth),
+            _ => message.results().nth(self.nth).map(|result| result.text.as_ref()),
+        }
+    }
+}
+
+/// A run of the app's messages that a summary stands for.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cover {
+    /// Index of the first.
+    pub from: usize,
+    /// Index behind the last.
+    pub to: usize,
+    /// Their offloads: retired, readable as long as the session lives (`S1.9`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offloads: Vec<(usize, Offload)>,
+}
+
+impl Origin {
+    /// The app's message that this item is, whole or in part.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Origin::Message(place) | Origin::Edited { place, .. } => Some(*place),
+            Origin::Summary { .. } | Origin::Acknowledgement => None,
+        }
+    }
+
+    /// Whose message it is, for the app's own counter.
+    pub(crate) fn whose(&self) -> Whose {
+        match self {
+            Origin::Message(place) => Whose::Logged(place.seq),
+            _ => Whose::Ours,
+        }
+    }
+
+    /// True when the `nth` result was moved to the store.
+    pub(crate) fn is_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.is_result() && offload.nth == nth)
+    }
+
+    /// True when the input of the `nth` call was.
+    pub(crate) fn is_input_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.how == How::Input && offload.nth == nth)
+    }
+
+    /// True when the `nth` text was.
+    pub(crate) fn is_text_replaced(&self, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.how == How::Text && offload.nth == nth)
+    }
+
+    /// The messages that stand in a summary word for word.
+    pub(crate) fn quotes(&self) -> &[Place] {
+        match self {
+            Origin::Summary { quotes, .. } => quotes,
+            _ => &[],
+        }
+    }
+
+    /// The references that this item's text holds.
+    pub fn offloads(&self) -> &[Offload] {
+        match self {
+            Origin::Edited { offloads, .. } => offloads,
+            _ => &[],
+        }
+    }
+}
+
+/// A run of the app's messages that stand in the context no more, in no form; the log keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Left {
+    /// Index of the first.
+    pub from: usize,
+    /// Index behind the last.
+    pub to: usize,
+    /// Why they left.
+    pub why: Why,
+}
+
+/// Why messages left the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// They came after a snapshot that was restored (`S5.2`).
+    Restored,
+    /// They came after a point of the log that the app went back to.
+    Rewound,
+    /// The app removed them (`S5.1`).
+    Removed,
+    /// The store lost them.
+    Lost,
+}
+
+/// Runs in ascending order, neighbours of one kind as one.
+pub(crate) fn join_left(runs: Vec<Left>) -> Vec<Left> {
+    let mut joined: Vec<Left> = Vec::new();
+    for run in order::by_key(runs, |run| run.from as u64) {
+        match joined.last_mut() {
+            Some(last) if last.to == run.from && last.why == run.why => last.to = run.to,
+            _ => joined.push(run),
+        }
+    }
+    joined
+}
+
+/// Replaces `remove` items from `at` on by `insert`; positions are those before any splice of the same change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Splice {
+    /// First item that is replaced.
+    pub at: usize,
+    /// How many.
+    pub remove: usize,
+    /// What stands there instead.
+    pub insert: Vec<Item>,
+}
+
+/// Sums over the items of a context, kept as it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// All tokens.
+    pub tokens: usize,
+    /// Of system messages.
+    pub system: usize,
+    /// Of user messages.
+    pub user: usize,
+    /// Of assistant messages, with their tool calls.
+    pub assistant: usize,
+    /// Of tool results.
+    pub tool: usize,
+    /// Of summaries.
+    pub summary: usize,
+    /// Tool calls.
+    pub calls: usize,
+    /// References to offloads.
+    pub offloads: usize,
+}
+
+impl Totals {
+    fn add(&mut self, item: &Item) {
+        self.shift(item, usize::saturating_add);
+    }
+
+    fn remove(&mut self, item: &Item) {
+        self.shift(item, usize::saturating_sub);
+    }
+
+    fn shift(&mut self, item: &Item, by: fn(usize, usize) -> usize) {
+        let tokens = item.size.tokens;
+        let category = match (&item.origin, item.size.role) {
+            (Origin::Summary { .. } | Origin::Acknowledgement, _) => &mut self.summary,
+            (_, Role::System) => &mut self.system,
+            (_, Role::User) => &mut self.user,
+            (_, Role::Assistant) => &mut self.assistant,
+            (_, Role::Tool) => &mut self.tool,
+        };
+        *category = by(*category, tokens);
+        self.tokens = by(self.tokens, tokens);
+        self.calls = by(self.calls, item.size.calls);
+        let references = item.origin.offloads().iter().filter(|offload| offload.how.refers());
+        self.offloads = by(self.offloads, references.count());
+    }
+}
+
+/// The active context.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    items: Vec<Item>,
+    totals: Totals,
+    left: Vec<Left>,
+    /// Items at the beginning that no change has touched since [`Context::settle`].
+    settled: usize,
+}
+
+impl Context {
+    /// The items, oldest first.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Sums over the items.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The messages that left it, in ascending order.
+    pub fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// Sets which messages left it.
+    pub(crate) fn set_left(&mut self, left: Vec<Left>) {
+        self.left = left;
+    }
+
+    /// Those of them that are no part of the conversation any more, since the app went back to before them: index of the
+    /// first, index behind the last. What was only taken out of the context is part of it.
+    pub fn behind(&self) -> Vec<(usize, usize)> {
+        let behind = self.left.iter().filter(|left| left.why != Why::Removed);
+        behind.map(|left| (left.from, left.to)).collect()
+    }
+
+    /// The offload with this reference, with the index of its message, where this context refers to it or stands for it.
+    pub(crate) fn offload(&self, reference: &str) -> Option<(usize, Offload)> {
+        let found = self.offloads().find(|(_, offload)| offload.reference == reference);
+        found.map(|(index, offload)| (index, offload.clone()))
+    }
+
+    /// The references that this context shows or stands for, in order, with the hashes of their texts.
+    pub(crate) fn references(&self) -> BTreeMap<String, String> {
+        let offloads = self.offloads();
+        offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())).collect()
+    }
+
+    /// The offloads that this context shows or stands for, each with the index of its message.
+    pub(crate) fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
+        self.items.iter().flat_map(|item| {
+            let own = item.origin.place().into_iter();
+            let own = own
+                .flat_map(|place| item.origin.offloads().iter().map(move |offload| (place.index, offload)));
+            let covers =
+                if let Origin::Summary { covers, .. } = &item.origin { covers.as_slice() } else { &[] };
+            let covered = covers.iter().flat_map(|cover| &cover.offloads);
+            own.chain(covered.map(|(index, offload)| (*index, offload)))
+        })
+    }
+
+    /// The first `messages` of the app without those that were left behind: the conversation as it goes on.
+    pub fn history(&self, messages: usize) -> Vec<usize> {
+        let behind = self.behind();
+        (0..messages).filter(|index| !behind.iter().any(|(from, to)| (*from..*to).contains(index))).collect()
+    }
+
+    /// Items at the beginning that are the same as when this was last settled.
+    pub(crate) fn settled(&self) -> usize {
+        self.settled
+    }
+
+    /// Says that whoever looks for changes knows all items as they are.
+    pub(crate) fn settle(&mut self) {
+        self.settled = self.items.len();
+    }
+
+    /// Adds an item at the end.
+    pub fn push(&mut self, item: Item) {
+        self.totals.add(&item);
+        self.items.push(item);
+    }
+
+    /// Applies a change; splices are in ascending order and do not overlap.
+    pub fn apply(&mut self, splices: &[Splice]) {
+        for splice in splices.iter().rev() {
+            let start = splice.at.min(self.items.len());
+            let end = splice.at.saturating_add(splice.remove).min(self.items.len());
+            self.settled = self.settled.min(start);
+            for item in &splice.insert {
+                self.totals.add(item);
+            }
+            for item in self.items.splice(start..end, splice.insert.iter().cloned()) {
+                self.totals.remove(&item);
+            }
+        }
+    }
+
+    /// Index of the first item that is not a leading system message.
+    pub fn head(&self) -> usize {
+        self.items.iter().take_while(|item| item.size.role == Role::System).count()
+    }
+}
+
+impl FromIterator<Item> for Context {
+    fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
+        let mut context = Context::default();
+        for item in items {
+            context.push(item);
+        }
+        context
+    }
+}

@@ -1,0 +1,17 @@
+//! The context of a session: what stands in it, what became of every message, and where a history may be cut.
+
+mod items;
+mod ledger;
+mod session_log;
+pub mod split;
+
+pub use items::{
+    Context, Cover, How, Item, Left, Made, Offload, Origin, PinProposal, Place, Size, Splice, Totals, Whose,
+    Why,
+};
+pub use ledger::{Fate, LedgerEntry, conserve, ledger};
+pub use session_log::{LogEntry, SessionLog};
+pub use split::Keep;
+
+pub(crate) use items::join_left;
+pub(crate) use ledger::{Erased, conserve_origins};

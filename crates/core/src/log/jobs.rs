@@ -1,0 +1,357 @@
+//! Calls of a model on their way to one change of the context (T2): who makes them, until when, and what was answered so
+//! far. A crash before the commit then costs no call again. All of it is advisory: the compare-and-set of the commit is
+//! what makes a change right, a job only saves calls.
+
+use super::held::Held;
+use super::record::{self, SCHEMA};
+use super::staging;
+use super::state::State;
+use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
+use super::wide;
+use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::keys::ids;
+use crate::step::{Io, Level, Scan};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Answers that the commit of a change removes; more of them wait for the next open.
+const CLOSED_AT_ONCE: usize = 64;
+/// Operations of the same commit that come later.
+const OTHERS: usize = 16;
+/// Rows that one read of jobs returns.
+const ROWS: usize = 1_000;
+/// So many jobs that ended are kept, for whoever looks into the store.
+const ENDED: usize = 64;
+
+/// The row of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state", rename_all_fields = "camelCase")]
+pub(super) enum JobRow {
+    /// Somebody asks a model.
+    Prepared {
+        /// [`SCHEMA`].
+        v: u32,
+        /// Counts the commits that put this row, from 1; 0 in a row of an earlier release.
+        #[serde(default)]
+        ver: u64,
+        /// The view that is to be changed.
+        base_generation: u64,
+        /// Rows of the log at that time.
+        to: u64,
+        /// Hash of the last of them.
+        input: String,
+        /// When, in ms since 1970.
+        at: u64,
+        /// Until when nobody else need ask, in ms since 1970.
+        lease: u64,
+        /// Who asks.
+        #[serde(default)]
+        owner: String,
+    },
+    /// The change was made.
+    Done {
+        /// [`SCHEMA`].
+        v: u32,
+        /// The view that it made.
+        generation: u64,
+    },
+    /// A blob is being written in parts.
+    Staging {
+        /// [`SCHEMA`].
+        v: u32,
+        /// Counts the commits that put this row, from 1.
+        ver: u64,
+        /// Until when it is under way, in ms since 1970.
+        lease: u64,
+    },
+    /// The context became another one before the change was made.
+    Abandoned {
+        /// [`SCHEMA`].
+        v: u32,
+        /// The view that it was to change.
+        base_generation: u64,
+    },
+}
+
+/// An answer of a model that passed its checks.
+#[derive(Debug, Serialize, Deserialize)]
+struct AnswerRow {
+    v: u32,
+    text: String,
+}
+
+/// The calls that lead to the next change of the context.
+#[derive(Debug, Default)]
+pub(crate) struct Job {
+    stored: Option<Stored>,
+    /// What was answered before this job was taken up, by what was asked.
+    answers: RefCell<BTreeMap<String, String>>,
+    /// What of the answers is in the store.
+    kept: RefCell<BTreeSet<String>>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    sid: String,
+    id: String,
+    ver: u64,
+}
+
+/// A job to be closed by the commit of the change that it led to.
+#[derive(Debug, Clone)]
+pub(crate) struct Closing {
+    id: String,
+    answers: Vec<String>,
+}
+
+impl Closing {
+    /// Adds to `batch`, which makes view `generation`, that the job is done; at most `room` operations.
+    pub(super) fn close(&self, sid: &str, generation: u64, room: usize, batch: &mut Batch) -> Result<()> {
+        if room == 0 {
+            return Ok(());
+        }
+        let done = JobRow::Done { v: SCHEMA, generation };
+        batch.puts.push((keys::job(sid, &self.id), record::encode(&done)?));
+        let answers = self.answers.iter().take(CLOSED_AT_ONCE.min(room.saturating_sub(OTHERS)));
+        batch.deletes.extend(answers.map(|answer| keys::answer(sid, &self.id, answer)));
+        Ok(())
+    }
+}
+
+/// What is asked, as far as the answer depends on it: the same question has the same key in every process.
+pub(crate) fn question(parts: &[&[u8]]) -> String {
+    ids::id(parts)
+}
+
+/// The id of the job that leads to the view behind this one.
+fn job_id(state: &State) -> String {
+    ids::id(&[b"calls", state.row.secret.as_bytes(), &state.row.generation.to_le_bytes()])
+}
+
+impl Job {
+    /// Takes up the calls that lead from the context that is held to the next one, with the answers that whoever began
+    /// them left. Nobody else need make them for `lease_ms`. `None` when someone else has them and this caller does not
+    /// `insist`. What cannot be noted is logged, and the calls are made all the same.
+    ///
+    /// It also writes the session's row, and with it when the attempt was made (`S1.4`).
+    ///
+    /// Errors: [`Code::Conflict`] when the context was changed elsewhere, [`Code::Closed`] when the session is gone,
+    /// [`Code::Aborted`].
+    pub(crate) async fn begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+        if !held.state().durable {
+            return Ok(Some(Job::default()));
+        }
+        if held.state().tab.is_empty() {
+            let tab = io.new_id().await?;
+            held.state_mut().tab = ids::id(&[b"tab", tab.as_bytes()]);
+        }
+        for race in 0..=RACES {
+            match Self::try_begin(io, held, lease_ms, insist).await {
+                Ok(begun) => return Ok(begun),
+                Err(error) if retryable(&error) => {
+                    pause(io, race).await?;
+                    if held.refresh(io).await? {
+                        return Err(conflict());
+                    }
+                }
+                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
+                Err(error) => {
+                    io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
+                    break;
+                }
+            }
+        }
+        Ok(Some(Job::default()))
+    }
+
+    async fn try_begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+        let (sid, id) = {
+            let state = held.state();
+            (state.sid.clone(), job_id(&state))
+        };
+        let (row, answers) = read(io, &sid, &id).await?;
+        let now = io.now().await?;
+        let before = match row {
+            Some(JobRow::Prepared { ver, lease, owner, .. }) => {
+                if owner != held.state().tab && lease > now && !insist {
+                    return Ok(None);
+                }
+                Some(ver)
+            }
+            // Only the commit of the next view closes it.
+            Some(_) => return Err(conflict()),
+            None => None,
+        };
+        let ver = before.unwrap_or(0) + 1;
+        let (batch, row) = {
+            let state = held.state();
+            let prepared = JobRow::Prepared {
+                v: SCHEMA,
+                ver,
+                base_generation: state.row.generation,
+                to: state.row.next_seq,
+                input: state.row.head.clone(),
+                at: now,
+                lease: now.saturating_add(lease_ms),
+                owner: state.tab.clone(),
+            };
+            let put = (keys::job(&sid, &id), record::encode(&prepared)?);
+            let (mut batch, row) = state.row_batch_with(now, vec![put])?;
+            batch.expect.push((keys::job(&sid, &id), before));
+            batch.durability = Durability::Relaxed;
+            (batch, row)
+        };
+        io.commit(batch).await?;
+        held.state_mut().wrote(io, row);
+        let kept = answers.keys().cloned().collect();
+        let stored = Some(Stored { sid, id, ver });
+        Ok(Some(Job { stored, answers: RefCell::new(answers), kept: RefCell::new(kept) }))
+    }
+
+    /// The answer that was paid for before, once.
+    pub(crate) fn take(&self, io: &Io, question: &str) -> Option<String> {
+        let answer = self.answers.borrow_mut().remove(question)?;
+        io.log(Level::Debug, format!("An answer that was given before is used again ({question})"));
+        Some(answer)
+    }
+
+    /// Stores an answer, so that a crash before the commit does not cost it. Only a record: what fails here is logged.
+    pub(crate) async fn keep(&self, io: &Io, question: &str, text: &str) {
+        let Some(Stored { sid, id, ver }) = &self.stored else { return };
+        let Ok(row) = record::encode(&AnswerRow { v: SCHEMA, text: text.into() }) else { return };
+        let put = (keys::answer(sid, id, question), row);
+        // A session that was deleted meanwhile has no job any more, and nothing may be left of it.
+        let expect = vec![(keys::job(sid, id), Some(*ver))];
+        let batch = Batch { expect, puts: vec![put], deletes: Vec::new(), durability: Durability::Relaxed };
+        match io.commit(batch).await {
+            Ok(()) => {
+                self.kept.borrow_mut().insert(question.to_string());
+            }
+            Err(error) => io.log(Level::Debug, format!("An answer could not be kept for later: {error}")),
+        }
+    }
+
+    /// What the commit of the change closes.
+    pub(crate) fn closing(&self) -> Option<Closing> {
+        let Stored { id, .. } = self.stored.as_ref()?;
+        Some(Closing { id: id.clone(), answers: self.kept.borrow().iter().cloned().collect() })
+    }
+}
+
+/// A job with its answers. One that cannot be read has none.
+async fn read(io: &Io, sid: &str, id: &str) -> Result<(Option<JobRow>, BTreeMap<String, String>)> {
+    let prefix = keys::job(sid, id);
+    let scan = Scan {
+        prefix: prefix.clone(),
+        after: None,
+        limit: ROWS,
+        max_bytes: PAGE,
+        reverse: false,
+        keys_only: false,
+    };
+    let (mut row, mut answers) = (None, BTreeMap::new());
+    for (key, bytes) in wide::scan(io, scan).await? {
+        match keys::answer_of(&key) {
+            None => row = Some(record::decode(&bytes, "job")?),
+            Some(question) => {
+                if let Ok(AnswerRow { text, .. }) = record::decode(&bytes, "answer") {
+                    answers.insert(question.to_string(), text);
+                }
+            }
+        }
+    }
+    Ok((row, answers))
+}
+
+/// Closes what nobody goes on with: jobs whose lease is over and whose view is not the current one any more, with their
+/// answers (R4), and blobs that were never whole (R6). Those of the current view wait for the next compaction. What fails here is logged: the next open
+/// tries again.
+///
+/// Errors: [`Code::Aborted`].
+pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
+    match try_recover(io, state).await {
+        Err(error) if error.code == Code::Aborted => Err(error),
+        Err(error) => {
+            io.log(Level::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+async fn try_recover(io: &Io, state: &State) -> Result<()> {
+    let sid = &state.sid;
+    let (mut jobs, mut answers): (Vec<Key>, Vec<Key>) = Default::default();
+    let mut after = None;
+    loop {
+        let prefix = keys::all("jobs", sid);
+        let scan = Scan { prefix, after, limit: ROWS, max_bytes: PAGE, reverse: false, keys_only: true };
+        let entries = wide::scan(io, scan).await?;
+        let Some((last, _)) = entries.last() else { break };
+        after = Some(last.clone());
+        let (of_jobs, of_answers): (Vec<Key>, Vec<Key>) =
+            entries.into_iter().map(|(key, _)| key).partition(|key| keys::answer_of(key).is_none());
+        jobs.extend(of_jobs);
+        answers.extend(of_answers);
+    }
+    if jobs.is_empty() && answers.is_empty() {
+        return Ok(());
+    }
+    let now = io.now().await?;
+    let mut live: BTreeSet<&Key> = BTreeSet::new();
+    let (mut ended, mut abandoned, mut staged) = (Vec::new(), Vec::new(), Vec::new());
+    for page in jobs.chunks(ROWS) {
+        for (key, bytes) in page.iter().zip(wide::read(io, page.to_vec()).await?) {
+            let Some(bytes) = bytes else { continue };
+            match record::decode::<JobRow>(&bytes, "job") {
+                Ok(JobRow::Prepared { ver, base_generation, lease, .. })
+                    if base_generation != state.row.generation && lease <= now =>
+                {
+                    abandoned.push((key, ver, base_generation));
+                }
+                Ok(JobRow::Done { .. } | JobRow::Abandoned { .. }) => ended.push(key),
+                Ok(JobRow::Staging { ver, lease, .. }) if lease <= now => staged.push((key, ver)),
+                // One that waits, and one of a release that knows more.
+                Ok(JobRow::Prepared { .. } | JobRow::Staging { .. }) | Err(_) => {
+                    live.insert(key);
+                }
+            }
+        }
+    }
+    for (key, ver, base_generation) in abandoned {
+        let row = record::encode(&JobRow::Abandoned { v: SCHEMA, base_generation })?;
+        let expect = if ver > 0 { vec![(key.clone(), Some(ver))] } else { Vec::new() };
+        let puts = vec![(key.clone(), row)];
+        match io.commit(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Relaxed }).await {
+            Err(error) if !retryable(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    for (job, ver) in staged {
+        match staging::sweep(io, (sid, state.max_batch_ops), job, ver, now).await {
+            Err(error) if !retryable(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    let is_over = |key: &Key| !live.iter().any(|job| key.0.starts_with(&job.0));
+    let mut deletes: Vec<Key> = answers.iter().filter(|key| is_over(key)).cloned().collect();
+    if ended.len() > ENDED {
+        deletes.extend(ended.into_iter().cloned());
+    }
+    for page in deletes.chunks(state.max_batch_ops.max(1)) {
+        let (expect, puts) = Default::default();
+        let batch = Batch { expect, puts, deletes: page.to_vec(), durability: Durability::Relaxed };
+        commit_again(io, batch).await?;
+    }
+    Ok(())
+}
+
+/// The error of a caller that leaves the calls to whoever makes them.
+pub(crate) fn elsewhere() -> Error {
+    Error::new(
+        Code::Conflict,
+        "another tab or process asks the model for this already; its result will be here",
+    )
+}

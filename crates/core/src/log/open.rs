@@ -1,0 +1,176 @@
+//! Opening a session: as it was left, or mended where the platform broke it ([`super::recovery`]). Every step is
+//! one batch or none, so whoever dies on the way leaves what the next opening goes on from.
+
+use super::deletion::free_name;
+use super::jobs;
+use super::loss::{absent, lost_session, refused};
+use super::migrations;
+use super::rebuild;
+use super::record::{SessionRow, Unread};
+use super::recovery;
+use super::state::{State, measure};
+use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
+use super::watermark::{self, Known};
+use crate::context::{Item, Origin, conserve};
+use crate::error::{Code, Error, Result};
+use crate::log::renamed;
+use crate::step::{Effect, Io, Loss, LossKind, Notice};
+use crate::wire::{self, Evidence, Format};
+
+impl State {
+    /// Reads the session that has this one's name, when there is one. What was lost or mended is told. `named` says that
+    /// the app gave the name: a new session cannot have been lost.
+    ///
+    /// Errors: [`Code::DataLoss`] where there was a session of that name and is none, and the app does not accept that.
+    pub(crate) async fn open(&mut self, io: &Io, named: bool) -> Result<()> {
+        let known = watermark::known(io, &self.settings, &self.row.id).await?;
+        self.told_losses = known.mark.as_ref().map_or(0, |mark| mark.losses);
+        let begun = self.clone();
+        for race in 0..=RACES {
+            if let Some(losses) = self.recover(io, &known, named).await? {
+                if losses.is_empty() {
+                    self.mark(io);
+                } else {
+                    self.told_losses += 1;
+                }
+                // What the watermark says is told again until the log moves on: who dies now has not heard it.
+                for loss in losses {
+                    io.tell(Effect::Notify(Notice::Dataloss { loss }));
+                }
+                return Ok(());
+            }
+            self.clone_from(&begun);
+            pause(io, race).await?;
+        }
+        Err(conflict())
+    }
+
+    /// Reads the session, and mends it first where that is needed. `None` when someone else wrote to it meanwhile.
+    async fn recover(&mut self, io: &Io, known: &Known, named: bool) -> Result<Option<Vec<Loss>>> {
+        let mut losses = Vec::new();
+        let platform = known.lost.as_ref().map(|reason| Loss::new(LossKind::Platform, reason.as_str()));
+        losses.extend(platform.clone());
+        let Some(name) = recovery::name(io, self, known).await? else { return Ok(None) };
+        let Some(found) = name else {
+            let missing = known.mark.as_ref().map(lost_session);
+            if let Some(loss) = missing.clone().or(platform.filter(|_| named)) {
+                self.accept(&loss)?;
+            }
+            if self.settings.must_exist && losses.is_empty() && missing.is_none() {
+                return Err(absent(&self.row.id));
+            }
+            losses.extend(missing);
+            return Ok(Some(losses));
+        };
+        self.sid = found.sid;
+        let Some(mut row) = rebuild::row(io, self).await? else { return Ok(None) };
+        row.losses.extend(found.mended);
+        let told = row.losses.iter().filter_map(|loss| loss.lost_records).max();
+        if let Some(mark) = &known.mark
+            && let Some(loss) = recovery::behind(io, self, &row, mark).await?
+            && (told.is_none() || loss.lost_records > told)
+        {
+            losses.push(loss);
+        }
+        let former = row.formerly.last().cloned();
+        if recovery::context(io, self, row).await?.is_none() {
+            return Ok(None);
+        }
+        if let Some(former) = former {
+            renamed::sweep(io, &former, self.max_batch_ops).await?;
+        }
+        jobs::recover(io, self).await?;
+        losses.extend(self.row.losses.iter().cloned());
+        Ok(Some(losses))
+    }
+
+    /// Refuses to go on without what is lost, unless the app said that it may be.
+    pub(super) fn accept(&self, loss: &Loss) -> Result<()> {
+        if self.settings.accept_data_loss { Ok(()) } else { Err(refused(&loss.reason)) }
+    }
+
+    /// Reads the session that has this one's name, when there is one, as it is.
+    pub(super) async fn find(&mut self, io: &Io) -> Result<()> {
+        if let Some(name) = free_name(io, &self.row.id, self.max_batch_ops).await? {
+            self.sid = name.sid;
+            if !self.load(io).await? {
+                return Err(Error::new(Code::StoreCorrupt, "the row of the session is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the session with this one's rows; false when it is not there.
+    pub(crate) async fn load(&mut self, io: &Io) -> Result<bool> {
+        let Some(row) = migrations::session_row(io, &self.sid, &self.settings).await? else {
+            return Ok(false);
+        };
+        self.load_at(io, row).await?;
+        Ok(true)
+    }
+
+    /// Reads the session as it was when its row was `row`.
+    pub(crate) async fn load_at(&mut self, io: &Io, row: SessionRow) -> Result<()> {
+        self.check_format(&row)?;
+        let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
+        unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
+        self.adopt(row);
+        self.plausible = Format::ALL.to_vec();
+        self.given_up += u64::from(self.unstored.take().is_some());
+        self.context = self.items(io, unread).await?.into_iter().collect();
+        self.context.set_left(left);
+        conserve(&self.context, self.row.messages)
+            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
+    }
+
+    /// Refuses a session in another format than the app says.
+    pub(super) fn check_format(&self, row: &SessionRow) -> Result<()> {
+        let clash = |format: &Format| self.settings.format.is_some_and(|given| given != *format);
+        match row.format.filter(clash) {
+            Some(format) => Err(Error::option("format", format!("this session is in {}", format.as_str()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes over the row that another process wrote; a format that the app named holds where none is stored.
+    pub(super) fn adopt(&mut self, row: SessionRow) {
+        // What was set before anything was stored holds where the store has none.
+        let goal = self.row.goal.take();
+        let secrets = std::mem::take(&mut self.row.secrets);
+        // What was learned since the last commit is in no row yet.
+        if row.calibrations.reports() > self.calibrations.reports() {
+            self.calibrations.clone_from(&row.calibrations);
+        }
+        self.row = row;
+        // Numbers that a summary under way uses already go on.
+        if secrets.continues(&self.row.secrets) {
+            self.row.secrets = secrets;
+        } else {
+            self.collected = None;
+        }
+        self.row.goal = self.row.goal.take().or(goal);
+        self.row.format = self.row.format.or(self.settings.format);
+    }
+
+    /// Items with their bodies and sizes. As long as no format is sure, those that they speak against are ruled out.
+    pub(crate) async fn items(&mut self, io: &Io, unread: Vec<Unread>) -> Result<Vec<Item>> {
+        let filled = bodies(io, &self.sid, unread).await?;
+        if self.row.format.is_none() {
+            let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+            self.plausible.retain(|format| format.wire().evidence(&values) != Evidence::Against);
+        }
+        let mut items = Vec::with_capacity(filled.len());
+        for (origin, body) in filled {
+            // The app may still have the object of a message that was erased, and is to hand out what stands in its place.
+            let origin = match origin {
+                Origin::Message(place) if self.row.is_erased(place.index) => {
+                    Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false }
+                }
+                origin => origin,
+            };
+            let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
+            items.push(Item { body, size, origin });
+        }
+        Ok(items)
+    }
+}

@@ -1,0 +1,75 @@
+//! Pins (`S4.3`) as the state knows them.
+
+use super::record::SessionRow;
+use super::state::State;
+use crate::context::{Item, Origin, PinProposal};
+use crate::error::Result;
+use crate::message::Role;
+use crate::policy::{PinProposals, Settings};
+use crate::summary;
+use crate::wire;
+
+/// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
+const CARRIED_PART: usize = 10;
+/// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
+const ACCEPTED_PART: usize = 10;
+
+impl State {
+    /// True for a message whose constraints the app rejected.
+    pub(crate) fn is_rejected(&self, index: usize) -> bool {
+        self.row.rejected.binary_search(&index).is_ok()
+    }
+
+    /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
+    pub(crate) fn accepts(&self, tokens: usize) -> bool {
+        let room = self.settings.window / ACCEPTED_PART;
+        self.settings.pin_proposals == PinProposals::Accept
+            && self.row.pinned_tokens.saturating_add(tokens) <= room
+    }
+
+    /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
+    /// for.
+    pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
+        if self.settings.pin_proposals == PinProposals::Off {
+            return Ok(Vec::new());
+        }
+        let mut open = Vec::new();
+        for item in items {
+            match &item.origin {
+                Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
+                origin if item.size.role == Role::User => {
+                    let Some(place) = origin.place() else { continue };
+                    let value = wire::parse(place.index, &item.body)?;
+                    let message = self.format().wire().read(place.index, &value)?;
+                    open.extend(summary::proposal(place.index, &message, item.size.tokens));
+                }
+                _ => {}
+            }
+        }
+        open.retain(|proposal| !self.is_pinned(proposal.index) && !self.is_rejected(proposal.index));
+        Ok(open)
+    }
+}
+
+impl SessionRow {
+    /// Notes that a message is pinned.
+    pub(crate) fn pin(&mut self, index: usize, tokens: usize) {
+        if let Err(at) = self.pins.binary_search(&index) {
+            self.pins.insert(at, index);
+            self.pinned_tokens = self.pinned_tokens.saturating_add(tokens);
+        }
+    }
+}
+
+/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these.
+pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize) -> Vec<PinProposal> {
+    let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
+    let fits = |proposal: &&PinProposal| {
+        let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
+        let left = room.checked_sub(tokens);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
+    newest.into_iter().rev().cloned().collect()
+}

@@ -1,0 +1,279 @@
+//! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
+
+use super::is_default;
+use crate::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
+use crate::error::{Code, Error, Result};
+use crate::log::State;
+use crate::policy::Trigger;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::rc::Rc;
+
+/// Every so many views one holds the whole context.
+pub(crate) const WHOLE_EVERY: u64 = 32;
+
+/// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ViewRow {
+    /// [`super::SCHEMA`].
+    pub v: u32,
+    /// Number of the view, from 1.
+    pub generation: u64,
+    /// Log rows from here on are behind the view.
+    pub to: u64,
+    /// Messages of the app that the view accounts for.
+    pub messages: usize,
+    /// Messages of the log that stood behind the view before this one, to be added to it first.
+    pub appended: Vec<(u64, usize, usize)>,
+    /// The whole context, or `None` when `splices` change the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Vec<StoredItem>>,
+    /// Changes to the context before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splices: Vec<StoredSplice>,
+    /// All messages that left the context so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Left>,
+    /// What led to it.
+    pub cause: Cause,
+}
+
+/// What led to a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cause {
+    /// The rung of the ladder; `restore` or `remove` where the app asked for that.
+    pub rung: String,
+    /// `auto`, `manual` or `overflow`.
+    pub trigger: String,
+    /// Tokens before.
+    pub tokens_before: usize,
+    /// Tokens after.
+    pub tokens_after: usize,
+    /// The preset.
+    pub preset: String,
+    /// Version of the prompts, for a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_version: Option<u32>,
+    /// Who wrote the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The snapshot that was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// Hash of the context that was changed (its last log row).
+    pub input: String,
+}
+
+impl Cause {
+    /// A change of a session by hand, for whatever reason, that leaves `tokens_after`.
+    pub(crate) fn of(state: &State, rung: &str, tokens_after: usize) -> Self {
+        Cause {
+            rung: rung.into(),
+            trigger: Trigger::Manual.as_str().into(),
+            tokens_before: state.tokens(),
+            tokens_after,
+            preset: state.settings.preset.name.into(),
+            prompt_version: None,
+            model: None,
+            snapshot: None,
+            input: String::new(),
+        }
+    }
+}
+
+/// Stored form of [`Splice`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredSplice {
+    /// First item that is replaced.
+    pub at: usize,
+    /// How many.
+    pub remove: usize,
+    /// What stands there instead.
+    pub insert: Vec<StoredItem>,
+}
+
+/// Stored form of one or several items.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum StoredItem {
+    /// A run of the app's messages: first log position, first index, count (log positions are consecutive).
+    Messages(u64, usize, usize),
+    /// A message with something taken out of it.
+    #[serde(rename = "offloaded")]
+    Edited {
+        /// Log position.
+        seq: u64,
+        /// Index among the app's messages.
+        index: usize,
+        /// The message as it is now.
+        body: Box<RawValue>,
+        /// The results that were moved to the store.
+        offloads: Vec<Offload>,
+        /// The reasoning that was bound to what stood before it is gone.
+        #[serde(default, rename = "reasoningRemoved", skip_serializing_if = "std::ops::Not::not")]
+        reasoning_removed: bool,
+    },
+    /// A summary.
+    Summary {
+        /// Its id.
+        checkpoint: String,
+        /// The message.
+        body: Box<RawValue>,
+        /// What it stands for.
+        covers: Vec<Cover>,
+        /// What of that stands in it word for word.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        quotes: Vec<Place>,
+        /// Bytes of its text before that.
+        #[serde(default, skip_serializing_if = "is_default")]
+        prose: usize,
+        /// How it was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made: Option<Box<Made>>,
+    },
+    /// A message that keeps the roles alternating.
+    Acknowledgement {
+        /// The message.
+        body: Box<RawValue>,
+    },
+}
+
+/// The stored form of items; neighbouring messages become runs.
+pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
+    let raw = |body: &Rc<str>| {
+        RawValue::from_string(body.to_string()).map_err(|error| {
+            Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}"))
+        })
+    };
+    let mut stored: Vec<StoredItem> = Vec::new();
+    for item in items {
+        let next = match &item.origin {
+            Origin::Message(Place { seq, index }) => {
+                if let Some(StoredItem::Messages(first, start, count)) = stored.last_mut()
+                    && *first + *count as u64 == *seq
+                    && *start + *count == *index
+                {
+                    *count += 1;
+                    continue;
+                }
+                StoredItem::Messages(*seq, *index, 1)
+            }
+            Origin::Edited { place, offloads, reasoning_removed } => StoredItem::Edited {
+                seq: place.seq,
+                index: place.index,
+                body: raw(&item.body)?,
+                offloads: offloads.clone(),
+                reasoning_removed: *reasoning_removed,
+            },
+            Origin::Summary { checkpoint, covers, quotes, prose, made } => StoredItem::Summary {
+                checkpoint: checkpoint.to_string(),
+                body: raw(&item.body)?,
+                covers: covers.clone(),
+                quotes: quotes.clone(),
+                prose: *prose,
+                made: made.as_deref().cloned().map(Box::new),
+            },
+            Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
+        };
+        stored.push(next);
+    }
+    Ok(stored)
+}
+
+/// An item whose body is not read from the store yet: `None` for a message of the app.
+pub(crate) type Unread = (Origin, Option<Rc<str>>);
+
+/// Items from their stored form.
+pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
+    let mut items = Vec::new();
+    for item in stored {
+        match item {
+            StoredItem::Messages(seq, index, count) => {
+                items.extend(
+                    (0..count)
+                        .map(|n| (Origin::Message(Place { seq: seq + n as u64, index: index + n }), None)),
+                );
+            }
+            StoredItem::Edited { seq, index, body, offloads, reasoning_removed } => {
+                let place = Place { seq, index };
+                items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
+            }
+            StoredItem::Summary { checkpoint, body, covers, quotes, prose, made } => {
+                let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
+                let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
+                items.push((origin, Some(text(&body))));
+            }
+            StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(text(&body)))),
+        }
+    }
+    items
+}
+
+/// The context after a view, from the one before it.
+pub(crate) fn replay(mut context: Vec<Unread>, view: ViewRow) -> Vec<Unread> {
+    if let Some(whole) = view.whole {
+        return load_items(whole);
+    }
+    for (seq, index, count) in view.appended {
+        context.extend(load_items(vec![StoredItem::Messages(seq, index, count)]));
+    }
+    for splice in view.splices.into_iter().rev() {
+        let start = splice.at.min(context.len());
+        let end = splice.at.saturating_add(splice.remove).min(context.len());
+        context.splice(start..end, load_items(splice.insert));
+    }
+    context
+}
+
+fn text(body: &RawValue) -> Rc<str> {
+    Rc::from(body.get())
+}
+
+/// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.
+pub(crate) fn store_change(
+    context: &Context,
+    splices: &[Splice],
+    generation: u64,
+) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
+    let replaces_all =
+        matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.items().len());
+    if generation % WHOLE_EVERY == 1 || replaces_all {
+        let mut after = context.clone();
+        after.apply(splices);
+        return Ok((Some(store_items(after.items())?), Vec::new()));
+    }
+    let stored = splices
+        .iter()
+        .map(|splice| {
+            Ok(StoredSplice { at: splice.at, remove: splice.remove, insert: store_items(&splice.insert)? })
+        })
+        .collect::<Result<_>>()?;
+    Ok((None, stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an8_an_item_stored_before_reasoning_was_noted_reads_as_one_with_its_reasoning() {
+        let stored = r#"{"offloaded":{"seq":3,"index":2,"body":{"role":"tool"},"offloads":[]}}"#;
+        let item: StoredItem = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let place = Place { seq: 3, index: 2 };
+        let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
+        assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
+    }
+
+    #[test]
+    fn s5_18_a_summary_stored_before_its_making_was_noted_reads_and_is_written_as_it_was() {
+        let stored =
+            r#"{"summary":{"checkpoint":"cp_1","body":{"role":"user"},"covers":[{"from":0,"to":2}]}}"#;
+        let item: StoredItem = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let loaded = load_items(vec![item]);
+        assert!(matches!(&loaded[0].0, Origin::Summary { made: None, prose: 0, .. }));
+    }
+}

@@ -1,0 +1,362 @@
+//! What is mended when a session is opened, and what of it is lost.
+//!
+//! * The name leads nowhere: the session's row says whose it is, and the name is written again.
+//! * R2: the session's row is missing, damaged, or not that of the log as it ends: it is made again of the log
+//!   ([`super::rebuild`]).
+//! * R3: the log is shorter than the host remembers: nothing brings that back, and it is said.
+//! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
+
+use super::check::Noted;
+use super::deletion::free_name;
+use super::links::empty_strangers;
+use super::loss::lost_session;
+use super::rebuild::last_row;
+use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
+use super::state::{Change, State, measure};
+use super::stored::{PAGE, readable_items, retryable, session_row, views_from_whole};
+use super::watermark::{Known, Mark};
+use super::wide;
+use super::{offloads, seal};
+use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, conserve_origins, join_left};
+use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
+use crate::message::Role;
+use crate::step::{Io, Loss, LossKind, Scan};
+use crate::wire::{Author, Format};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+/// Writes a batch; false when someone else wrote first, or when that is not known.
+pub(super) async fn written(io: &Io, batch: Batch) -> Result<bool> {
+    match io.commit(batch).await {
+        Ok(()) => Ok(true),
+        Err(error) if retryable(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {
+    Batch { expect, puts, deletes, durability: Durability::Strict }
+}
+
+pub(crate) async fn read_one(io: &Io, key: Key) -> Result<Option<Vec<u8>>> {
+    Ok(wide::read(io, vec![key]).await?.into_iter().next().flatten())
+}
+
+// ---- the name -------------------------------------------------------------------------------------------------------
+
+/// The session that a name leads to.
+pub(super) struct Named {
+    /// Names its rows.
+    pub(super) sid: String,
+    /// The name was written again.
+    pub(super) mended: Option<Loss>,
+}
+
+/// The session that this one's name leads to, if any. `None` when someone else wrote meanwhile.
+pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option<Option<Named>>> {
+    let (id, most) = (&state.row.id, state.max_batch_ops);
+    let found = free_name(io, id, most).await;
+    if let Ok(Some(NameRow { id: of, sid, .. })) = &found
+        && of == id
+        && (read_one(io, keys::session(sid)).await?.is_some() || last_row(io, sid).await?.is_some())
+    {
+        return Ok(Some(Some(Named { sid: sid.clone(), mended: None })));
+    }
+    let is_missing = matches!(found, Ok(None));
+    let of_mark = known.mark.as_ref().map(|mark| mark.sid.clone());
+    let sid = match of_mark {
+        Some(sid) if is_session(io, &sid, id).await? => Some(sid),
+        _ if is_missing => None,
+        _ => session_of(io, id).await?,
+    };
+    let Some(sid) = sid else {
+        // A name that leads nowhere is that of a session of which nothing is left.
+        let name = found?;
+        return Ok(Some(name.map(|name| Named { sid: name.sid, mended: None })));
+    };
+    if let Err(error) = found
+        && !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew)
+    {
+        return Err(error);
+    }
+    let key = keys::name(id);
+    let reason = "the name of the session was missing or damaged, and was written again";
+    let mended = Some(Loss::new(LossKind::Repaired, reason));
+    // What is damaged does not say how often it was written: it was rarely written more than once.
+    let versions = if is_missing { vec![None] } else { (1..=8).map(Some).collect() };
+    for version in versions {
+        let row = NameRow { ver: version.unwrap_or(0) + 1, ..NameRow::new(id, &sid) };
+        if written(
+            io,
+            batch(vec![(key.clone(), version)], vec![(key.clone(), record::encode(&row)?)], vec![]),
+        )
+        .await?
+        {
+            return Ok(Some(Some(Named { sid, mended })));
+        }
+    }
+    Ok(None)
+}
+
+async fn is_session(io: &Io, sid: &str, id: &str) -> Result<bool> {
+    match session_row(io, sid).await {
+        Ok(row) => Ok(row.is_some_and(|row| row.id == *id)),
+        Err(error) if error.code == Code::StoreCorrupt => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The session whose row says that it is called `id`.
+async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
+    let (prefix, mut after) = (Key(vec![KeyPart::Text("sessions".into())]), None);
+    loop {
+        let scan = Scan {
+            prefix: prefix.clone(),
+            after,
+            limit: 256,
+            max_bytes: PAGE,
+            reverse: false,
+            keys_only: false,
+        };
+        let rows = wide::scan(io, scan).await?;
+        let Some((last, _)) = rows.last() else { return Ok(None) };
+        after = Some(last.clone());
+        for (key, bytes) in rows {
+            // Backups have longer keys.
+            if let [_, KeyPart::Text(sid)] = key.0.as_slice()
+                && seal::read(&bytes).is_ok_and(|row| row.id == id)
+            {
+                return Ok(Some(sid.clone()));
+            }
+        }
+    }
+}
+
+// ---- R3 -------------------------------------------------------------------------------------------------------------
+
+/// What the watermark knows and the log does not (R3).
+pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark) -> Result<Option<Loss>> {
+    let is_former = row.formerly.contains(&mark.sid);
+    if mark.sid != state.sid && !is_former {
+        return Ok(Some(lost_session(mark)));
+    }
+    let lost = mark.next_seq.saturating_sub(row.next_seq);
+    if lost > 0 {
+        let reason = format!("the log ends {lost} records before what was acknowledged");
+        return Ok(Some(Loss::records(LossKind::Records, lost, reason)));
+    }
+    let Some(seq) = mark.next_seq.checked_sub(1) else { return Ok(None) };
+    let bytes = read_one(io, keys::log(&state.sid, seq)).await?.unwrap_or_default();
+    // What cannot be read at all is missed by whoever reads it.
+    // An erasure changed all hashes, and who erased may have died before it told the mark.
+    let is_other = !is_former && record::read_row(&bytes).is_ok_and(|(_, hash)| hash != mark.head);
+    let reason =
+        format!("log row {seq} is another one than was acknowledged: the store went back and on from there");
+    Ok(is_other.then(|| Loss::new(LossKind::Records, reason)))
+}
+
+// ---- R5 -------------------------------------------------------------------------------------------------------------
+
+/// A view, and what is behind it.
+#[derive(Default)]
+struct Standing {
+    items: Vec<Unread>,
+    left: Vec<Left>,
+    to: u64,
+}
+
+/// Reads the context into the state. Where it cannot be read as it was, one that can be read takes its place, in one batch
+/// (R5). `None` when someone else wrote to the session meanwhile.
+pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Result<Option<()>> {
+    state.check_format(&row)?;
+    let sid = state.sid.clone();
+    let mut losses = Vec::new();
+    let Standing { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
+    items.extend(readable_items(io, &sid, to, row.next_seq).await?);
+    let restored = restore_results(io, &sid, &mut items).await?;
+    if restored > 0 {
+        let reason = format!(
+            "offloads of {restored} messages were missing: these stand in the context as they were appended"
+        );
+        losses.push(Loss::new(LossKind::Repaired, reason));
+    }
+    let (items, left, lost) = readable(io, &sid, items, left, row.messages).await?;
+    if lost > 0 {
+        let reason = format!("{lost} messages of the log are missing or damaged");
+        losses.push(Loss::records(LossKind::Records, lost as u64, reason));
+    }
+    state.adopt(row);
+    state.plausible = Format::ALL.to_vec();
+    let mut items = state.items(io, items).await?;
+    if losses.iter().any(|loss| loss.kind == LossKind::Records) {
+        begin_with_user(io, state, &mut items).await?;
+    }
+    if losses.is_empty() {
+        state.context = items.into_iter().collect();
+        state.context.set_left(left);
+        return Ok(Some(()));
+    }
+    state.row.losses.extend(losses);
+    state.context = Context::default();
+    let tokens = items.iter().map(|item| item.size.tokens).sum();
+    let cause = Cause::of(state, "repair", tokens);
+    let splice = Splice { at: 0, remove: 0, insert: items };
+    let change = Change { left: Some(left), ..Change::new(vec![splice], cause) };
+    let (commit_id, now) = (io.new_id().await?, io.now().await?);
+    let (batch, row) = state.change_batch(&change, &commit_id, now)?;
+    if !written(io, batch).await? {
+        return Ok(None);
+    }
+    // Not told to the host: as long as its mark is of before, the next opening tells what it knows.
+    state.row = row;
+    change.apply(&mut state.context);
+    Ok(Some(()))
+}
+
+/// A conversation begins with its user, as providers want it: where that message is lost, one of ours says so.
+async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Result<()> {
+    let head = items.iter().take_while(|item| item.size.role == Role::System).count();
+    let is_logged = |item: &Item| item.origin.place().is_some() && item.size.role != Role::User;
+    if !items.get(head).is_some_and(is_logged) {
+        return Ok(());
+    }
+    let text = "[What was said here before is lost.]";
+    let body: Rc<str> = state.format().wire().text_message(Author::User, text, "", None).into();
+    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+    items.insert(head, Item { body, size, origin: Origin::Acknowledgement });
+    Ok(())
+}
+
+/// View `generation`, or the last one before it that can be read; at last the plain log.
+async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<Standing> {
+    let generation = row.generation;
+    for number in (1..=generation).rev() {
+        match view(io, sid, number, row.next_seq).await {
+            Ok(view) => {
+                if number < generation {
+                    let reason =
+                        format!("view {generation} cannot be read: the context is that of view {number}");
+                    losses.push(Loss::new(LossKind::Context, reason));
+                }
+                return Ok(view);
+            }
+            // Its session is of a schema that is known.
+            Err(error) if matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if generation > 0 {
+        let reason =
+            format!("view {generation} and those before it cannot be read: the context is the plain log");
+        losses.push(Loss::new(LossKind::Context, reason));
+    }
+    Ok(Standing::default())
+}
+
+/// A view, as the log of `rows` rows tells of it.
+async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing> {
+    let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
+    let views = views_from_whole(io, sid, generation).await?;
+    let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
+    let notes = wide::read(io, keys).await?;
+    let mut standing = Standing::default();
+    for ((mut view, bytes), note) in views.into_iter().zip(notes) {
+        // It was written together with its row of the log.
+        if view.to > rows {
+            return Err(corrupt());
+        }
+        // A note that is damaged says nothing about its view.
+        if let Ok((row, _)) = record::read_row(&note.unwrap_or_default())
+            && Noted::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
+        {
+            return Err(corrupt());
+        }
+        standing.left = std::mem::take(&mut view.left);
+        standing.to = view.to;
+        standing.items = record::replay(standing.items, view);
+    }
+    Ok(standing)
+}
+
+/// Messages whose offloads are not all in the store stand for themselves again. Returns how many.
+async fn restore_results(io: &Io, sid: &str, items: &mut [Unread]) -> Result<usize> {
+    let wanted = items.iter().flat_map(|(origin, _)| origin.offloads());
+    let wanted: BTreeMap<String, String> =
+        wanted.map(|offload| (offload.reference.clone(), offload.sha256.clone())).collect();
+    if wanted.is_empty() {
+        return Ok(0);
+    }
+    let there = offloads::complete(io, sid, &wanted).await?;
+    let mut restored = 0;
+    for (origin, body) in items {
+        if let Origin::Edited { place, offloads, .. } = origin
+            && offloads.iter().any(|offload| !there.contains(&offload.reference))
+        {
+            (*origin, *body) = (Origin::Message(*place), None);
+            restored += 1;
+        }
+    }
+    Ok(restored)
+}
+
+/// A context with its bodies. Of its `messages` those whose row of the log cannot be read are left out, and have left it:
+/// how many.
+pub(crate) async fn readable(
+    io: &Io,
+    sid: &str,
+    items: Vec<Unread>,
+    left: Vec<Left>,
+    messages: usize,
+) -> Result<(Vec<Unread>, Vec<Left>, usize)> {
+    let unread = items.iter().filter(|(_, body)| body.is_none()).filter_map(|(origin, _)| origin.place());
+    let read = readable_bodies(io, sid, &unread.collect::<Vec<_>>()).await?;
+    let with_body = |(origin, body): Unread| {
+        let body = body.or_else(|| read.get(&origin.place()?.seq).cloned());
+        body.map(|body| (origin, Some(body)))
+    };
+    let items: Vec<Unread> = items.into_iter().filter_map(with_body).collect();
+    let is_whole = |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
+    if is_whole(&left).is_ok() {
+        return Ok((items, left, 0));
+    }
+    let gone = missing(&items, &left, messages);
+    let lost = gone.iter().map(|run| run.to - run.from).sum();
+    let left = join_left(left.into_iter().chain(gone).collect());
+    is_whole(&left).map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
+    Ok((items, left, lost))
+}
+
+/// The bodies of messages by their positions in the log, but for those whose row cannot be read.
+pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
+    let mut read = HashMap::new();
+    for page in places.chunks(256) {
+        let rows = wide::read(io, page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
+        let bytes = rows.into_iter().map(Option::unwrap_or_default);
+        let mut rows: Vec<_> = page.iter().map(|place| place.seq).zip(bytes).collect();
+        empty_strangers(io, sid, &mut rows).await?;
+        for (place, (_, bytes)) in page.iter().zip(&rows) {
+            match record::read_row(bytes) {
+                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, Kind::Message) => {
+                    read.insert(place.seq, Rc::from(row.body.get()));
+                }
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// The messages of the first `messages` that have no fate.
+fn missing(items: &[Unread], left: &[Left], messages: usize) -> Vec<Left> {
+    let mut known: HashSet<usize> = left.iter().flat_map(|run| run.from..run.to).collect();
+    for (origin, _) in items {
+        known.extend(origin.place().map(|place| place.index));
+        if let Origin::Summary { covers, .. } = origin {
+            known.extend(covers.iter().flat_map(|cover| cover.from..cover.to));
+        }
+    }
+    let gone = (0..messages).filter(|index| !known.contains(index));
+    gone.map(|index| Left { from: index, to: index + 1, why: Why::Lost }).collect()
+}

@@ -1,0 +1,190 @@
+//! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
+
+use super::held::Held;
+use super::record::{Kind, SessionRow};
+use super::state::State;
+use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at};
+use super::wide;
+use crate::checkpoint::Goal;
+use crate::context::Origin;
+use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
+use crate::keys::ids;
+use crate::step::Io;
+use serde::{Deserialize, Serialize};
+
+/// What a snapshot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SnapshotPurpose {
+    /// To go on from after a fault.
+    Recovery,
+    /// To come back to.
+    Rollback,
+    /// Taken by the session itself before a step that is to make a prompt fit (`S5.15`).
+    Emergency,
+}
+
+impl SnapshotPurpose {
+    /// A purpose that the app may give.
+    ///
+    /// Errors: [`Code::InvalidOption`].
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "recovery" => Ok(SnapshotPurpose::Recovery),
+            "rollback" => Ok(SnapshotPurpose::Rollback),
+            _ => Err(Error::option("purpose", r#"must be "recovery" or "rollback""#)),
+        }
+    }
+}
+
+/// Where in the log a snapshot is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The snapshot's id.
+    pub(crate) id: String,
+    /// Position of its log row.
+    pub(crate) seq: u64,
+}
+
+/// The body of a log row of kind `snapshot`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SnapshotNote {
+    /// Its id.
+    pub(crate) snapshot: String,
+    /// What it is for.
+    pub(crate) purpose: SnapshotPurpose,
+    /// The view. The context is that, and the messages behind it up to the snapshot's own row.
+    pub(crate) generation: u64,
+    /// First log row behind the view.
+    pub(crate) tail_from: u64,
+    /// Summaries of the history by then.
+    pub(crate) compressions: u64,
+    /// The goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) goal: Option<Goal>,
+    /// Messages in the context.
+    pub(crate) items: usize,
+    /// Checkpoints among them.
+    pub(crate) checkpoints: usize,
+    /// Tokens of the context.
+    pub(crate) tokens: usize,
+}
+
+impl SnapshotNote {
+    fn of(state: &State, id: &str, purpose: SnapshotPurpose) -> Self {
+        let items = state.context.items();
+        let summaries = items.iter().filter(|item| matches!(item.origin, Origin::Summary { .. }));
+        SnapshotNote {
+            snapshot: id.into(),
+            purpose,
+            generation: state.row.generation,
+            tail_from: state.row.tail_from,
+            compressions: state.row.compressions,
+            goal: state.row.goal.clone(),
+            items: items.len(),
+            checkpoints: summaries.count(),
+            tokens: state.context.totals().tokens,
+        }
+    }
+}
+
+/// The snapshot in a log row, with the messages of the app before it and its time.
+pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+    let row = row_at(bytes, mark.seq)?;
+    let broken =
+        || Error::new(Code::StoreCorrupt, format!("log row {} is no snapshot {}", mark.seq, mark.id));
+    if row.kind != Kind::Snapshot || row.id != mark.id {
+        return Err(broken());
+    }
+    let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
+    Ok((note, row.n, row.at))
+}
+
+impl Held {
+    /// Takes a snapshot: its id.
+    pub(crate) async fn snapshot(&self, io: &Io, purpose: SnapshotPurpose) -> Result<String> {
+        let name = io.new_id().await?;
+        let id =
+            format!("snap_{}", ids::id(&[b"snapshot", self.state().row.secret.as_bytes(), name.as_bytes()]));
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let note = SnapshotNote::of(&self.state(), &id, purpose);
+            let (batch, row) = self.state().snapshot_batch(&note, now)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().wrote(io, row);
+                    return Ok(id);
+                }
+                Err(error) if retryable(&error) && race < RACES => {
+                    if self.caught_up(io, race, error, &row).await? {
+                        return Ok(id);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Takes a snapshot before a step that is to make a prompt fit, unless the last thing that was done is just that.
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context meanwhile: what the step is to do was decided
+    /// for another one.
+    pub(crate) async fn emergency_snapshot(&self, io: &Io) -> Result<String> {
+        let last = {
+            let state = self.state();
+            let row = &state.row;
+            row.snapshots.last().filter(|mark| mark.seq + 1 == row.next_seq).cloned()
+        };
+        if let Some(mark) = last {
+            let ours = SnapshotNote::of(&self.state(), &mark.id, SnapshotPurpose::Emergency);
+            match self.note(io, &mark).await {
+                Ok((note, ..)) if note == ours => return Ok(mark.id),
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+        let before = self.state().row.generation;
+        let id = self.snapshot(io, SnapshotPurpose::Emergency).await?;
+        if self.state().row.generation == before { Ok(id) } else { Err(conflict()) }
+    }
+
+    /// Takes over what is stored after a commit that lost a race, or whose answer was lost. `true` when `row` was
+    /// written after all.
+    pub(crate) async fn caught_up(
+        &self,
+        io: &Io,
+        race: usize,
+        error: Error,
+        row: &SessionRow,
+    ) -> Result<bool> {
+        pause(io, race).await?;
+        let written = match self.refresh(io).await {
+            Ok(_) => self.is_row(io, row).await,
+            Err(second) => Err(second),
+        };
+        written.map_err(|second| first_unless_conflict(error, second))
+    }
+
+    /// Where the snapshot is; someone else may have taken it.
+    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<Mark> {
+        let known = || self.state().row.snapshots.iter().find(|mark| mark.id == id).cloned();
+        if let Some(mark) = known() {
+            return Ok(mark);
+        }
+        self.refresh(io).await?;
+        known().ok_or_else(|| Error::new(Code::NotFound, format!("Snapshot not found: {id}")))
+    }
+
+    pub(crate) async fn note(&self, io: &Io, mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+        let sid = self.state().sid.clone();
+        let row = wide::read(io, vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
+        read_note(&row.ok_or_else(|| missing(mark))?, mark)
+    }
+}
+
+fn missing(mark: &Mark) -> Error {
+    Error::new(Code::StoreCorrupt, format!("row {} of the log is missing", mark.seq))
+}

@@ -1,0 +1,506 @@
+//! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read.
+
+mod change;
+
+pub(crate) use change::ViewNote;
+pub(crate) use change::{Change, Summarised};
+
+use super::price::Paid;
+use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::seal;
+use super::sent::{HandedOut, Unsent};
+use super::snapshots::{Mark, SnapshotNote};
+use super::staging::rows_of;
+use super::terms::Unpaged;
+use super::unstored::{Unstored, Version};
+use crate::checkpoint::{Reliability, model_size, reliability};
+use crate::context::{Context, Item, Origin, Place, SessionLog, Size, Whose};
+use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::keys::ids;
+use crate::message::Message;
+use crate::policy::{Settings, clearable};
+use crate::redact::Secrets;
+use crate::step::Io;
+use crate::summary::keep::Collected;
+use crate::tokens::{Calibrations, Sent};
+use crate::wire::{self, Format, Past};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
+pub(crate) const BESIDE: usize = 4;
+
+/// A session in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// Names the session's rows. Drawn anew when a session begins, so that nothing of a deleted one under the same name
+    /// can be taken for it.
+    pub(crate) sid: String,
+    /// The row as it was last read or written.
+    pub(crate) row: SessionRow,
+    /// The active context.
+    pub(crate) context: Context,
+    /// Where a full store does not have the context: what it has.
+    pub(super) unstored: Option<Unstored>,
+    /// How often what stood in memory alone was given up for what someone else stored.
+    pub(crate) given_up: u64,
+    /// Options.
+    pub(crate) settings: Rc<Settings>,
+    /// False for a one-shot compaction and for a dry run: nothing is stored.
+    pub(crate) durable: bool,
+    /// False for a one-shot compaction: nobody can read a reference, so that none may stand anywhere.
+    pub(crate) recalls: bool,
+    /// Where nothing is stored: messages that left the context, by their index. A summary may still quote them.
+    pub(crate) unlogged: HashMap<usize, Rc<str>>,
+    /// Tokens of the system prompt and the tools of the last `prepare`.
+    pub(crate) fixed_tokens: usize,
+    /// Those of them that are the system prompt's, with the goal.
+    pub(crate) prompt_tokens: usize,
+    /// The tools' part of them.
+    pub(crate) tool_tokens: usize,
+    /// The prices say that a compaction pays.
+    pub(crate) pays: bool,
+    /// Where they decide: calls until they will, about.
+    pub(crate) calls_left: Option<u64>,
+    /// What reports of prompts taught; the row has it since the last commit.
+    pub(crate) calibrations: Calibrations,
+    /// The model that was reported last, where that is not the options'.
+    pub(crate) reported_model: Option<String>,
+    /// The prompt of the last `prepare`, until it is reported.
+    pub(crate) sent: Option<Sent>,
+    /// Formats that no message so far speaks against; only as long as none is sure.
+    pub(crate) plausible: Vec<Format>,
+    /// The most that the store takes in one batch.
+    pub(crate) max_batch_ops: usize,
+    /// Tells this process's jobs from those of others; drawn with the first.
+    pub(crate) tab: String,
+    /// Losses that its watermark had to be told for.
+    pub(crate) told_losses: u64,
+    /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
+    pub(crate) unsent: Vec<Unsent>,
+    /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
+    pub(crate) past: Option<(Format, Past)>,
+    /// What the last `prepare` handed out, where it was the context itself.
+    pub(crate) handed_out: Option<HandedOut>,
+    /// `prepare`s so far.
+    pub(crate) prepared: u64,
+    /// The view that the app was handed last.
+    pub(super) handed: Version,
+    /// The first message that was appended since the context became another one than the app was handed.
+    pub(crate) unseen_from: Option<usize>,
+    /// Messages whose terms are in no page.
+    pub(crate) unpaged: Unpaged,
+    /// What the last summary took in of the messages that it stands for.
+    pub(crate) collected: Option<Rc<Collected>>,
+}
+
+/// Tokens of what goes with the messages of a prompt.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fixed {
+    /// All of them.
+    pub(crate) tokens: usize,
+    /// Of the system prompt and the goal.
+    pub(crate) prompt: usize,
+    /// Of the tools.
+    pub(crate) tools: usize,
+}
+
+/// A message on its way into the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// JSON text.
+    pub(crate) body: Rc<str>,
+    /// What it costs and holds.
+    pub(crate) size: Size,
+    /// The app wants it verbatim for ever (`S4.3`).
+    pub(crate) pinned: bool,
+    /// Constraints in it, for which a pin is proposed.
+    pub(crate) constraints: Vec<String>,
+}
+
+/// The format that messages on their way into the log settle. It is the session's once they are written.
+pub(crate) struct Settled {
+    /// The format.
+    pub(crate) format: Format,
+    /// Some message says it.
+    pub(crate) sure: bool,
+    /// Formats that nothing speaks against, as long as none is sure.
+    pub(crate) plausible: Vec<Format>,
+    /// The context measured in it, where the session was read in another one so far.
+    pub(crate) context: Option<Context>,
+}
+
+impl State {
+    /// A session that is nowhere but in memory.
+    pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
+        let sid = ids::id(&[b"sid", secret.as_bytes()]);
+        let secrets = Secrets::new(&secret);
+        let row = SessionRow {
+            v: SCHEMA,
+            ver: 0,
+            id,
+            format: settings.format,
+            secret,
+            next_seq: 0,
+            messages: 0,
+            generation: 0,
+            tail_from: 0,
+            head: String::new(),
+            chain: String::new(),
+            steps: 0,
+            attempted_at: None,
+            pending_step: false,
+            paid: Paid::default(),
+            pins: Vec::new(),
+            pinned_tokens: 0,
+            rejected: Vec::new(),
+            tokens: 0,
+            compressions: 0,
+            log: SessionLog::default(),
+            goal: settings.goal.clone(),
+            snapshots: Vec::new(),
+            parent: None,
+            secrets,
+            calibrations: Calibrations::default(),
+            losses: Vec::new(),
+            erased: Vec::new(),
+            formerly: Vec::new(),
+            created_at: now,
+            updated_at: now,
+            rest: serde_json::Map::new(),
+        };
+        State {
+            sid,
+            row,
+            context: Context::default(),
+            unstored: None,
+            given_up: 0,
+            settings,
+            durable: true,
+            recalls: true,
+            unlogged: HashMap::new(),
+            fixed_tokens: 0,
+            prompt_tokens: 0,
+            tool_tokens: 0,
+            pays: false,
+            calls_left: None,
+            calibrations: Calibrations::default(),
+            reported_model: None,
+            sent: None,
+            plausible: Format::ALL.to_vec(),
+            max_batch_ops: usize::MAX,
+            tab: String::new(),
+            told_losses: 0,
+            unsent: Vec::new(),
+            past: None,
+            handed_out: None,
+            prepared: 0,
+            handed: Version::default(),
+            unseen_from: None,
+            unpaged: Unpaged::default(),
+            collected: None,
+        }
+    }
+
+    /// The app has the context as it is now: what it appends from now on was written with that before it.
+    pub(crate) fn hand_out(&mut self) {
+        self.handed = self.version();
+    }
+
+    /// A message was appended. Whoever wrote it saw the context that was handed out last.
+    pub(crate) fn note_unseen(&mut self, index: usize) {
+        if self.version() != self.handed {
+            self.unseen_from.get_or_insert(index);
+        }
+    }
+
+    /// The messages' format; the first that they could be in, as long as none is sure.
+    pub(crate) fn format(&self) -> Format {
+        self.row.format.or(self.plausible.first().copied()).unwrap_or(Format::OpenaiChat)
+    }
+
+    /// The formats that the messages may be in: one, once it is sure.
+    pub(crate) fn may_be(&self) -> impl Iterator<Item = Format> + '_ {
+        let sure = self.row.format;
+        let open: &[Format] = if sure.is_none() { &self.plausible } else { &[] };
+        sure.into_iter().chain(open.iter().copied())
+    }
+
+    /// All tokens of the next prompt.
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens_with(&self.context)
+    }
+
+    /// Tokens of the system prompt, wherever it stands.
+    pub(crate) fn system_tokens(&self) -> usize {
+        self.prompt_tokens.saturating_add(self.context.totals().system)
+    }
+
+    /// Notes what goes with the messages of the next prompt.
+    pub(crate) fn set_fixed(&mut self, fixed: Fixed) {
+        self.fixed_tokens = fixed.tokens;
+        self.prompt_tokens = fixed.prompt;
+        self.tool_tokens = fixed.tools;
+    }
+
+    /// True for a message that the app pinned.
+    pub(crate) fn is_pinned(&self, index: usize) -> bool {
+        self.row.pins.binary_search(&index).is_ok()
+    }
+
+    /// Tokens of a prompt at which the session acts.
+    pub(crate) fn threshold(&self) -> usize {
+        self.settings.threshold.of(self.fixed_tokens)
+    }
+
+    /// True when the session acts.
+    pub(crate) fn is_due(&self) -> bool {
+        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
+    /// True when it acts because that pays, and not because of its size.
+    pub(crate) fn is_due_by_price(&self) -> bool {
+        self.pays && !self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
+    /// The checkpoint that retired an offload (`S1.9`).
+    pub(crate) fn retired_by(&self, reference: &str) -> Option<Rc<str>> {
+        self.context.items().iter().find_map(|item| match &item.origin {
+            Origin::Summary { checkpoint, covers, .. } => {
+                let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
+                offloads.any(|(_, offload)| offload.reference == reference).then(|| Rc::clone(checkpoint))
+            }
+            _ => None,
+        })
+    }
+
+    /// The row as it is after a commit.
+    fn next_row(&self, now: u64) -> SessionRow {
+        let v = self.row.v.max(SCHEMA);
+        let calibrations = self.calibrations.clone();
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
+    }
+
+    pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+        puts.push((keys::session(&self.sid), seal::write(row)?));
+        let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
+        if self.row.ver == 0 {
+            // The first commit takes the name.
+            let name = keys::name(&self.row.id);
+            let row = NameRow::new(&self.row.id, &self.sid);
+            puts.push((name.clone(), record::encode(&row)?));
+            expect.push((name, None));
+        }
+        Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
+    }
+
+    /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
+    pub(crate) fn append_batch(
+        &self,
+        settled: &Settled,
+        bodies: &[Measured],
+        batch_id: &str,
+        now: u64,
+    ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
+        let mut row = self.next_row(now);
+        if settled.sure {
+            row.format = Some(settled.format);
+        }
+        row.pending_step = true;
+        // Who appends has opened the session, and was told.
+        row.losses.clear();
+        let mut puts = Vec::with_capacity(bodies.len() + 1);
+        let mut items = Vec::with_capacity(bodies.len());
+        for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
+            if *pinned {
+                row.pin(row.messages, size.tokens);
+            }
+            let place = Place { seq: row.next_seq, index: row.messages };
+            row.chain = record::chain(&row.chain, body);
+            if self.durable {
+                puts.push(self.log_row(&mut row, record_id(batch_id, nth), Kind::Message, now, body)?);
+            } else {
+                row.next_seq += 1;
+            }
+            row.messages += 1;
+            row.tokens += size.tokens;
+            items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
+        }
+        let mut unpaged = Unpaged::default();
+        if self.durable {
+            let taken = bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + BESIDE;
+            let room = self.max_batch_ops.saturating_sub(taken);
+            let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
+            puts.extend(pages);
+            unpaged = left;
+        }
+        let batch = self.batch(&row, puts)?;
+        Ok((batch, row, items, unpaged))
+    }
+
+    /// Serialises a log row and moves `row` behind it.
+    pub(crate) fn log_row(
+        &self,
+        row: &mut SessionRow,
+        id: String,
+        kind: Kind,
+        at: u64,
+        body: &str,
+    ) -> Result<(Key, Vec<u8>)> {
+        let body: &RawValue = serde_json::from_str(body)
+            .map_err(|error| Error::new(Code::Poisoned, format!("a record's body is not JSON: {error}")))?;
+        let (bytes, hash) = record::write_row(&LogRow {
+            v: SCHEMA,
+            seq: row.next_seq,
+            n: row.messages,
+            id,
+            kind,
+            at,
+            prev: std::mem::take(&mut row.head),
+            chain: row.chain.clone(),
+            body,
+        })?;
+        let key = keys::log(&self.sid, row.next_seq);
+        row.head = hash;
+        row.next_seq += 1;
+        Ok((key, bytes))
+    }
+
+    /// The batch that changes the context (T3) and the row after it: view, log row, offloads, job and pointer.
+    /// `commit_id` is new for every change, so that two that are alike are told apart.
+    pub(crate) fn change_batch(
+        &self,
+        change: &Change,
+        commit_id: &str,
+        now: u64,
+    ) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.generation += 1;
+        change.note(&mut row, now);
+        let generation = row.generation;
+        row.tail_from = row.next_seq + 1;
+        let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
+        let view = ViewRow {
+            v: SCHEMA,
+            generation,
+            to: row.tail_from,
+            messages: row.messages,
+            appended: self.appended(),
+            whole,
+            splices,
+            left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
+            cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
+        };
+        let view = record::encode(&view)?;
+        let Cause { rung, snapshot, .. } = &change.cause;
+        let (snapshot, sha256) = (snapshot.as_deref(), &ids::sha256_hex(&view));
+        let note = ViewNote { view: generation, rung, snapshot, sha256 };
+        let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
+        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
+        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
+        puts.push((keys::view(&self.sid, generation), view));
+        for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
+            puts.extend(blob.rows_of(&self.sid)?);
+        }
+        let mut batch = self.batch(&row, puts)?;
+        if let Some(job) = &change.job {
+            let room = self.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
+            job.close(&self.sid, generation, room, &mut batch)?;
+        }
+        Ok((batch, row))
+    }
+
+    /// The batch that changes nothing but the session's row, and the row after it.
+    pub(crate) fn row_batch(
+        &self,
+        now: u64,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        update(&mut row, now)?;
+        let batch = self.batch(&row, Vec::new())?;
+        Ok((batch, row))
+    }
+
+    /// The batch that writes `puts` beside the session's row, and the row after it.
+    pub(crate) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
+        let row = self.next_row(now);
+        let batch = self.batch(&row, puts)?;
+        Ok((batch, row))
+    }
+
+    /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
+    pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.snapshots.push(Mark { id: note.snapshot.clone(), seq: row.next_seq });
+        let kept = self.settings.numbers.checkpoint.keep_snapshots;
+        row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
+        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
+        let put = self.log_row(&mut row, note.snapshot.clone(), Kind::Snapshot, now, &body)?;
+        let batch = self.batch(&row, vec![put])?;
+        Ok((batch, row))
+    }
+
+    /// What the system prompt says about the goal, as long as it is worked on (`S5.13`).
+    pub(crate) fn goal_text(&self) -> Option<String> {
+        self.row.goal.as_ref()?.prompt()
+    }
+
+    /// How far the context can be trusted (`S5.11`).
+    pub(crate) fn reliability(&self) -> Reliability {
+        reliability(model_size(self.settings.summariser_model().unwrap_or_default()), self.row.compressions)
+    }
+
+    /// Runs of messages behind the current view: first position, first index, count.
+    fn appended(&self) -> Vec<(u64, usize, usize)> {
+        let mut runs: Vec<(u64, usize, usize)> = Vec::new();
+        let places = self.context.items().iter().filter_map(|item| item.origin.place());
+        for place in places.filter(|place| place.seq >= self.row.tail_from) {
+            match runs.last_mut() {
+                Some((seq, index, count))
+                    if *seq + *count as u64 == place.seq && *index + *count == place.index =>
+                {
+                    *count += 1;
+                }
+                _ => runs.push((place.seq, place.index, 1)),
+            }
+        }
+        runs
+    }
+}
+
+/// The id of the nth record of a batch.
+pub(crate) fn record_id(batch_id: &str, nth: usize) -> String {
+    format!("msg_{}", ids::id(&[batch_id.as_bytes(), &nth.to_le_bytes()]))
+}
+
+/// What a message costs, by the session's one counter, and what it holds.
+pub(crate) async fn measure(
+    io: &Io,
+    settings: &Settings,
+    format: Format,
+    whose: Whose,
+    body: &Rc<str>,
+) -> Result<Size> {
+    let mut size = {
+        let value = wire::parse(0, body)?;
+        size_of(settings, &format.wire().read(0, &value)?)
+    };
+    if settings.app_counts {
+        size.tokens = io.count(whose, body).await?;
+    }
+    Ok(size)
+}
+
+/// What a message costs by the estimator, and what it holds.
+pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
+    Size {
+        tokens: settings.estimator.message(message),
+        role: message.role,
+        calls: message.calls().count(),
+        results: message.results().count(),
+        clearable: clearable(settings, message),
+    }
+}

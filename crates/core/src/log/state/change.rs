@@ -1,0 +1,89 @@
+//! A change of the context, with all that goes with it.
+
+use crate::checkpoint::{Source, markers};
+use crate::context::{Context, Left, LogEntry, Splice};
+use crate::log::record::SessionRow;
+use crate::log::snapshots::SnapshotNote;
+use crate::log::{Cause, Closing, NewBlob};
+use serde::Serialize;
+
+/// A change of the context on its way into the store.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// What changes.
+    pub(crate) splices: Vec<Splice>,
+    /// Offloads that go with it.
+    pub(crate) blobs: Vec<NewBlob>,
+    /// What led to it.
+    pub(crate) cause: Cause,
+    /// The job that led to it, to be closed.
+    pub(crate) job: Option<Closing>,
+    /// It is a summary of the history.
+    pub(crate) summary: Option<Summarised>,
+    /// It pins a message: its index, and the tokens that this takes.
+    pub(crate) pin: Option<(usize, usize)>,
+    /// All messages that stand in the context no more, where it changes that.
+    pub(crate) left: Option<Vec<Left>>,
+    /// The snapshot that it goes back to.
+    pub(crate) restores: Option<SnapshotNote>,
+    /// It makes the prompt fit: where the store is full it can stand in memory alone.
+    pub(crate) can_wait: bool,
+}
+
+/// A summary of the history that a change of the context is.
+#[derive(Debug)]
+pub(crate) struct Summarised {
+    /// Its text, which may say something about the goal.
+    pub(crate) text: String,
+    /// What it saved.
+    pub(crate) entry: LogEntry,
+}
+
+impl Change {
+    /// A change of the context and nothing else.
+    pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
+        let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
+        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None, can_wait: false }
+    }
+
+    /// A compaction.
+    pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
+        Change { can_wait: true, ..Change::new(splices, cause) }
+    }
+
+    /// Changes `context`.
+    pub(crate) fn apply(&self, context: &mut Context) {
+        context.apply(&self.splices);
+        if let Some(left) = &self.left {
+            context.set_left(left.clone());
+        }
+    }
+
+    /// What it leaves in the session's row.
+    pub(crate) fn note(&self, row: &mut SessionRow, now: u64) {
+        if let Some((index, tokens)) = self.pin {
+            row.pin(index, tokens);
+        }
+        if let Some(snapshot) = &self.restores {
+            row.goal.clone_from(&snapshot.goal);
+            row.compressions = snapshot.compressions;
+        }
+        let Some(summary) = &self.summary else { return };
+        row.compressions += 1;
+        row.log.push(summary.entry);
+        if let Some(goal) = &mut row.goal {
+            goal.update(&markers(&summary.text), Source::Summary, now);
+        }
+    }
+}
+
+/// The body of a log row of kind `view`.
+#[derive(Serialize)]
+pub(crate) struct ViewNote<'a> {
+    pub(crate) view: u64,
+    pub(crate) rung: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<&'a str>,
+    /// Of the view's row: so the log's chain holds the views too.
+    pub(crate) sha256: &'a str,
+}

@@ -1,0 +1,544 @@
+//! Writing a session, and what reading it is made of. Whoever comes second to a commit reads what the other wrote and tries again.
+
+mod change;
+
+use super::gaps::Walk;
+use super::held::Held;
+use super::links::empty_strangers;
+use super::migrations;
+use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
+use super::renamed::renamed;
+use super::seal;
+use super::state::{Measured, Settled, record_id};
+use super::terms::Unpaged;
+use super::wide;
+use crate::context::{Left, Origin, Place};
+use crate::error::{Code, Error, Result};
+use crate::keys::batch::{Batch, Key, KeyPart, keys};
+use crate::step::{Effect, Io, Level, Notice, Scan};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
+/// someone who writes without a pause wins every time. The waits make about four seconds.
+pub(crate) const RACES: usize = 12;
+/// Races that are run again without a wait.
+const QUICK_RACES: usize = 3;
+/// Bytes that one read of the store may return.
+pub(crate) const PAGE: usize = 4 << 20;
+
+/// How an attempt to append ended.
+pub(crate) enum Attempt {
+    /// Written: where the messages are.
+    Written(Vec<Place>),
+    /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
+    Raced,
+}
+
+impl Held {
+    /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
+    /// answered as lost: nobody can tell the two apart here. `true` when the view is another one now.
+    pub(crate) async fn refresh(&self, io: &Io) -> Result<bool> {
+        let before = self.state().row.ver;
+        let moved = self.take_over(io).await?;
+        if self.state().row.ver != before {
+            self.tell_change(io);
+        }
+        Ok(moved)
+    }
+
+    fn tell_change(&self, io: &Io) {
+        let (messages, generation) = (self.state().row.messages, self.state().row.generation);
+        io.tell(Effect::Notify(Notice::Change { messages, generation }));
+    }
+
+    /// Takes over what others wrote, and does not tell it.
+    async fn take_over(&self, io: &Io) -> Result<bool> {
+        let mut copy = self.state().clone();
+        if copy.row.ver == 0 {
+            // Nothing is ours yet: someone else may have taken the name.
+            copy.find(io).await?;
+            // It may be our own, whose answer was lost.
+            copy.mark(io);
+            let moved = copy.row.generation > 0;
+            *self.state_mut() = copy;
+            return Ok(moved);
+        }
+        let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
+            if !copy.follow(io).await? {
+                return Err(deleted());
+            }
+            copy.mark(io);
+            *self.state_mut() = copy;
+            return Ok(true);
+        };
+        // Where the platform took the end of the log, what is known of it is gone too.
+        let end = (copy.row.next_seq, copy.row.head.clone());
+        let moved = row.generation != copy.row.generation || row.next_seq < copy.row.next_seq;
+        let paid = copy.row.paid;
+        // Steps are counted in memory between commits; nobody else counts them down.
+        let (steps, attempted_at) =
+            (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
+        // What was measured in another format is measured again.
+        if moved {
+            copy.unpaged = Unpaged::default();
+        }
+        if moved || row.format.is_some_and(|format| format != copy.format()) {
+            // At this very row: at a later one the context may be another, and `moved` would not say so.
+            copy.load_at(io, row).await?;
+        } else {
+            let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
+            copy.adopt(row);
+            for item in copy.items(io, unread).await? {
+                copy.push(item);
+            }
+        }
+        copy.row.steps = steps;
+        copy.row.attempted_at = attempted_at;
+        copy.row.paid = paid;
+        if end != (copy.row.next_seq, copy.row.head.clone()) {
+            copy.mark(io);
+        }
+        *self.state_mut() = copy;
+        Ok(moved)
+    }
+
+    /// Takes over what other handles on the session wrote, for a call that makes something of all of it. Where the store
+    /// cannot be asked, what is known goes on, with a warning.
+    ///
+    /// Errors: [`Code::Closed`] when the session was deleted, [`Code::Aborted`].
+    pub(crate) async fn catch_up(&self, io: &Io) -> Result<()> {
+        if !self.state().durable {
+            return Ok(());
+        }
+        match self.try_catch_up(io).await {
+            Err(error) if matches!(error.code, Code::StoreUnavailable | Code::Indeterminate) => {
+                let message =
+                    format!("what others wrote to the session could not be read, and is left out: {error}");
+                io.log(Level::Warn, message.clone());
+                io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    async fn try_catch_up(&self, io: &Io) -> Result<()> {
+        let (sid, ver) = (self.state().sid.clone(), self.state().row.ver);
+        let is_known = match session_row(io, &sid).await {
+            Ok(row) => row.map_or(0, |row| row.ver) == ver && ver > 0,
+            // Whoever writes next mends it.
+            Err(error) if error.code == Code::StoreCorrupt => true,
+            Err(error) => return Err(error),
+        };
+        if is_known { Ok(()) } else { self.refresh(io).await.map(|_| ()) }
+    }
+
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context. `race` is
+    /// how many tries were lost before.
+    pub(crate) async fn append(
+        &self,
+        io: &Io,
+        settled: &mut Settled,
+        bodies: &[Measured],
+        batch_id: &str,
+        race: usize,
+    ) -> Result<Attempt> {
+        let now = io.now().await?;
+        let (batch, row, items, unpaged) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let durable = self.state().durable;
+        match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
+            Ok(()) => {
+                let places = items.iter().filter_map(|item| item.origin.place()).collect();
+                let mut state = self.state_mut();
+                state.wrote(io, row);
+                state.unpaged = unpaged;
+                // The call may have more batches to write, in the same format.
+                state.plausible.clone_from(&settled.plausible);
+                if let Some(context) = settled.context.take() {
+                    state.context = context;
+                }
+                for item in items {
+                    state.push(item);
+                }
+                Ok(Attempt::Written(places))
+            }
+            Err(error) if retryable(&error) => {
+                pause(io, race).await?;
+                let (before, ver) = (self.state().row.next_seq, self.state().row.ver);
+                let taken_over = self.take_over(io).await;
+                // It was measured without what has been written since.
+                settled.context = None;
+                let written = match taken_over {
+                    Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
+                    Err(error) => Err(error),
+                };
+                // One commit that is our own is no news.
+                let own = u64::from(matches!(written, Ok(Some(_))));
+                if self.state().row.ver != ver + own {
+                    self.tell_change(io);
+                }
+                match written.map_err(|second| first_unless_conflict(error, second))? {
+                    Some(places) => Ok(Attempt::Written(places)),
+                    None => Ok(Attempt::Raced),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Places of a batch that was written although its answer said otherwise.
+    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
+        let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
+        let first = record_id(batch_id, 0);
+        let rows = wide::read(io, (from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
+        for (seq, bytes) in (from..to).zip(rows) {
+            // What is damaged is not what was written just now.
+            let Some(Ok((row, _))) = bytes.as_deref().map(record::read_row) else { continue };
+            if row.id == first {
+                let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
+                return Ok(Some((0..count).map(place).collect()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Is the last log row that `row` knows in the log?
+    pub(crate) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
+        let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
+        let key = keys::log(&self.state().sid, seq);
+        match wide::read(io, vec![key]).await?.into_iter().next().flatten() {
+            Some(bytes) => Ok(record::read_row(&bytes)?.1 == row.head),
+            None => Ok(false),
+        }
+    }
+
+    /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
+    pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
+        let mut wanted = self.history();
+        wanted.truncate(to);
+        wanted.drain(..from.min(wanted.len()));
+        let in_memory: Option<Vec<Rc<str>>> = {
+            let context = self.context();
+            let verbatim = context.items().iter().filter_map(|item| match item.origin {
+                Origin::Message(place) => Some((place.index, &item.body)),
+                _ => None,
+            });
+            let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
+            wanted.iter().map(|index| verbatim.get(index).map(|body| Rc::clone(body))).collect()
+        };
+        if let Some(bodies) = in_memory {
+            return Ok(bodies);
+        }
+        let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
+        let all = readable_items(io, &sid, 0, next).await?;
+        let body = |(origin, body): Unread| Some((origin.place()?.index, body?));
+        let all: HashMap<usize, Rc<str>> = all.into_iter().filter_map(body).collect();
+        let missing =
+            |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
+        wanted.iter().map(|index| all.get(index).cloned().ok_or_else(|| missing(index))).collect()
+    }
+}
+
+/// The body of a message of the app as the log has it.
+pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>> {
+    let found = {
+        let context = held.context();
+        let item = context.items().iter().find(|item| item.origin == Origin::Message(place));
+        item.map(|item| Rc::clone(&item.body))
+    };
+    if let Some(body) = found {
+        return Ok(body);
+    }
+    if let Some(body) = held.state().unlogged.get(&place.index) {
+        return Ok(Rc::clone(body));
+    }
+    let sid = held.state().sid.clone();
+    let row = wide::read(io, vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
+    let row = row.ok_or_else(|| missing_row(place.seq))?;
+    Ok(Rc::from(record::read_row(&row)?.0.body.get()))
+}
+
+/// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
+///
+/// Errors: [`Code::StoreCorrupt`] when its row cannot be read.
+pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place> {
+    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+    place_among(io, &sid, rows, index).await
+}
+
+/// The same in a log of `last` rows.
+pub(crate) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize) -> Result<Place> {
+    let mut first = 0;
+    while first < last {
+        let middle = first + (last - first) / 2;
+        let Some((seq, n, kind)) = first_readable(io, sid, middle, last).await? else {
+            last = middle;
+            continue;
+        };
+        match (n.cmp(&index), kind) {
+            (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
+            // A row that is none counts the same messages as the message behind it.
+            (Ordering::Less, _) | (Ordering::Equal, Kind::View | Kind::Snapshot) => first = seq + 1,
+            (Ordering::Greater, _) => last = middle,
+        }
+    }
+    Err(Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log")))
+}
+
+/// The first of the log rows `from .. to` that can be read: its position, the messages before it, and what it is.
+async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option<(u64, usize, Kind)>> {
+    let bytes = wide::read(io, vec![keys::log(sid, from)]).await?.into_iter().next().flatten();
+    if let Some(Ok(row)) = bytes.as_deref().map(|bytes| row_at(bytes, from)) {
+        return Ok(Some((from, row.n, row.kind)));
+    }
+    let mut walk = Walk::at(from, 0);
+    while let Some(page) = walk.page(io, sid, to).await? {
+        for (seq, bytes) in page {
+            if let Some((_, row)) = walk.row(seq, &bytes)? {
+                return Ok(Some((seq, row.n, row.kind)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
+    let values = wide::read(io, vec![keys::name(id)]).await?;
+    match values.into_iter().next().flatten() {
+        Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
+        None => Ok(None),
+    }
+}
+
+pub(crate) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+    let values = wide::read(io, vec![keys::session(sid)]).await?;
+    match values.into_iter().next().flatten() {
+        Some(bytes) => Ok(Some(seal::read(&bytes)?)),
+        None => Ok(None),
+    }
+}
+
+/// The session's row as it is by now, for who only looks: another handle may have written since `known` was read. Where
+/// the store has none that can be read, what is known goes on. With it the name of its rows: where nothing was written
+/// through this handle, another one may have begun the session.
+///
+/// Errors: those of the store.
+pub(crate) async fn latest(io: &Io, sid: String, known: SessionRow) -> Result<(String, SessionRow)> {
+    let begun = if known.ver == 0 { name_row(io, &known.id).await? } else { None };
+    let sid = begun.filter(|name| !name.deleted).map_or(sid, |name| name.sid);
+    match session_row(io, &sid).await {
+        Ok(Some(row)) if row.ver > known.ver => Ok((sid, row)),
+        Ok(None) if known.ver > 0 => Ok(renamed(io, &known.id, &sid).await?.unwrap_or((sid, known))),
+        Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Err(error),
+        _ => Ok((sid, known)),
+    }
+}
+
+/// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
+/// change after the other.
+pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
+    let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
+    for (mut view, _) in views_from_whole(io, sid, generation).await? {
+        left = std::mem::take(&mut view.left);
+        context = record::replay(context, view);
+    }
+    Ok((context, left))
+}
+
+/// The views from the newest whole one up to `generation`, each with its bytes. What is before is not looked at.
+pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Result<Vec<(ViewRow, Vec<u8>)>> {
+    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
+    let first = generation - newest % record::WHOLE_EVERY;
+    let rows = wide::read(io, (first..=generation).map(|number| keys::view(sid, number)).collect()).await?;
+    let mut views = Vec::new();
+    for bytes in rows.into_iter().rev() {
+        let bytes = bytes.ok_or_else(missing_view)?;
+        let view: ViewRow = record::decode(&bytes, "view")?;
+        let is_whole = view.whole.is_some();
+        views.push((view, bytes));
+        if is_whole {
+            views.reverse();
+            return Ok(views);
+        }
+    }
+    Err(missing_view())
+}
+
+/// The row of view `generation`.
+pub(crate) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
+    let bytes = wide::read(io, vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
+    record::decode(&bytes.ok_or_else(missing_view)?, "view")
+}
+
+fn missing_view() -> Error {
+    Error::new(Code::StoreCorrupt, "a view of the session is missing")
+}
+
+/// The messages of log rows `from .. to`, with their bodies.
+pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+    let mut items = Vec::new();
+    let mut next = from;
+    while next < to {
+        for bytes in log_page(io, sid, next, to).await? {
+            let row = row_at(&bytes, next)?;
+            if row.kind == Kind::Message {
+                let place = Place { seq: row.seq, index: row.n };
+                items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
+            }
+            next += 1;
+        }
+    }
+    Ok(items)
+}
+
+/// The messages of log rows `from .. to` that can be read; what is missing or damaged is left out.
+pub(crate) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
+    let mut items = Vec::new();
+    let mut next = from;
+    while let Some(page) = readable_page(io, sid, next).await? {
+        for (seq, bytes) in page {
+            next = seq + 1;
+            if seq >= to {
+                return Ok(items);
+            }
+            match record::read_row(&bytes) {
+                Ok((row, _)) if row.seq == seq && row.kind == Kind::Message => {
+                    let place = Place { seq, index: row.n };
+                    items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
+                }
+                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(items)
+}
+
+/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last. One
+/// that is another session's is empty.
+pub(crate) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
+    let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
+    let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
+    let mut rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    empty_strangers(io, sid, &mut rows).await?;
+    Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// What there is under `prefix` behind `after`, as far as one page holds it.
+pub(crate) async fn page(
+    io: &Io,
+    prefix: Key,
+    after: Option<Key>,
+    keys_only: bool,
+) -> Result<Vec<(Key, Vec<u8>)>> {
+    wide::scan(io, Scan { prefix, after, limit: 1_000, max_bytes: PAGE, reverse: false, keys_only }).await
+}
+
+/// The number that ends a key of the log or of the views.
+pub(crate) fn position(key: &Key) -> Option<u64> {
+    match key.0.last() {
+        Some(KeyPart::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The log rows from `next` on as far as one page holds them, and not past `to`; one at least.
+///
+/// Errors: [`Code::StoreCorrupt`] when there is none, [`Code::Closed`] when the session is gone.
+async fn log_page(io: &Io, sid: &str, next: u64, to: u64) -> Result<Vec<Vec<u8>>> {
+    let scan = Scan {
+        prefix: keys::all("log", sid),
+        after: next.checked_sub(1).map(|seq| keys::log(sid, seq)),
+        limit: to.saturating_sub(next).min(1_000) as usize,
+        max_bytes: PAGE,
+        reverse: false,
+        keys_only: false,
+    };
+    let rows = wide::scan(io, scan).await?;
+    if rows.is_empty() {
+        return Err(if session_row(io, sid).await?.is_some() { missing_row(next) } else { deleted() });
+    }
+    Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+}
+
+/// The log row at position `seq`.
+///
+/// Errors: [`Code::StoreCorrupt`] when it is another one, or not what was written.
+pub(crate) fn row_at(bytes: &[u8], seq: u64) -> Result<LogRow<'_>> {
+    let (row, _) = record::read_row(bytes)?;
+    if row.seq == seq { Ok(row) } else { Err(missing_row(seq)) }
+}
+
+/// Reads the bodies that are still missing from the log.
+pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Vec<(Origin, Rc<str>)>> {
+    let mut items = Vec::with_capacity(unread.len());
+    let mut missing = Vec::new();
+    for (origin, body) in unread {
+        match (body, origin.place()) {
+            (Some(body), _) => items.push((origin, body)),
+            (None, Some(place)) => {
+                missing.push((items.len(), place.seq));
+                items.push((origin, Rc::from("")));
+            }
+            (None, None) => {
+                return Err(Error::new(Code::StoreCorrupt, "a view holds an item without a body"));
+            }
+        }
+    }
+    for page in missing.chunks(256) {
+        let rows = wide::read(io, page.iter().map(|(_, seq)| keys::log(sid, *seq)).collect()).await?;
+        for ((at, seq), bytes) in page.iter().zip(rows) {
+            let bytes = bytes.ok_or_else(|| missing_row(*seq))?;
+            let (row, _) = record::read_row(&bytes)?;
+            if let Some(item) = items.get_mut(*at) {
+                item.1 = Rc::from(row.body.get());
+            }
+        }
+    }
+    Ok(items)
+}
+
+/// Writes a batch that may be written twice: one whose answer was lost is written again.
+pub(crate) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
+    let mut race = 0;
+    loop {
+        match io.commit(batch.clone()).await {
+            Err(error) if error.code == Code::Indeterminate && race < RACES => {
+                pause(io, race).await?;
+                race += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Waits before a commit that lost `race` is tried again.
+pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
+    if !(QUICK_RACES..RACES).contains(&race) {
+        return Ok(());
+    }
+    io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
+}
+
+fn missing_row(seq: u64) -> Error {
+    Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
+}
+
+pub(crate) fn conflict() -> Error {
+    Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
+}
+
+pub(crate) fn deleted() -> Error {
+    Error::new(Code::Closed, "the session was deleted elsewhere")
+}
+
+/// Whether a batch was written stays unknown when the store cannot be asked.
+pub(crate) fn first_unless_conflict(first: Error, second: Error) -> Error {
+    if first.code == Code::Indeterminate { first } else { second }
+}
+
+pub(crate) fn retryable(error: &Error) -> bool {
+    matches!(error.code, Code::Conflict | Code::Indeterminate)
+}

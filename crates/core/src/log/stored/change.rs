@@ -1,0 +1,144 @@
+//! Changing a session in the store: its context, or its row alone.
+
+use super::{RACES, conflict, first_unless_conflict, pause, retryable};
+use crate::checkpoint::Goal;
+use crate::context::{Context, Origin, conserve};
+use crate::error::{Code, Error, Result};
+use crate::log::record::SessionRow;
+use crate::log::{Change, Held, unstored};
+use crate::step::Io;
+use std::rc::Rc;
+
+impl Held {
+    /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
+    /// here or elsewhere, stay behind it.
+    ///
+    /// A compaction that finds the store full stands in memory alone ([`Held::store_changes`]).
+    ///
+    /// Errors: [`Code::Conflict`] when someone else changed the context itself.
+    pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+        if !change.can_wait {
+            let version = self.state().version();
+            self.store_changes(io).await?;
+            if self.state().version() != version {
+                return Err(conflict());
+            }
+        }
+        let commit_id = io.new_id().await?;
+        for race in 0..=RACES {
+            let after = self.changed(&change)?;
+            if !self.state().durable {
+                let mut state = self.state_mut();
+                let before = std::mem::replace(&mut state.context, after);
+                for item in before.items() {
+                    if let Origin::Message(place) = item.origin {
+                        state.unlogged.insert(place.index, Rc::clone(&item.body));
+                    }
+                }
+                state.row.generation += 1;
+                let now = state.row.updated_at;
+                change.note(&mut state.row, now);
+                return Ok(());
+            }
+            if self.state().unstored.is_some() {
+                self.change_in_memory(change, after);
+                return Ok(());
+            }
+            let (error, row) = match self.try_change(io, &change, after, &commit_id).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(lost)) => lost,
+                Err(error) if error.code == Code::QuotaExceeded && change.can_wait => {
+                    unstored::warn(io, &error);
+                    let after = self.changed(&change)?;
+                    self.change_in_memory(change, after);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
+            if race == RACES {
+                return Err(error);
+            }
+            pause(io, race).await?;
+            let ours = match self.refresh(io).await {
+                Ok(false) => continue,
+                Ok(true) => self.is_row(io, &row).await,
+                Err(error) => Err(error),
+            };
+            let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
+            return if ours { Ok(()) } else { Err(conflict()) };
+        }
+        Err(conflict())
+    }
+
+    /// Commits a change that makes `after` the context. What lost a race comes back, with the row that it was to write.
+    pub(crate) async fn try_change(
+        &self,
+        io: &Io,
+        change: &Change,
+        after: Context,
+        commit_id: &str,
+    ) -> Result<Result<(), (Error, SessionRow)>> {
+        debug_assert!(self.state().unstored.is_none(), "a context in memory is stored before the next one");
+        let now = io.now().await?;
+        let (batch, row) = self.state().change_batch(change, commit_id, now)?;
+        match self.commit(io, batch, Some(change)).await {
+            Ok(()) => {
+                let mut state = self.state_mut();
+                state.wrote(io, row);
+                state.context = after;
+                Ok(Ok(()))
+            }
+            Err(error) if retryable(&error) => Ok(Err((error, row))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The context as `change` makes it.
+    ///
+    /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
+    pub(crate) fn changed(&self, change: &Change) -> Result<Context> {
+        let mut after = self.context().clone();
+        change.apply(&mut after);
+        conserve(&after, self.state().row.messages)?;
+        Ok(after)
+    }
+
+    /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_goal(
+        &self,
+        io: &Io,
+        update: impl Fn(Option<Goal>, u64) -> Result<Goal>,
+    ) -> Result<Option<Goal>> {
+        let update = |row: &mut SessionRow, now| {
+            row.goal = Some(update(row.goal.take(), now)?);
+            Ok(())
+        };
+        self.update_row(io, update).await?;
+        Ok(self.state().row.goal.clone())
+    }
+
+    /// Changes the session's row alone to what `update` makes of the one that is stored; durable when it ends.
+    pub(crate) async fn update_row(
+        &self,
+        io: &Io,
+        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
+    ) -> Result<()> {
+        for race in 0..=RACES {
+            let now = io.now().await?;
+            let (batch, row) = self.state().row_batch(now, &update)?;
+            match io.commit(batch).await {
+                Ok(()) => {
+                    self.state_mut().wrote(io, row);
+                    return Ok(());
+                }
+                // One that was written after all is taken over again, which changes nothing.
+                Err(error) if retryable(&error) && race < RACES => {
+                    pause(io, race).await?;
+                    self.refresh(io).await.map_err(|second| first_unless_conflict(error, second))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict())
+    }
+}

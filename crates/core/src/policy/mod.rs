@@ -1,0 +1,29 @@
+//! What is to be done about a context that grows, as data: presets, options, and the rule of prices.
+
+mod clear;
+pub mod cost;
+mod digest;
+mod env;
+mod numbers;
+mod options;
+mod presets;
+mod reader;
+mod rung;
+mod settings;
+mod trigger;
+
+pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
+pub use numbers::Threshold;
+pub use options::{StandaloneOptions, split_keep};
+pub use presets::{
+    API_TOOLS, BALANCED, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, KeepNumbers,
+    LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
+    REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, SEARCH_TOOLS, When,
+};
+pub use rung::Rung;
+pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+pub use trigger::Trigger;
+
+pub(crate) use clear::clearable;
+pub(crate) use digest::Digest;
+pub(crate) use options::read_goal;

@@ -1,0 +1,208 @@
+//! What options say, resolved against the preset and the window.
+
+use super::cost::{Prices, Rule};
+use super::digest::Digest;
+use super::numbers::Threshold;
+use super::presets::{Fallback, Numbers, Preset};
+use super::rung::Rung;
+use crate::checkpoint::{Goal, Level, Mode};
+use crate::context::Keep;
+use crate::summary::Focus;
+use crate::tokens::Estimator;
+use crate::wire::Format;
+use crate::wire::provider::Provider;
+
+/// A summary takes at most one part in so many of a summariser's window that the app names.
+const SUMMARY_PART: usize = 8;
+
+/// Who writes summaries.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Summariser {
+    /// The app's `summarize`.
+    App,
+    /// A provider's endpoint, called through the app's `fetch` or the global one.
+    Provider(Provider),
+    /// The built-in one; no model is called.
+    Extractive,
+}
+
+/// What the provider does with signed reasoning behind an edit, as the app's requests have it
+/// (`thinking.block_binding.prefix_mismatch_behavior` of Anthropic, AN8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefixMismatch {
+    /// It refuses the request: the reasoning must go.
+    Error,
+    /// It leaves the reasoning out itself: taking it out would only rewrite a prefix that is cached.
+    DropBlock,
+}
+
+/// What becomes of a message that states constraints (`S4.3`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinProposals {
+    /// A pin is proposed, and the constraints stand behind every summary until they are rejected.
+    Keep,
+    /// A pin is proposed, and summaries are asked to keep the constraints.
+    Ask,
+    /// It is pinned, as long as pins leave room.
+    Accept,
+    /// Nothing is looked for.
+    Off,
+}
+
+/// Which tools are of which type (`S4.6`), in lower case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessTools {
+    /// They search the web.
+    pub search: Vec<String>,
+    /// They read files.
+    pub files: Vec<String>,
+    /// They ask a database.
+    pub queries: Vec<String>,
+    /// They call an API.
+    pub apis: Vec<String>,
+}
+
+impl ProcessTools {
+    /// The type of a tool, whatever the letter case of its name.
+    pub(crate) fn kind(&self, tool: &str) -> Option<Digest> {
+        let tool = tool.to_lowercase();
+        let lists = [
+            (&self.search, Digest::Search),
+            (&self.files, Digest::File),
+            (&self.queries, Digest::Query),
+            (&self.apis, Digest::Api),
+        ];
+        lists.into_iter().find(|(names, _)| names.contains(&tool)).map(|(_, kind)| kind)
+    }
+}
+
+/// Options, checked and resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The preset.
+    pub preset: &'static Preset,
+    /// Its rungs, with those that options add.
+    pub rungs: Vec<Rung>,
+    /// When the session acts.
+    pub threshold: Threshold,
+    /// It acts before that when this rule says that it pays.
+    pub price_rule: Option<Rule>,
+    /// What the model's tokens cost, where that is known.
+    pub prices: Option<Prices>,
+    /// Its numbers with the options' over them, scaled to the window.
+    pub numbers: Numbers,
+    /// Tools whose old results are cleared (`S3.1`), in lower case; all when there are none of them.
+    pub compactable_tools: Option<Vec<String>>,
+    /// Tools that read a file (`S3.6`), in lower case.
+    pub read_tools: Vec<String>,
+    /// Tools whose results are processed when they arrive (`S4.5`).
+    pub process_tools: ProcessTools,
+    /// The app's `readFile` has the content of files.
+    pub app_reads_files: bool,
+    /// The messages' format, when the app says it.
+    pub format: Option<Format>,
+    /// The estimator.
+    pub estimator: Estimator,
+    /// The conversation's model, as the app names it.
+    pub model: Option<String>,
+    /// The app's `tokenCounter` counts instead.
+    pub app_counts: bool,
+    /// The app's `pinned` is asked about every message.
+    pub app_pins: bool,
+    /// What becomes of other messages that state constraints.
+    pub pin_proposals: PinProposals,
+    /// Secrets are replaced in what a summariser sees and in what is written in the place of messages.
+    pub redacts_secrets: bool,
+    /// The app's `redact` is applied to what a summariser sees, after that.
+    pub app_redacts: bool,
+    /// Context window.
+    pub window: usize,
+    /// Nobody said how large it is: neither the app, nor a catalogue, nor profiles.
+    pub is_window_assumed: bool,
+    /// No prompt is ever larger: the window less the answer and the reserve.
+    pub hard_limit: usize,
+    /// Who writes summaries.
+    pub summariser: Summariser,
+    /// The summariser's model, else the conversation's, as the app named it.
+    pub summary_model: Option<String>,
+    /// What happens when that fails for good.
+    pub fallback: Fallback,
+    /// What stays at the end.
+    pub keep: Keep,
+    /// The app's `summarizeResult` shortens single results (`S2.8`).
+    pub app_shortens: bool,
+    /// Calls of a model that may be under way at once (`S2.12`).
+    pub concurrency: usize,
+    /// A history that is longer than the summariser's window is summarised in parts; else its texts are shortened.
+    pub by_parts: bool,
+    /// The summariser's window, when that is another one.
+    pub summary_window: Option<usize>,
+    /// What becomes of signed reasoning behind an edit.
+    pub prefix_mismatch: PrefixMismatch,
+    /// A prepare does not wait for a summary that can wait.
+    pub background: bool,
+    /// Of one attempt, in ms.
+    pub timeout_ms: u64,
+    /// The app's guidance for summaries.
+    pub instructions: Option<String>,
+    /// What the app is used for (`S5.10`).
+    pub mode: Mode,
+    /// The level of new checkpoints; by their tokens when it is not given (`S5.7`).
+    pub level: Option<Level>,
+    /// What the session is for, when it begins (`S5.13`).
+    pub goal: Option<Goal>,
+    /// The session that a new one is begun from (`S3.10`).
+    pub parent: Option<String>,
+    /// The host keeps watermarks of sessions, or knows when the platform removed some.
+    pub has_watermark: bool,
+    /// A session that is lost may be begun anew.
+    pub accept_data_loss: bool,
+    /// The session is in the store: where it is not, it was lost.
+    pub must_exist: bool,
+}
+
+impl Settings {
+    /// How detailed a summary of `tokens` tokens is to be, where the preset or the app says that, and how long.
+    pub(crate) fn target(&self, tokens: usize) -> (Option<Level>, usize) {
+        let levels = self.numbers.checkpoint.levels;
+        let of_tokens = self.preset.checkpoints.then(|| levels.of(tokens));
+        match self.level.or(of_tokens) {
+            Some(level) => (Some(level), levels.target(level, self.window).high),
+            None => {
+                // No longer than a small summariser can write and read again.
+                let most = self.summary_window.map_or(usize::MAX, |window| window / SUMMARY_PART);
+                (None, self.numbers.target_tokens.min(most))
+            }
+        }
+    }
+
+    /// How long a checkpoint of this level is, at most about.
+    pub(crate) fn checkpoint_tokens(&self, level: Level) -> usize {
+        self.numbers.checkpoint.levels.target(level, self.window).high
+    }
+
+    /// A model writes the summaries, not the built-in summariser.
+    pub(crate) fn asks_a_model(&self) -> bool {
+        self.summariser != Summariser::Extractive
+    }
+
+    /// What a summary of this level is to stress.
+    pub(crate) fn focus(&self, level: Option<Level>) -> Option<Focus> {
+        let level = level?;
+        let range = self.numbers.checkpoint.levels.target(level, self.window);
+        Some(Focus { level, range, mode: self.mode })
+    }
+
+    /// Name of the model that writes summaries, when it is known.
+    pub(crate) fn summariser_model(&self) -> Option<&str> {
+        self.provider().map(|provider| provider.model.as_str()).or(self.summary_model.as_deref())
+    }
+
+    /// The endpoint that writes summaries, when one does.
+    pub(crate) fn provider(&self) -> Option<&Provider> {
+        match &self.summariser {
+            Summariser::Provider(provider) => Some(provider),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What is held of messages from one summary to the next.
+
+use super::Collector;
+use crate::context::Place;
+use crate::wire::Format;
+use std::rc::Rc;
+
+/// What was taken in of the messages that a summary took the place of. The next one stands for them too, and the log only
+/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`Collector`] gets.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) sid: String,
+    pub(crate) format: Format,
+    /// What the session began with: messages that another one has.
+    pub(crate) before: Vec<Rc<str>>,
+    /// Runs of messages, by their indices.
+    pub(crate) runs: Vec<(usize, usize)>,
+    /// The first row of the log that was not read.
+    pub(crate) next: u64,
+    pub(crate) collector: Collector,
+    /// Messages of the user that are nothing but text, with their tokens.
+    pub(crate) said: Vec<(Place, usize)>,
+}

@@ -1,0 +1,18 @@
+//! Parts of texts.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
+/// longer than the limit, so that reading on always gets further.
+pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {
+    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let rest = text.get(start..).unwrap_or_default();
+    let Some(limit) = limit else { return rest.to_string() };
+    let mut taken = 0;
+    let fits = |cluster: &&str| {
+        let is_first = taken == 0;
+        taken += cluster.chars().count();
+        is_first || taken <= limit
+    };
+    rest.graphemes(true).take_while(fits).collect()
+}
