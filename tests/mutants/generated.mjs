@@ -10,19 +10,27 @@ export const SEED = 1;
  */
 export const reasons = [
   {
-    file: "log/stored.rs",
-    function: "place_among",
-    operator: "number",
-    text: "2",
-    to: "3",
-    why: "Then the search goes by thirds: it finds the same row with a few reads more.",
-  },
-  {
-    file: "session/erase.rs",
-    function: "Held::erasure",
+    file: "log/deletion.rs",
+    function: "Held::delete",
     operator: "number",
     text: "0",
     to: "1",
-    why: "The count of messages before the first row is used for gaps alone, and this walk tells of none.",
+    why: "Where all goes in one batch nothing is marked, and nothing is swept: the value is never taken.",
+  },
+  {
+    file: "session/audit.rs",
+    function: "Auditor::audit",
+    operator: "condition",
+    text: "found.is_err()",
+    to: "the opposite",
+    why: "Then an audit reads everything again after each success: slower; and no test audits on after a failure.",
+  },
+  {
+    file: "recall/index.rs",
+    function: "Reader::show",
+    operator: "comparison",
+    text: "bytes.len() <= PART",
+    to: "<",
+    why: "A page of exactly the limit is stored, or made again by each search: what is found is the same.",
   },
 ];

@@ -22,7 +22,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "the target is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "target_tokens: 8_000,",
     to: "target_tokens: 7_999,",
     tests: ["figures"],
@@ -38,7 +38,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "the conversation's model is not asked for",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: `None => options.text("model")?.map(str::to_string),`,
     to: "None => None,",
     tests: ["compact_rules"],
@@ -46,7 +46,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "the summary's model gives way to the conversation's",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: `Some(model) => Some(model.to_string()),\n                None => options.text("model")?.map(str::to_string),`,
     to: `Some(model) => Some(options.text("model")?.unwrap_or(model).to_string()),\n                None => options.text("model")?.map(str::to_string),`,
     tests: ["compact_rules"],
@@ -54,7 +54,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "there is an attempt less",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "for attempt in 1..=numbers.retry_count",
     to: "for attempt in 1..numbers.retry_count",
     tests: ["compact_rules"],
@@ -62,7 +62,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "every wait is as long as the first",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "numbers.retry_wait_ms * u64::from(attempt)",
     to: "numbers.retry_wait_ms",
     tests: ["compact_rules"],
@@ -70,7 +70,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "it waits behind the last attempt too",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "if attempt < numbers.retry_count {",
     to: "if attempt <= numbers.retry_count {",
     tests: ["compact_rules"],
@@ -86,7 +86,7 @@ export const s1summary = [
   {
     id: "S1.8",
     what: "the mark is missing",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: `let mut text = format!("{header}{}", self.text);`,
     to: `let mut text = self.text.to_string();`,
     tests: ["compact_rules"],
@@ -94,7 +94,7 @@ export const s1summary = [
   {
     id: "S1.8",
     what: "the summary is the model's message",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "{ Author::Assistant } else { Author::User }",
     to: "{ Author::User } else { Author::Assistant }",
     tests: ["compact_rules"],
@@ -102,7 +102,7 @@ export const s1summary = [
   {
     id: "S1.8",
     what: "a preserved message is lost",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "remove: self.boundary - self.head, insert }",
     to: "remove: self.boundary - self.head + 1, insert }",
     tests: ["compact_rules"],
@@ -110,7 +110,7 @@ export const s1summary = [
   {
     id: "S1.9",
     what: "nothing is retired",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.deleted_files = proposal.retired();",
     to: "",
     tests: ["compact_rules"],
@@ -118,7 +118,7 @@ export const s1summary = [
   {
     id: "S1.9",
     what: "what a preserved message references is retired too",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.deleted_files = proposal.retired();",
     to: "let all: Vec<String> = held.context().items().iter().flat_map(|item| item.origin.offloads()).map(|offload| offload.reference.clone()).collect();\n                    result.deleted_files = all;",
     tests: ["compact_rules"],
@@ -142,7 +142,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "a failure is a success",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.success = false;\n                    result.error = Some(error);",
     to: "result.error = Some(error);",
     tests: ["compact_rules"],
@@ -150,7 +150,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "the error is not reported",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.success = false;\n                    result.error = Some(error);",
     to: "result.success = false;",
     tests: ["compact_rules"],
@@ -158,7 +158,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "a failure changes the history",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
     to: "",
     tests: ["compact_rules"],
@@ -166,7 +166,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "the tokens before are those after",
-    file: `${core}/plan/result.rs`,
+    file: `${core}/compaction/result.rs`,
     from: "self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);",
     to: "self.previous_tokens = self.current_tokens;",
     tests: ["compact_rules"],
@@ -174,7 +174,7 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "preserved messages are not counted",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.preserved_count = proposal.preserved;",
     to: "",
     tests: ["compact_rules"],
@@ -182,7 +182,7 @@ export const s1summary = [
   {
     id: "S1.11",
     what: "a rewrite that fails is silent",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "let edit = update.commit(io, held, &proposal, order).await?;",
     to: "let edit = update.commit(io, held, &proposal, order).await.unwrap_or_else(|_| Edit::of(order.rung));",
     tests: ["compact_faults"],
@@ -190,7 +190,7 @@ export const s1summary = [
   {
     id: "S1.11",
     what: "the context changes before the commit",
-    file: `${core}/session/stored/change.rs`,
+    file: `${core}/log/stored/change.rs`,
     from: "        match self.commit(io, batch, Some(change)).await {",
     to: "        self.state_mut().context = after.clone();\n        match self.commit(io, batch, Some(change)).await {",
     tests: ["compact_faults"],
@@ -198,7 +198,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "two variables are mixed up",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: `preserve_count: count("SYNAPSE_COMPACT_PRESERVE_COUNT", 1)?`,
     to: `preserve_count: count("SYNAPSE_COMPACT_RETRY_COUNT", 1)?`,
     tests: ["lib"],
@@ -206,7 +206,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "a count may be 0",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: `count("SYNAPSE_OFFLOAD_THRESHOLD", 1)?`,
     to: `count("SYNAPSE_OFFLOAD_THRESHOLD", 0)?`,
     tests: ["lib"],
@@ -214,7 +214,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "the cooldown may not be 0",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: `count("SYNAPSE_COMPACT_COOLDOWN_STEPS", 0)?`,
     to: `count("SYNAPSE_COMPACT_COOLDOWN_STEPS", 1)?`,
     tests: ["lib"],
@@ -222,7 +222,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "a ratio may be above 1",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: "plain && (0.0..=1.0).contains(&number)",
     to: "plain",
     tests: ["lib"],
@@ -230,7 +230,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "the model may be empty",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: "Some(text) if text.trim().is_empty() => {",
     to: "Some(text) if text.is_empty() => {",
     tests: ["lib"],
@@ -238,7 +238,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "another variable is named",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: `_ => Err(Error::option(name, format!("must be a positive whole number, not {text:?}"))),`,
     to: `_ => Err(Error::option("count", format!("must be a positive whole number, not {text:?}"))),`,
     tests: ["lib"],
@@ -246,7 +246,7 @@ export const s1summary = [
   {
     id: "S1.12",
     what: "a count may have a sign",
-    file: `${core}/plan/env.rs`,
+    file: `${core}/policy/env.rs`,
     from: "let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());",
     to: "let digits = !text.is_empty();",
     tests: ["lib"],
@@ -318,7 +318,7 @@ export const s1summary = [
   {
     id: "S1.13",
     what: "by hand it waits for the threshold",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);",
     to: "let forced = climb.trigger == Trigger::Overflow;",
     tests: ["compact_rules"],
@@ -326,7 +326,7 @@ export const s1summary = [
   {
     id: "S1.14",
     what: "offloading is not told",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));",
     to: "",
     tests: ["offload_rules"],
@@ -334,7 +334,7 @@ export const s1summary = [
   {
     id: "S1.14",
     what: "the event of offloading counts wrongly",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "Notice::Offload { count, freed_tokens: edit.tokens_freed }",
     to: "Notice::Offload { count: total, freed_tokens: before }",
     tests: ["offload_rules"],
@@ -342,7 +342,7 @@ export const s1summary = [
   {
     id: "S1.14",
     what: "the event of compacting has no deleted files",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "deleted_file_count: result.deleted_files.len()",
     to: "deleted_file_count: 0",
     tests: ["compact_rules"],

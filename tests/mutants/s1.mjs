@@ -6,7 +6,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "it offloads above the threshold, not at it",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "tokens > limit } else { tokens >= limit }",
     to: "tokens > limit } else { tokens > limit }",
     tests: ["offload_rules"],
@@ -14,7 +14,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "the threshold is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "When::Tokens(150_000)",
     to: "When::Tokens(149_999)",
     tests: ["offload_rules"],
@@ -22,7 +22,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "half of the messages is rounded up",
-    file: `${core}/reduce/offload.rs`,
+    file: `${core}/compaction/offload.rs`,
     from: "numbers.scan_ratio) as usize",
     to: "numbers.scan_ratio).ceil() as usize",
     tests: ["offload_rules"],
@@ -30,7 +30,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "a result of 50 characters is offloaded",
-    file: `${core}/reduce/offload.rs`,
+    file: `${core}/compaction/offload.rs`,
     from: "text.chars().count() > numbers.min_chars",
     to: "text.chars().count() >= numbers.min_chars",
     tests: ["offload_rules"],
@@ -38,7 +38,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "bytes are counted, not characters",
-    file: `${core}/reduce/offload.rs`,
+    file: `${core}/compaction/offload.rs`,
     from: "text.chars().count() > numbers.min_chars",
     to: "text.len() > numbers.min_chars",
     tests: ["offload_rules"],
@@ -46,7 +46,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "a reference is offloaded again",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "!is_answer && !item.origin.is_replaced(*nth)",
     to: "!is_answer",
     tests: ["offload_rules"],
@@ -54,7 +54,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "the mark is another one",
-    file: `${core}/reduce/offload.rs`,
+    file: `${core}/compaction/offload.rs`,
     from: "Tool result is at: {reference}",
     to: "Tool result at: {reference}",
     tests: ["offload_rules"],
@@ -62,7 +62,7 @@ export const s1 = [
   {
     id: "S1.1",
     what: "a reference begins otherwise",
-    file: `${core}/session/ids.rs`,
+    file: `${core}/keys/ids.rs`,
     from: `REFERENCE_PREFIX: &str = "off_";`,
     to: `REFERENCE_PREFIX: &str = "ref_";`,
     tests: ["offload_rules"],
@@ -70,7 +70,7 @@ export const s1 = [
   {
     id: "S1.2",
     what: "the tokens after it are those before it",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "current_tokens: held.tokens(),\n            freed_tokens",
     to: "current_tokens: before,\n            freed_tokens",
     tests: ["offload_rules"],
@@ -78,7 +78,7 @@ export const s1 = [
   {
     id: "S1.2",
     what: "the threshold is never exceeded afterwards",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "still_exceeds_threshold: held.state().is_due()",
     to: "still_exceeds_threshold: false",
     tests: ["offload_rules"],
@@ -86,7 +86,7 @@ export const s1 = [
   {
     id: "S1.2",
     what: "equality does not exceed the threshold",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "still_exceeds_threshold: held.state().is_due()",
     to: "still_exceeds_threshold: held.tokens() > held.state().threshold()",
     tests: ["offload_rules"],
@@ -94,7 +94,7 @@ export const s1 = [
   {
     id: "S1.2",
     what: "messages are counted, not results",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "count += batch.iter().map(|planned| planned.blobs.len()).sum::<usize>();",
     to: "count += batch.len();",
     tests: ["offload_rules"],
@@ -102,7 +102,7 @@ export const s1 = [
   {
     id: "S1.3",
     what: "the others stay too",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "Ok((first, second)) => waiting.extend([second, first]),",
     to: "Ok((first, _)) => waiting.push(first),",
     tests: ["offload_rules"],
@@ -110,7 +110,7 @@ export const s1 = [
   {
     id: "S1.3",
     what: "one that is too large fails the turn",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "Err(error) if error.code == Code::TooLarge => match halves(batch) {",
     to: "Err(error) if error.code == Code::QuotaExceeded => match halves(batch) {",
     tests: ["offload_rules"],
@@ -118,7 +118,7 @@ export const s1 = [
   {
     id: "S1.3",
     what: "nobody is warned",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "Err(one) => warn(io, &one, error),",
     to: "Err(_) => {}",
     tests: ["offload_rules"],
@@ -126,7 +126,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "what offloading freed is ignored",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "&& freed < numbers.compact_trigger_threshold",
     to: "",
     tests: ["compact_rules"],
@@ -134,7 +134,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the threshold is ignored",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "let due = state.is_due()\n        && freed",
     to: "let due = freed",
     tests: ["compact_rules"],
@@ -142,7 +142,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the cooldown is ignored",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "&& cooled\n",
     to: "\n",
     tests: ["compact_rules"],
@@ -150,7 +150,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the cooldown is a step longer",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "saturating_sub(at) >= numbers.compact_cooldown_steps",
     to: "saturating_sub(at) > numbers.compact_cooldown_steps",
     tests: ["compact_rules"],
@@ -158,7 +158,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the first attempt is delayed",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: ".is_none_or(|at| state.row.steps",
     to: ".is_some_and(|at| state.row.steps",
     tests: ["compact_rules"],
@@ -174,7 +174,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "a failed compaction stops the turn",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.success = false;\n                    result.error = Some(error);",
     to: "return Err(error);",
     tests: ["compact_rules"],
@@ -182,7 +182,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the counters are forgotten with the session's object",
-    file: `${core}/session/record.rs`,
+    file: `${core}/log/record.rs`,
     from: "    pub attempted_at: Option<u64>,",
     to: "    #[serde(skip)]\n    pub attempted_at: Option<u64>,",
     tests: ["compact_rules"],
@@ -190,7 +190,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "an event is emitted when nothing was offloaded",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "                    continue;",
     to: "                    io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 }));\n                    continue;",
     tests: ["offload_rules"],
@@ -198,7 +198,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "an edit is told when nothing was offloaded",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty()) else {",
     to: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty() || *rung == Rung::Offload) else {",
     tests: ["offload_rules"],
@@ -206,7 +206,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "the boundary parts a call from its results",
-    file: `${core}/split.rs`,
+    file: `${core}/context/split.rs`,
     from: "exchanges.boundary_at_or_before(open.map_or(requested, |&open| requested.min(open)))",
     to: "open.map_or(requested, |&open| requested.min(open))",
     tests: ["lib", "compact_rules"],
@@ -214,7 +214,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "one message less is kept",
-    file: `${core}/split.rs`,
+    file: `${core}/context/split.rs`,
     from: "Keep::Messages(count) => length.saturating_sub(count),",
     to: "Keep::Messages(count) => length.saturating_sub(count - 1),",
     tests: ["lib", "compact_rules"],
@@ -222,7 +222,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "another number of messages is kept",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "preserve_count: 5,",
     to: "preserve_count: 6,",
     tests: ["compact_rules"],
@@ -230,7 +230,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "five messages are compressed too",
-    file: `${core}/split.rs`,
+    file: `${core}/context/split.rs`,
     from: "Keep::Messages(count) => length.saturating_sub(count),",
     to: "Keep::Messages(count) => length.saturating_sub(count).max(1),",
     tests: ["compact_rules"],
@@ -238,7 +238,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "nothing to do is no success",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "Err(reason) => result.reason = Some(reason),",
     to: "Err(reason) => (result.success, result.reason) = (false, Some(reason)),",
     tests: ["compact_rules"],
@@ -262,7 +262,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "references stay in what is summarised",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "bodies.push(replace::restored(&held.state(), item, &texts)?);",
     to: "bodies.push(Rc::clone(&item.body));",
     tests: ["compact_rules"],
@@ -270,7 +270,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "what is unavailable is not named",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "[Content unavailable: {reference}]",
     to: "[Content unavailable]",
     tests: ["compact_rules"],
@@ -278,7 +278,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "what is unavailable stops the compaction",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "Err(error) if error.code == Code::Aborted => return Err(error),",
     to: "Err(error) => return Err(error),\n                #[allow(unreachable_patterns)]",
     tests: ["compact_rules"],
@@ -286,7 +286,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "references of another session are read",
-    file: `${core}/session/batch.rs`,
+    file: `${core}/keys/batch.rs`,
     from: `Key(with(with(key("blobs", sid), KeyPart::Text(blob.into())), KeyPart::Number(part)))`,
     to: `Key(with(with(key("blobs", &sid[..0]), KeyPart::Text(blob.into())), KeyPart::Number(part)))`,
     tests: ["recall_tools"],
@@ -294,7 +294,7 @@ export const s1 = [
   {
     id: "S1.6",
     what: "of a message's results only the first is restored",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "for offload in item.origin.offloads() {",
     to: "for offload in item.origin.offloads().iter().take(1) {",
     tests: ["reference_rules"],

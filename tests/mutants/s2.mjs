@@ -6,7 +6,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "a result of exactly the threshold is compressed",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "found.chars > numbers.single_result_threshold",
     to: "found.chars >= numbers.single_result_threshold",
     tests: ["react_preset"],
@@ -14,7 +14,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "chunks are smaller",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "chunk_size: 50_000,",
     to: "chunk_size: 40_000,",
     tests: ["react_preset"],
@@ -22,7 +22,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "chunks are compressed to another share",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "chunk_ratio: 0.1,",
     to: "chunk_ratio: 0.2,",
     tests: ["react_preset"],
@@ -30,7 +30,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "the tool and its arguments are not told",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "For { thought: String::new(), ..shown.purpose }",
     to: "For { thought: String::new(), ..For::default() }",
     tests: ["react_preset"],
@@ -38,7 +38,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "parts are counted from 0",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "{text}\", nth + 1)",
     to: "{text}\", nth)",
     tests: ["react_preset"],
@@ -46,7 +46,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "parts do not say of how many",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "[Part {}/{count}]",
     to: "[Part {}]",
     tests: ["react_preset"],
@@ -54,7 +54,7 @@ export const s2 = [
   {
     id: "S2.1",
     what: "the original is not kept",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "let mut offloads = planned.item.origin.offloads().to_vec();\n    offloads.extend(planned.blobs.iter().map(|replacement| replacement.blob.offload.clone()));",
     to: "let offloads = planned.item.origin.offloads().to_vec();",
     tests: ["react_preset"],
@@ -62,7 +62,7 @@ export const s2 = [
   {
     id: "S2.2",
     what: "there is no second level",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "if joined.chars().count() > numbers.single_result_threshold {",
     to: "if joined.chars().count() > usize::MAX - 1 {",
     tests: ["react_preset"],
@@ -70,7 +70,7 @@ export const s2 = [
   {
     id: "S2.2",
     what: "headers do not count",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "if joined.chars().count() > numbers.single_result_threshold {",
     to: "if joined.chars().filter(|c| *c == 's').count() > numbers.single_result_threshold {",
     tests: ["react_preset"],
@@ -78,7 +78,7 @@ export const s2 = [
   {
     id: "S2.2",
     what: "a second answer that is still too large is cut",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "Some(Ok(text)) => text,",
     to: "Some(Ok(text)) if text.len() <= numbers.single_result_threshold => text,",
     tests: ["react_preset"],
@@ -86,7 +86,7 @@ export const s2 = [
   {
     id: "S2.2",
     what: "targets are rounded up",
-    file: `${core}/plan/ask.rs`,
+    file: `${core}/compaction/ask.rs`,
     from: "(self.text.chars().count() as f64 * self.ratio) as usize",
     to: "(self.text.chars().count() as f64 * self.ratio).ceil() as usize",
     tests: ["react_preset"],
@@ -94,7 +94,7 @@ export const s2 = [
   {
     id: "S2.2",
     what: "the second level is compressed to another share",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "second_ratio: 0.1,",
     to: "second_ratio: 0.2,",
     tests: ["react_preset"],
@@ -102,7 +102,7 @@ export const s2 = [
   {
     id: "S2.3",
     what: "a failed chunk keeps less",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "const CHUNK_HEAD: usize = 1_000;",
     to: "const CHUNK_HEAD: usize = 990;",
     tests: ["react_preset"],
@@ -110,7 +110,7 @@ export const s2 = [
   {
     id: "S2.3",
     what: "a failed second level keeps more",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "const JOINED_HEAD: usize = 40_000;",
     to: "const JOINED_HEAD: usize = 50_000;",
     tests: ["react_preset"],
@@ -118,7 +118,7 @@ export const s2 = [
   {
     id: "S2.3",
     what: "what was cut is not marked",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "{ head } else { head + CUT }",
     to: "{ head } else { head }",
     tests: ["react_preset"],
@@ -126,7 +126,7 @@ export const s2 = [
   {
     id: "S2.3",
     what: "a failed chunk is left out",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD))",
     to: "answer.unwrap_or_default()",
     tests: ["react_preset"],
@@ -134,7 +134,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "the threshold counts as too large",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "numbers.global_enabled && total > threshold",
     to: "numbers.global_enabled && total >= threshold",
     tests: ["react_preset"],
@@ -142,7 +142,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "another share of the limit is the threshold",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "global_compression_threshold: 0.8,",
     to: "global_compression_threshold: 0.79,",
     tests: ["react_preset"],
@@ -150,7 +150,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "system prompt and instructions do not count",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);",
     to: "let mut total = 0_usize;",
     tests: ["react_preset"],
@@ -158,7 +158,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "results of the least size are compressed too",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "found.into_iter().filter(|found| found.chars > numbers.result_compression_min_size)",
     to: "found.into_iter().filter(|found| found.chars >= numbers.result_compression_min_size)",
     tests: ["react_preset"],
@@ -166,7 +166,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "results are compressed to another share",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "global_ratio: 0.1,",
     to: "global_ratio: 0.2,",
     tests: ["react_preset"],
@@ -174,7 +174,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "the thought is not told",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "For { thought: message.text(), name, arguments }",
     to: "For { thought: String::new(), name, arguments }",
     tests: ["react_preset"],
@@ -182,7 +182,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "the action is not told",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "For { thought: message.text(), name, arguments }",
     to: "For { thought: message.text(), name, arguments: arguments.chars().take(0).collect() }",
     tests: ["react_preset"],
@@ -190,7 +190,7 @@ export const s2 = [
   {
     id: "S2.4",
     what: "one result is compressed at a time",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();",
     to: "    let mut answers = ask_all(io, held, asks.take(1).collect(), (climb, &job), spent).await?.into_iter();",
     tests: ["figures"],
@@ -214,7 +214,7 @@ export const s2 = [
   {
     id: "S2.5",
     what: "the preset has a rung that removes turns",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "rungs: &[Rung::Compress],",
     to: "rungs: &[Rung::Compress, Rung::Summarise],",
     tests: ["react_preset"],
@@ -230,7 +230,7 @@ export const s2 = [
   {
     id: "S2.6",
     what: "a failed call empties its result",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "answers.next().and_then(Result::ok)",
     to: "answers.next().map(Result::unwrap_or_default)",
     tests: ["react_preset"],
@@ -238,7 +238,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "an endless threshold is the usual one",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "? && !endless,",
     to: "?,",
     tests: ["react_preset"],
@@ -246,7 +246,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the first layer cannot be switched off",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "on(\"singleEnabled\", base.single_enabled)?",
     to: "base.single_enabled",
     tests: ["react_preset"],
@@ -254,7 +254,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "a share of 1 does not switch the second layer off",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "? && global < 1.0,",
     to: "?,",
     tests: ["react_preset"],
@@ -262,7 +262,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the second layer cannot be switched off",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "on(\"globalEnabled\", base.global_enabled)?",
     to: "base.global_enabled",
     tests: ["react_preset"],
@@ -270,7 +270,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the ratio of chunks is no option",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "ratio(\"chunkRatio\")?.unwrap_or(base.chunk_ratio)",
     to: "base.chunk_ratio",
     tests: ["react_preset"],
@@ -278,7 +278,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the ratio of the second level is no option",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "ratio(\"secondRatio\")?.unwrap_or(base.second_ratio)",
     to: "base.second_ratio",
     tests: ["react_preset"],
@@ -286,7 +286,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the ratio of the second layer is no option",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "ratio(\"globalRatio\")?.unwrap_or(base.global_ratio)",
     to: "base.global_ratio",
     tests: ["react_preset"],
@@ -294,7 +294,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the length of the system prompt is no option",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: ".integer(\"systemPromptLength\", 0, MAX_TOKENS)?",
     to: ".integer(\"systemPromptLength\", 0, MAX_TOKENS)?.filter(|_| false)",
     tests: ["react_preset"],
@@ -302,7 +302,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "the length of the instructions is no option",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: ".integer(\"instructionLength\", 0, MAX_TOKENS)?",
     to: ".integer(\"instructionLength\", 0, MAX_TOKENS)?.filter(|_| false)",
     tests: ["react_preset"],
@@ -310,7 +310,7 @@ export const s2 = [
   {
     id: "S2.7",
     what: "what is still too large is no error",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "climb.trigger == Trigger::Auto && total > limit && !climb.rehearse",
     to: "climb.rehearse && total > limit",
     tests: ["react_preset"],
@@ -334,7 +334,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "the percentage has two decimals",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "percent(total_size, model_limit) as f64 / 10.0",
     to: "(total_size as f64 * 10_000.0 / model_limit as f64).round() / 100.0",
     tests: ["react_preset"],
@@ -342,7 +342,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "messages are counted, not turns",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "turns_count: state.context.totals().calls",
     to: "turns_count: state.context.items().len()",
     tests: ["react_preset"],
@@ -350,7 +350,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "equality needs compression",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "needs_compression: total_size > compression_threshold",
     to: "needs_compression: total_size >= compression_threshold",
     tests: ["react_preset"],
@@ -358,7 +358,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "the threshold is the limit",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "compression_threshold,\n        needs_compression",
     to: "compression_threshold: model_limit,\n        needs_compression",
     tests: ["react_preset"],
@@ -366,7 +366,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "a turn has no result",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "turn.result = result.text.to_string();",
     to: "let _ = turn;",
     tests: ["react_preset"],
@@ -374,7 +374,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "the last answer is missing",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "execution.final_response = said;",
     to: "",
     tests: ["react_preset"],
@@ -382,7 +382,7 @@ export const s2 = [
   {
     id: "S2.9",
     what: "compression is never on",
-    file: `${core}/plan/trajectory.rs`,
+    file: `${core}/compaction/trajectory.rs`,
     from: "enabled: on && state",
     to: "enabled: !on && state",
     tests: ["react_preset"],
@@ -390,7 +390,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "the line of a large result is another one",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "Tool result too large ({before} chars), applying streaming compression...",
     to: "Tool result too large ({before} characters), applying streaming compression...",
     tests: ["figures"],
@@ -398,7 +398,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "the number of chunks is not told",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "say(format!(\"Breaking result into {count} chunks for summarization\"));",
     to: "",
     tests: ["figures"],
@@ -406,7 +406,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "the share has no decimal",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "format!(\"{}.{}\", tenths / 10, tenths % 10)",
     to: "format!(\"{}\", tenths / 10)",
     tests: ["figures"],
@@ -414,7 +414,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "global compression is no warning",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "        Level::Warn,\n        format!(\"Context size",
     to: "        Level::Info,\n        format!(\"Context size",
     tests: ["figures"],
@@ -422,7 +422,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "turns are counted from 0",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "let turn = found.place.index + 1;",
     to: "let turn = found.place.index;",
     tests: ["figures"],
@@ -430,7 +430,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "the sum is not told",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "total size {total} → {after} {unit} ({share}%)",
     to: "total size {after} → {total} {unit} ({share}%)",
     tests: ["figures"],
@@ -438,7 +438,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "a failed result counts as compressed",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "        texts.push(text);\n    }\n    let edit",
     to: "        count += usize::from(text.is_none());\n        texts.push(text);\n    }\n    let edit",
     tests: ["figures"],
@@ -446,7 +446,7 @@ export const s2 = [
   {
     id: "S2.10",
     what: "the lines of the first layer are for debugging",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "io.log(Level::Info, line);",
     to: "io.log(Level::Debug, line);",
     tests: ["figures"],
@@ -454,7 +454,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "known content is the summariser's",
-    file: `${core}/plan/strategy.rs`,
+    file: `${core}/compaction/strategy.rs`,
     from: "let shaped = shape(shown, target)?;",
     to: "let shaped = shape(shown, target).filter(|_| target == 0)?;",
     tests: ["strategy_rules"],
@@ -462,7 +462,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "what later turns rely on has no more room",
-    file: `${core}/plan/strategy.rs`,
+    file: `${core}/compaction/strategy.rs`,
     from: "(ratio * 2.0).min(self.most).max(ratio)",
     to: "ratio",
     tests: ["strategy_rules"],
@@ -470,7 +470,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "what is compressed is compressed again",
-    file: `${core}/plan/compress.rs`,
+    file: `${core}/compaction/compress.rs`,
     from: "item.origin.is_replaced(nth) || answered",
     to: "answered",
     tests: ["strategy_rules"],
@@ -478,7 +478,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "no text is known from before",
-    file: `${core}/plan/strategy.rs`,
+    file: `${core}/compaction/strategy.rs`,
     from: "known.insert(offload.sha256.clone(), result.text.to_string());",
     to: "",
     tests: ["strategy_rules"],
@@ -486,7 +486,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "a text that was cut is known from before",
-    file: `${core}/plan/strategy.rs`,
+    file: `${core}/compaction/strategy.rs`,
     from: "\n                && !result.text.contains(CUT)",
     to: "",
     tests: ["strategy_rules"],
@@ -494,7 +494,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "what is asked for follows nothing",
-    file: `${core}/plan/ask.rs`,
+    file: `${core}/compaction/ask.rs`,
     from: "if numbers.react.strategies { pace.get().share() } else { 1.0 }",
     to: "1.0",
     tests: ["strategy_rules"],
@@ -502,7 +502,7 @@ export const s2 = [
   {
     id: "S2.11",
     what: "errors of a log are folded",
-    file: `${core}/reduce/shape/log.rs`,
+    file: `${core}/compaction/shape/log.rs`,
     from: "choose(lines, false, room).or_else(||",
     to: "choose(lines, true, room).or_else(||",
     tests: ["lib"],
@@ -510,7 +510,7 @@ export const s2 = [
   {
     id: "S2.12",
     what: "chunks run one after the other",
-    file: `${core}/plan/ask.rs`,
+    file: `${core}/compaction/ask.rs`,
     from: "all(work, settings.concurrency).await",
     to: "all(work, 1).await",
     tests: ["react_preset"],
@@ -518,7 +518,7 @@ export const s2 = [
   {
     id: "S2.12",
     what: "chunks run all at once",
-    file: `${core}/plan/ask.rs`,
+    file: `${core}/compaction/ask.rs`,
     from: "all(work, settings.concurrency).await",
     to: "all(work, total).await",
     tests: ["react_preset"],
@@ -526,7 +526,7 @@ export const s2 = [
   {
     id: "S2.12",
     what: "the limit is another one by default",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: "const DEFAULT_CONCURRENCY: usize = 4;",
     to: "const DEFAULT_CONCURRENCY: usize = 5;",
     tests: ["react_preset"],

@@ -6,7 +6,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "fewer of the newest stay",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "keep_recent: 3,",
     to: "keep_recent: 2,",
     tests: ["layered_rules"],
@@ -14,7 +14,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "smaller results are cleared too",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "clear_min_tokens: 1_000,",
     to: "clear_min_tokens: 900,",
     tests: ["layered_rules"],
@@ -22,7 +22,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "results of any tool are cleared",
-    file: `${core}/reduce/clear.rs`,
+    file: `${core}/compaction/clear.rs`,
     from: ".filter(|result| is_of_tools(&result.tool))",
     to: ".filter(|result| tools.is_some() || is_of_tools(&result.tool))",
     tests: ["layered_rules"],
@@ -30,7 +30,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "a tool is not compactable by default",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "[\"bash\", \"read_file\", \"write_file\", \"edit_file\"]",
     to: "[\"bash\", \"read_file\", \"write_file\", \"edit_files\"]",
     tests: ["figures"],
@@ -38,7 +38,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "the mark is another one",
-    file: `${core}/reduce/clear.rs`,
+    file: `${core}/compaction/clear.rs`,
     from: "[Output compacted - re-read if needed]",
     to: "[Output compacted]",
     tests: ["layered_rules"],
@@ -46,7 +46,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "it is not silent",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "let silent = rung == Rung::Clear && !held.settings().preset.stubs;",
     to: "let silent = false;",
     tests: ["layered_rules"],
@@ -54,7 +54,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "what was cleared is lost",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));",
     to: "blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()).filter(|blob| blob.text.is_empty()));",
     tests: ["layered_rules"],
@@ -62,7 +62,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "results are cleared only when the session acts",
-    file: `${core}/reduce/clear.rs`,
+    file: `${core}/compaction/clear.rs`,
     from: "if state.settings.numbers.layered.every_turn { found }",
     to: "if state.settings.numbers.layered.every_turn && state.is_due() { found }",
     tests: ["layered_rules"],
@@ -70,7 +70,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "batches are cleared whatever they cost",
-    file: `${core}/reduce/clear.rs`,
+    file: `${core}/compaction/clear.rs`,
     from: "let behind = self.behind.saturating_sub(self.freed);",
     to: "let behind = 0;",
     tests: ["layered_rules"],
@@ -78,7 +78,7 @@ export const s3 = [
   {
     id: "S3.1",
     what: "clearing cannot be switched off",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: "Rung::Clear => clear != Some(Clears::Never),",
     to: "Rung::Clear => true,",
     tests: ["layered_rules"],
@@ -86,7 +86,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "the threshold itself is above it",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "left.min(window.hard_limit).max(1), strict: true, allowance: fixed",
     to: "left.min(window.hard_limit).max(1), strict: false, allowance: fixed",
     tests: ["layered_rules"],
@@ -94,7 +94,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "less is kept for system prompt and tools",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "fixed: 13_000 }",
     to: "fixed: 12_000 }",
     tests: ["layered_rules"],
@@ -102,7 +102,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "long answers make it act sooner",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "window.tokens.saturating_sub(window.output.min(output))",
     to: "window.tokens.saturating_sub(window.output)",
     tests: ["layered_rules"],
@@ -110,7 +110,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "an answer's room is not kept",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "window.tokens.saturating_sub(window.output.min(output))",
     to: "window.tokens",
     tests: ["layered_rules"],
@@ -118,7 +118,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "known fixed tokens do not use up the reserve",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "left.min(window.hard_limit).max(1), strict: true, allowance: fixed",
     to: "left.min(window.hard_limit).max(1), strict: true, allowance: 0",
     tests: ["layered_rules"],
@@ -126,7 +126,7 @@ export const s3 = [
   {
     id: "S3.2",
     what: "the reserve grows with what is fixed",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "self.tokens.saturating_add(fixed.min(self.allowance))",
     to: "self.tokens.saturating_add(if self.allowance > 0 { fixed } else { 0 })",
     tests: ["layered_rules"],
@@ -134,7 +134,7 @@ export const s3 = [
   {
     id: "S3.3",
     what: "the gain is ignored",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "&& gain(state) >= numbers.min_savings",
     to: "",
     tests: ["layered_rules"],
@@ -142,7 +142,7 @@ export const s3 = [
   {
     id: "S3.3",
     what: "what is kept counts as gain",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "total.saturating_sub(kept)",
     to: "total.max(kept)",
     tests: ["layered_rules"],
@@ -150,7 +150,7 @@ export const s3 = [
   {
     id: "S3.3",
     what: "another gain is the least",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "min_savings: 20_000,",
     to: "min_savings: 10_000,",
     tests: ["figures"],
@@ -158,7 +158,7 @@ export const s3 = [
   {
     id: "S3.3",
     what: "the least gain itself is too little",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "gain(state) >= numbers.min_savings",
     to: "gain(state) > numbers.min_savings",
     tests: ["layered_rules"],
@@ -166,7 +166,7 @@ export const s3 = [
   {
     id: "S3.4",
     what: "the mark is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "[Conversation compressed]\\n",
     to: "[Conversation compressed]\\n\\n",
     tests: ["layered_rules"],
@@ -174,7 +174,7 @@ export const s3 = [
   {
     id: "S3.4",
     what: "the acknowledgement is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "Understood. Continuing with compressed context.",
     to: "Understood.",
     tests: ["layered_rules"],
@@ -182,7 +182,7 @@ export const s3 = [
   {
     id: "S3.4",
     what: "nothing is acknowledged",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "acknowledges: true,",
     to: "acknowledges: false,",
     tests: ["layered_rules"],
@@ -198,7 +198,7 @@ export const s3 = [
   {
     id: "S3.4",
     what: "another number of messages stays",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "preserve_count: 5,",
     to: "preserve_count: 7,",
     tests: ["layered_rules"],
@@ -214,7 +214,7 @@ export const s3 = [
   {
     id: "S3.5",
     what: "the summary replaces the system prompt",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "Splice { at: self.head, remove",
     to: "Splice { at: 0, remove",
     tests: ["layered_rules"],
@@ -222,7 +222,7 @@ export const s3 = [
   {
     id: "S3.5",
     what: "the system prompt tells of a compaction",
-    file: `${core}/session/state.rs`,
+    file: `${core}/log/state.rs`,
     from: "self.row.goal.as_ref()?.prompt()",
     to: "let Some(goal) = &self.row.goal else { return (self.row.compressions > 0).then(|| \"Summarised.\".into()) };\n        goal.prompt()",
     tests: ["layered_rules"],
@@ -238,7 +238,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "files are taken from the oldest on",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "reads(messages, &settings.read_tools).into_iter().rev()",
     to: "reads(messages, &settings.read_tools).into_iter()",
     tests: ["layered_rules"],
@@ -246,7 +246,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "a file may stand there twice",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "if !seen.insert(path.clone()) {",
     to: "if !seen.insert(path.clone()) && text.is_none() {",
     tests: ["layered_rules"],
@@ -254,7 +254,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "more files are put back",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "if count == numbers.max_files || left == 0 {",
     to: "if count > numbers.max_files || left == 0 {",
     tests: ["layered_rules"],
@@ -262,7 +262,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "one file may take everything",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "numbers.max_tokens_per_file.min(left)",
     to: "left",
     tests: ["layered_rules"],
@@ -270,7 +270,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "files may take any number of tokens",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "left = left.saturating_sub(tokens);",
     to: "let _ = tokens;",
     tests: ["layered_rules"],
@@ -278,7 +278,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "what was recorded wins over the app's content",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "now.or(text)",
     to: "text.or(now)",
     tests: ["layered_rules"],
@@ -286,7 +286,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "no blank line stands before a file",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "out.push_str(\"\\n\\n\");",
     to: "out.push_str(\"\\n\");",
     tests: ["layered_rules"],
@@ -294,7 +294,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "results of any tool are files",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: ".filter(|_| tools.contains(&call.name.to_lowercase()))",
     to: ".filter(|_| !tools.is_empty())",
     tests: ["layered_rules"],
@@ -302,7 +302,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "a file that the context shows is put back",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/compaction/files.rs`,
     from: "let mut seen: HashSet<String> = {",
     to: "let mut seen: HashSet<String> = HashSet::new();\n    let _: HashSet<String> = {",
     tests: ["layered_rules"],
@@ -310,7 +310,7 @@ export const s3 = [
   {
     id: "S3.6",
     what: "the numbers are other ones",
-    file: `${core}/plan/files.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "max_files: 5, max_tokens_per_file: 5_000, max_tokens_total: 50_000",
     to: "max_files: 5, max_tokens_per_file: 10_000, max_tokens_total: 50_000",
     tests: ["figures"],
@@ -318,7 +318,7 @@ export const s3 = [
   {
     id: "S3.7",
     what: "instructions are ignored",
-    file: `${core}/plan/parts.rs`,
+    file: `${core}/compaction/parts.rs`,
     from: "[settings.instructions.as_deref(), more]",
     to: "[settings.instructions.as_deref(), more.filter(|_| false)]",
     tests: ["layered_rules"],
@@ -334,7 +334,7 @@ export const s3 = [
   {
     id: "S3.8",
     what: "the mark is another one",
-    file: `${core}/reduce/admit.rs`,
+    file: `${core}/compaction/admit.rs`,
     from: "Output too large. Saved to: {reference}",
     to: "Output too large: {reference}",
     tests: ["layered_rules"],
@@ -342,15 +342,15 @@ export const s3 = [
   {
     id: "S3.8",
     what: "the preview is longer",
-    file: `${core}/reduce/admit.rs`,
-    from: "text_range(text, 0, Some(numbers.preview_chars))",
-    to: "text_range(text, 0, Some(numbers.preview_chars + 10))",
+    file: `${core}/compaction/admit.rs`,
+    from: "text::range(text, 0, Some(numbers.preview_chars))",
+    to: "text::range(text, 0, Some(numbers.preview_chars + 10))",
     tests: ["layered_rules"],
   },
   {
     id: "S3.8",
     what: "other sizes are too large",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "large_output_tokens: 40_000,",
     to: "large_output_tokens: 50_000,",
     tests: ["figures"],
@@ -358,7 +358,7 @@ export const s3 = [
   {
     id: "S3.8",
     what: "a result of the limit is too large",
-    file: `${core}/reduce/admit.rs`,
+    file: `${core}/compaction/admit.rs`,
     from: "item.size.tokens <= limit || estimator.text(text) <= limit",
     to: "item.size.tokens < limit || estimator.text(text) < limit",
     tests: ["layered_rules"],
@@ -366,7 +366,7 @@ export const s3 = [
   {
     id: "S3.8",
     what: "it is sent once as it is",
-    file: `${core}/reduce/admit.rs`,
+    file: `${core}/compaction/admit.rs`,
     from: "    let numbers = state.settings.numbers.layered;\n",
     to: "    let numbers = state.settings.numbers.layered;\n    if state.row.steps < 2 {\n        return Ok(None);\n    }\n",
     tests: ["layered_rules"],

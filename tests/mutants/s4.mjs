@@ -6,7 +6,7 @@ export const s4 = [
   {
     id: "S4.1",
     what: "the share is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "When::Fraction(0.5)",
     to: "When::Fraction(0.51)",
     tests: ["factor3_rules"],
@@ -14,7 +14,7 @@ export const s4 = [
   {
     id: "S4.1",
     what: "it acts above the share, not at it",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "tokens > limit } else { tokens >= limit }",
     to: "tokens > limit } else { tokens > limit }",
     tests: ["factor3_rules"],
@@ -22,7 +22,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "another number of messages stays",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "preserve_count: 3,",
     to: "preserve_count: 4,",
     tests: ["factor3_rules"],
@@ -30,7 +30,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "the mark is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "\"[SUMMARY]: \"",
     to: "\"[SUMMARY] \"",
     tests: ["factor3_rules"],
@@ -38,7 +38,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "the summary is the user's message",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "assistant_summaries: true,",
     to: "assistant_summaries: false,",
     tests: ["factor3_rules"],
@@ -46,7 +46,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "it is the model's where the user must begin",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "state.may_be().all(|format| format.wire().assistant_may_begin())",
     to: "state.may_be().count() > 0",
     tests: ["factor3_rules"],
@@ -54,7 +54,7 @@ export const s4 = [
   {
     id: "S4.2",
     what: "a failed call changes the history",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
     to: "",
     tests: ["factor3_rules"],
@@ -78,7 +78,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "pins are summarised",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "pinned(&place) || (item",
     to: "(item",
     tests: ["pin_rules"],
@@ -86,7 +86,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "pins are lost with the next summary",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "pinned(place) || (was_said && place.index >= quotes_from)",
     to: "was_said && place.index >= quotes_from",
     tests: ["pin_rules"],
@@ -102,7 +102,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "pins are forgotten with the session's object",
-    file: `${core}/session/record.rs`,
+    file: `${core}/log/record.rs`,
     from: "    pub pins: Vec<usize>,",
     to: "    #[serde(skip)]\n    pub pins: Vec<usize>,",
     tests: ["pin_rules"],
@@ -110,7 +110,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "leading messages of the system are summarised",
-    file: `${core}/session/context.rs`,
+    file: `${core}/context/items.rs`,
     from: "take_while(|item| item.size.role == Role::System).count()",
     to: "take_while(|_| false).count()",
     tests: ["factor3_rules"],
@@ -118,7 +118,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "the goal is no part of the prompt",
-    file: `${core}/session/state.rs`,
+    file: `${core}/log/state.rs`,
     from: "self.row.goal.as_ref()?.prompt()",
     to: "self.row.goal.as_ref().filter(|goal| goal.id.is_empty())?.prompt()",
     tests: ["factor3_rules"],
@@ -126,7 +126,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "constraints are not proposed",
-    file: `${core}/session/pins.rs`,
+    file: `${core}/summary/constraint/mod.rs`,
     from: "(!constraints.is_empty()).then_some(PinProposal",
     to: "(constraints.len() > 9).then_some(PinProposal",
     tests: ["pin_rules"],
@@ -134,7 +134,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "what is proposed is pinned",
-    file: `${core}/session/pins.rs`,
+    file: `${core}/log/pins.rs`,
     from: "self.settings.pin_proposals == PinProposals::Accept",
     to: "self.settings.pin_proposals != PinProposals::Off",
     tests: ["pin_rules"],
@@ -142,7 +142,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "summaries need not keep what is proposed",
-    file: `${core}/plan/parts.rs`,
+    file: `${core}/compaction/parts.rs`,
     from: "            keep,\n            ..PromptOptions::default()",
     to: "            keep: keep.get(..0).unwrap_or_default(),\n            ..PromptOptions::default()",
     tests: ["pin_rules"],
@@ -150,7 +150,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "what a summary lacks does not stand beside it",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "behind = guard(held, proposal, &kept.behind(io, held, &text).await?);",
     to: "kept.behind(io, held, &text).await?;",
     tests: ["keep_rules"],
@@ -158,7 +158,7 @@ export const s4 = [
   {
     id: "S4.3",
     what: "what is kept is read from the context and not from the log",
-    file: `${core}/session/raw.rs`,
+    file: `${core}/log/raw.rs`,
     from: "if !held.state().durable {",
     to: "if held.state().durable {",
     tests: ["keep_rules"],
@@ -166,7 +166,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "saved are the tokens of the summary",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "saved: replaced.saturating_sub(tokens_of(&written.items)),",
     to: "saved: tokens_of(&written.items),",
     tests: ["factor3_rules"],
@@ -174,7 +174,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "the line is another one",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "Summarized {} → {} (saved ~{} tokens)",
     to: "Summarized {} → {} (saved {} tokens)",
     tests: ["factor3_rules"],
@@ -182,7 +182,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "the time has its zone",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "time.trim_end_matches('Z')",
     to: "time",
     tests: ["factor3_rules"],
@@ -190,7 +190,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "the budget is what is left of the window",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "budget: settings.window,",
     to: "budget: settings.hard_limit / 2,",
     tests: ["factor3_rules"],
@@ -198,7 +198,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "a whole percentage has a decimal",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "0 => format!(\"{}%\", tenths / 10),",
     to: "0 => format!(\"{}.0%\", tenths / 10),",
     tests: ["factor3_rules"],
@@ -206,7 +206,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "thousands stand together",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "if at > 0 && (digits.len() - at).is_multiple_of(3) {",
     to: "if at > 9 {",
     tests: ["factor3_rules"],
@@ -214,7 +214,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "the reduction is rounded down",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "(part as u128 * of * 2 + whole) / (whole * 2)",
     to: "part as u128 * of / whole",
     tests: ["factor3_rules"],
@@ -222,7 +222,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "the result does not tell it",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "result.log_entry = Some(entry.text());",
     to: "",
     tests: ["factor3_rules"],
@@ -230,7 +230,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "only the last entry is kept",
-    file: `${core}/session/session_log.rs`,
+    file: `${core}/context/session_log.rs`,
     from: "        self.0.push(entry);",
     to: "        self.0 = vec![entry];",
     tests: ["factor3_rules"],
@@ -238,7 +238,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "results are processed later",
-    file: `${core}/reduce/process.rs`,
+    file: `${core}/compaction/process.rs`,
     from: "if matches!(trigger, Trigger::Manual | Trigger::None) {",
     to: "if matches!(trigger, Trigger::Manual | Trigger::None) || !state.is_due() {",
     tests: ["process_rules"],
@@ -246,7 +246,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "addresses of a search are left out",
-    file: `${core}/reduce/shape/search.rs`,
+    file: `${core}/compaction/shape/search.rs`,
     from: "\\n{}. {}\\n   {url}\"",
     to: "\\n{}. {}\"",
     tests: ["process_rules"],
@@ -254,7 +254,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "a file of the limit becomes its outline",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "if lines.len() <= numbers.file_lines {",
     to: "if lines.len() < numbers.file_lines {",
     tests: ["process_rules"],
@@ -262,7 +262,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "an outline has no ranges of lines",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "{} lines, {first} to {last}",
     to: "{} lines",
     tests: ["process_rules"],
@@ -270,7 +270,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "rows of the limit become a sample",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "let table = table::read(text).filter(|table| table.rows.len() > numbers.query_rows)?;",
     to: "let table = table::read(text).filter(|table| table.rows.len() >= numbers.query_rows)?;",
     tests: ["process_rules"],
@@ -278,7 +278,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "rows are not counted",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "let _ = write!(out, \"{all} rows\");",
     to: "let _ = write!(out, \"{} rows\", all.min(10));",
     tests: ["process_rules"],
@@ -286,7 +286,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "the status of a response is left out",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "let _ = writeln!(out, \"status: {status}\");",
     to: "let _ = status;",
     tests: ["process_rules"],
@@ -294,7 +294,7 @@ export const s4 = [
   {
     id: "S4.5",
     what: "files become samples of rows",
-    file: `${core}/plan/settings.rs`,
+    file: `${core}/policy/settings.rs`,
     from: "(&self.files, Digest::File)",
     to: "(&self.files, Digest::Query)",
     tests: ["process_rules"],
@@ -302,7 +302,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "errors are processed",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "named || BEGINNINGS.iter().any(begins)",
     to: "named && BEGINNINGS.iter().any(begins)",
     tests: ["lib"],
@@ -310,7 +310,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "errors that the format does not tell are processed",
-    file: `${core}/reduce/process.rs`,
+    file: `${core}/compaction/process.rs`,
     from: "\n            || is_error(text);",
     to: ";",
     tests: ["process_rules"],
@@ -318,7 +318,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "what the format calls an error is processed",
-    file: `${core}/reduce/process.rs`,
+    file: `${core}/compaction/process.rs`,
     from: ".filter(|result| !result.is_error)",
     to: "",
     tests: ["process_rules"],
@@ -326,7 +326,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "a refused request is processed",
-    file: `${core}/reduce/shape/digest.rs`,
+    file: `${core}/compaction/shape/digest.rs`,
     from: "return refused\n            || denied",
     to: "return denied",
     tests: ["process_rules"],
@@ -334,7 +334,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "small results are processed",
-    file: `${core}/reduce/process.rs`,
+    file: `${core}/compaction/process.rs`,
     from: "let kept = tokens < numbers.min_tokens\n            || tokens",
     to: "let kept = tokens",
     tests: ["process_rules"],
@@ -342,7 +342,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "a result of the least size is kept",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "min_tokens: 200,",
     to: "min_tokens: 201,",
     tests: ["process_rules"],
@@ -350,7 +350,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "small structures are processed",
-    file: `${core}/reduce/process.rs`,
+    file: `${core}/compaction/process.rs`,
     from: "            || tokens < numbers.structured_min_tokens && is_structured(text)\n",
     to: "",
     tests: ["process_rules"],
@@ -358,7 +358,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "a structure of the least size is kept",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "structured_min_tokens: 500,",
     to: "structured_min_tokens: 501,",
     tests: ["process_rules"],
@@ -366,7 +366,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "the original is not stored",
-    file: `${core}/reduce/replace.rs`,
+    file: `${core}/compaction/replace.rs`,
     from: "blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));",
     to: "blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()).filter(|blob| blob.text.is_empty()));",
     tests: ["process_rules"],
@@ -374,7 +374,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "debug changes nothing",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: "Rung::Process => !verbose,",
     to: "Rung::Process => true,",
     tests: ["process_rules"],
@@ -382,7 +382,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "debug stops summaries too",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: "Rung::Process => !verbose,",
     to: "Rung::Process | Rung::Summarise => !verbose,",
     tests: ["process_rules"],
@@ -390,7 +390,7 @@ export const s4 = [
   {
     id: "S4.6",
     what: "the type of a tool is no option",
-    file: `${core}/plan/settings.rs`,
+    file: `${core}/policy/settings.rs`,
     from: "let tool = tool.to_lowercase();",
     to: "let tool = if tool == \"cat\" { String::new() } else { tool.to_lowercase() };",
     tests: ["process_rules"],
@@ -398,7 +398,7 @@ export const s4 = [
   {
     id: "S4.7",
     what: "the share is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "emergency_share: 0.8,",
     to: "emergency_share: 0.81,",
     tests: ["factor3_rules"],
@@ -406,7 +406,7 @@ export const s4 = [
   {
     id: "S4.7",
     what: "it begins above the share, not at it",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "trigger != Trigger::Manual && tokens >= limit(state)",
     to: "trigger != Trigger::Manual && tokens > limit(state)",
     tests: ["factor3_rules"],
@@ -414,7 +414,7 @@ export const s4 = [
   {
     id: "S4.7",
     what: "nobody is warned",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));",
     to: "",
     tests: ["factor3_rules"],
@@ -422,7 +422,7 @@ export const s4 = [
   {
     id: "S4.7",
     what: "nothing is done about it",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);",
     to: "let _ = (proposal, Order::new(climb, rung));",
     tests: ["factor3_rules"],

@@ -6,7 +6,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "an oversized prompt is returned",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;",
     to: "let must_fit = climb.trigger == Trigger::Overflow;",
     tests: ["session_rules"],
@@ -14,7 +14,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "fixed tokens do not count",
-    file: `${core}/session/usage.rs`,
+    file: `${core}/log/usage.rs`,
     from: "context.totals().tokens.saturating_add(self.fixed_tokens)",
     to: "context.totals().tokens",
     tests: ["session_rules"],
@@ -22,7 +22,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "recent messages are not summarised",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "        (Rung::Summarise, Aim::AGGRESSIVE, \"recent messages are summarised too\"),\n",
     to: "",
     tests: ["checkpoint_rules"],
@@ -30,7 +30,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "the context does not begin anew",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "        (Rung::Rollover, Aim::ROLLOVER, \"the context begins anew with a short summary of everything\"),\n",
     to: "",
     tests: ["checkpoint_rules"],
@@ -38,7 +38,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "it begins anew although it fits",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "if !fires(&held.state(), climb.trigger, tokens) || (",
     to: "if !fires(&held.state(), climb.trigger, tokens.max(limit)) || (",
     tests: ["checkpoint_rules"],
@@ -46,7 +46,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "who does not answer is asked again",
-    file: `${core}/plan/emergency.rs`,
+    file: `${core}/compaction/emergency.rs`,
     from: "|| (rung == Rung::Summarise && !answers)",
     to: "|| (rung == Rung::Age && !answers)",
     tests: ["checkpoint_rules"],
@@ -54,7 +54,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "what the user said last is summarised",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "Aim { users: 1, lone: true, ..Aim::AGGRESSIVE }",
     to: "Aim { users: 0, lone: true, ..Aim::AGGRESSIVE }",
     tests: ["checkpoint_rules"],
@@ -62,7 +62,7 @@ export const s5checks = [
   {
     id: "S5.15",
     what: "the error does not tell the sizes",
-    file: `${core}/plan/floor.rs`,
+    file: `${core}/compaction/floor.rs`,
     from: "Cannot add message: would exceed limit ({tokens} > {limit}): ",
     to: "Cannot add message: ",
     tests: ["checkpoint_rules"],
@@ -110,7 +110,7 @@ export const s5checks = [
   {
     id: "S5.16",
     what: "a rejected answer is no failed attempt",
-    file: `${core}/plan/write.rs`,
+    file: `${core}/compaction/write.rs`,
     from: "Err(rejection) => return Ok(Err(rejection.reason)),",
     to: "Err(rejection) => return Err(Error::new(Code::SummaryRejected, rejection.reason)),",
     tests: ["compact_rules"],
@@ -118,7 +118,7 @@ export const s5checks = [
   {
     id: "S5.16",
     what: "with its frame it may be as long",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "if tokens >= proposal.replaced_tokens {",
     to: "if tokens >= proposal.replaced_tokens.max(9_999) {",
     tests: ["compact_rules"],
@@ -142,7 +142,7 @@ export const s5checks = [
   {
     id: "S5.16",
     what: "what a summary lacks is not asked for",
-    file: `${core}/plan/keeping.rs`,
+    file: `${core}/compaction/keeping.rs`,
     from: "if missing.is_empty() ||",
     to: "if !missing.is_empty() ||",
     tests: ["keep_rules"],
@@ -150,7 +150,7 @@ export const s5checks = [
   {
     id: "S5.17",
     what: "checkpoints pile up",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "(count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)",
     to: "(count >= 99 + state.settings.numbers.checkpoint.merge_count).then_some(start..end)",
     tests: ["checkpoint_ageing"],
@@ -158,7 +158,7 @@ export const s5checks = [
   {
     id: "S5.17",
     what: "quotes pile up",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "if kept.len() == quotes.len() && !is_rejected {",
     to: "if kept.len() <= quotes.len() && !is_rejected {",
     tests: ["checkpoint_ageing"],
@@ -166,7 +166,7 @@ export const s5checks = [
   {
     id: "S5.18",
     what: "an older session is not backed up",
-    file: `${core}/session/migrations/mod.rs`,
+    file: `${core}/log/migrations/mod.rs`,
     from: "puts: vec![(key, new), (keys::backup(sid, from), old)],",
     to: "puts: vec![(key, new)],",
     tests: ["schema_rules"],
@@ -174,7 +174,7 @@ export const s5checks = [
   {
     id: "S5.18",
     what: "it is migrated again at every opening",
-    file: `${core}/session/migrations/mod.rs`,
+    file: `${core}/log/migrations/mod.rs`,
     from: "fields.insert(\"v\".into(), SCHEMA.into());",
     to: "fields.insert(\"v\".into(), from.into());",
     tests: ["schema_rules"],
@@ -182,7 +182,7 @@ export const s5checks = [
   {
     id: "S5.18",
     what: "what no release can read is guessed",
-    file: `${core}/session/migrations/mod.rs`,
+    file: `${core}/log/migrations/mod.rs`,
     from: "        _ => {\n            let what = format!(\"the session was written by schema {from}",
     to: "        _ if from < 100 => v100_to_v101::migrate(io, sid, settings, fields).await.map(|()| 101),\n        _ => {\n            let what = format!(\"the session was written by schema {from}",
     tests: ["schema_rules"],
@@ -190,7 +190,7 @@ export const s5checks = [
   {
     id: "S5.18",
     what: "a backup is put back although the session went on",
-    file: `${core}/session/migrations/mod.rs`,
+    file: `${core}/log/migrations/mod.rs`,
     from: "!= Some(&now.head) {",
     to: "== Some(\"\") {",
     tests: ["schema_rules"],

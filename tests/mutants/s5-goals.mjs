@@ -38,7 +38,7 @@ export const s5goals = [
   {
     id: "S5.9",
     what: "the threshold itself is compressed",
-    file: `${core}/plan/numbers.rs`,
+    file: `${core}/policy/numbers.rs`,
     from: "above.min(window.hard_limit).max(1), strict: true",
     to: "above.min(window.hard_limit).max(1), strict: false",
     tests: ["figures"],
@@ -54,7 +54,7 @@ export const s5goals = [
   {
     id: "S5.9",
     what: "the share is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "trigger_share: 0.75,",
     to: "trigger_share: 0.8,",
     tests: ["checkpoint_rules"],
@@ -62,7 +62,7 @@ export const s5goals = [
   {
     id: "S5.9",
     what: "checkpoints above their budget stay",
-    file: `${core}/plan/checkpoint_budget.rs`,
+    file: `${core}/compaction/checkpoint_budget.rs`,
     from: "let Some(Next { range, level }) = next else { break };",
     to: "let Some(Next { range, level }) = next.filter(|_| false) else { break };",
     tests: ["checkpoint_ageing"],
@@ -174,7 +174,7 @@ export const s5goals = [
   {
     id: "S5.11",
     what: "nobody is warned",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "                    warn(io, held);\n",
     to: "",
     tests: ["checkpoint_rules"],
@@ -182,7 +182,7 @@ export const s5goals = [
   {
     id: "S5.11",
     what: "the count is no part of the session",
-    file: `${core}/session/record.rs`,
+    file: `${core}/log/record.rs`,
     from: "    pub compressions: u64,",
     to: "    #[serde(skip)]\n    pub compressions: u64,",
     tests: ["checkpoint_rules"],
@@ -238,7 +238,7 @@ export const s5goals = [
   {
     id: "S5.12",
     what: "the margin is not taken off",
-    file: `${core}/plan/options.rs`,
+    file: `${core}/policy/options.rs`,
     from: "        return safety_margin(options, window);",
     to: "        return safety_margin(options, window).map(|_| 0);",
     tests: ["checkpoint_rules"],
@@ -294,7 +294,7 @@ export const s5goals = [
   {
     id: "S5.13",
     what: "a summary's markers are ignored",
-    file: `${core}/session/state/change.rs`,
+    file: `${core}/log/state/change.rs`,
     from: "goal.update(&markers(&summary.text), Source::Summary, now);",
     to: "let _ = (goal, now);",
     tests: ["checkpoint_rules"],
@@ -302,7 +302,7 @@ export const s5goals = [
   {
     id: "S5.13",
     what: "the goal does not guide the summary",
-    file: `${core}/plan/parts.rs`,
+    file: `${core}/compaction/parts.rs`,
     from: "goal: self.goal.as_ref(),",
     to: "goal: self.goal.as_ref().filter(|goal| goal.id.is_empty()),",
     tests: ["checkpoint_rules"],
@@ -366,7 +366,7 @@ export const s5goals = [
   {
     id: "S5.14",
     what: "the summary replaces the system prompt",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "Splice { at: self.head, remove",
     to: "Splice { at: 0, remove",
     tests: ["layered_rules"],

@@ -6,7 +6,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "the margin is another one",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "safety_margin: 1_000,",
     to: "safety_margin: 900,",
     tests: ["checkpoint_rules"],
@@ -14,7 +14,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "equality is refused",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "if must_fit && held.tokens() > held.settings().hard_limit {",
     to: "if must_fit && held.tokens() >= held.settings().hard_limit {",
     tests: ["checkpoint_rules"],
@@ -22,7 +22,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "what does not fit is not refused",
-    file: `${core}/plan/ladder.rs`,
+    file: `${core}/compaction/ladder.rs`,
     from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;",
     to: "let must_fit = climb.trigger == Trigger::Overflow;",
     tests: ["checkpoint_rules"],
@@ -30,7 +30,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "the refusal does not tell the sizes",
-    file: `${core}/plan/floor.rs`,
+    file: `${core}/compaction/floor.rs`,
     from: "would exceed limit ({tokens} > {limit}): ",
     to: "would exceed limit: ",
     tests: ["checkpoint_rules"],
@@ -38,7 +38,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "a checkpoint has no id and no time",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "\"[Checkpoint {id} @ {time}]\\n\\n\"",
     to: "\"[Checkpoint]\\n\\n\"",
     tests: ["checkpoint_rules"],
@@ -46,7 +46,7 @@ export const s5 = [
   {
     id: "S5.1",
     what: "checkpoints stand before the system prompt",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "Splice { at: self.head, remove",
     to: "Splice { at: 0, remove",
     tests: ["checkpoint_rules"],
@@ -54,7 +54,7 @@ export const s5 = [
   {
     id: "S5.2",
     what: "four are kept",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "keep_snapshots: 5,",
     to: "keep_snapshots: 4,",
     tests: ["snapshot_rules"],
@@ -62,7 +62,7 @@ export const s5 = [
   {
     id: "S5.2",
     what: "an unknown one is another error",
-    file: `${core}/session/snapshots.rs`,
+    file: `${core}/log/snapshots.rs`,
     from: "Snapshot not found: {id}",
     to: "No such snapshot: {id}",
     tests: ["snapshot_rules"],
@@ -70,7 +70,7 @@ export const s5 = [
   {
     id: "S5.2",
     what: "checkpoints are not counted",
-    file: `${core}/session/snapshots.rs`,
+    file: `${core}/log/snapshots.rs`,
     from: "checkpoints: summaries.count(),",
     to: "checkpoints: summaries.count().min(0),",
     tests: ["snapshot_rules"],
@@ -78,7 +78,7 @@ export const s5 = [
   {
     id: "S5.2",
     what: "the goal is not in it",
-    file: `${core}/session/snapshots.rs`,
+    file: `${core}/log/snapshots.rs`,
     from: "goal: state.row.goal.clone(),",
     to: "goal: None,",
     tests: ["snapshot_rules"],
@@ -87,14 +87,14 @@ export const s5 = [
     id: "S5.2",
     what: "another view is restored",
     file: `${core}/session/snapshots.rs`,
-    from: "self.context_at(io, note.generation, note.tail_from, mark.seq, messages)",
-    to: "self.context_at(io, 0, 0, mark.seq, messages)",
+    from: "context_at(io, held, note.generation, note.tail_from, mark.seq, messages)",
+    to: "context_at(io, held, 0, 0, mark.seq, messages)",
     tests: ["snapshot_rules"],
   },
   {
     id: "S5.2",
     what: "any purpose may be named",
-    file: `${core}/session/snapshots.rs`,
+    file: `${core}/log/snapshots.rs`,
     from: "\"rollback\" => Ok(SnapshotPurpose::Rollback),",
     to: "\"rollback\" | \"emergency\" => Ok(SnapshotPurpose::Rollback),",
     tests: ["snapshot_rules"],
@@ -126,7 +126,7 @@ export const s5 = [
   {
     id: "S5.3",
     what: "the tokens of what it stands for are not noted",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "original_tokens: proposal.replaced_tokens,",
     to: "original_tokens: 0,",
     tests: ["checkpoint_rules"],
@@ -166,7 +166,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "a stage is not told",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "        tell(io, held, Stage::Validate, 1, freed);\n",
     to: "",
     tests: ["checkpoint_rules"],
@@ -174,7 +174,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "stages are told in another order",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "    tell(io, held, Stage::Identify, 1, 0);",
     to: "    tell(io, held, Stage::Update, 1, 0);",
     tests: ["checkpoint_rules"],
@@ -182,7 +182,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "what does not fit is not rolled back",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "fits.message.filter(|_| settings.preset.checkpoints)",
     to: "fits.message.filter(|_| !settings.preset.checkpoints)",
     tests: ["checkpoint_rules"],
@@ -190,7 +190,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "the message is another one",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "Compression failed validation: {message}",
     to: "Compression failed: {message}",
     tests: ["checkpoint_rules"],
@@ -198,7 +198,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "the reason is another one",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "\"No messages to compress\"",
     to: "\"Nothing to compress\"",
     tests: ["checkpoint_rules"],
@@ -206,7 +206,7 @@ export const s5 = [
   {
     id: "S5.5",
     what: "freed are the tokens of what was compressed",
-    file: `${core}/plan/summarise.rs`,
+    file: `${core}/compaction/summarise.rs`,
     from: "let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;",
     to: "let freed = replaced + of_reasoning;",
     tests: ["checkpoint_rules"],
@@ -214,7 +214,7 @@ export const s5 = [
   {
     id: "S5.6",
     what: "less messages of the user stay",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "keep_user_messages: 10,",
     to: "keep_user_messages: 9,",
     tests: ["checkpoint_rules"],
@@ -222,7 +222,7 @@ export const s5 = [
   {
     id: "S5.6",
     what: "messages of the user are summarised",
-    file: `${core}/plan/cut.rs`,
+    file: `${core}/compaction/cut.rs`,
     from: "(item.size.role == Role::User && place.index >= quotes_from)",
     to: "(item.size.role == Role::System && place.index >= quotes_from)",
     tests: ["checkpoint_rules"],
@@ -230,7 +230,7 @@ export const s5 = [
   {
     id: "S5.6",
     what: "older checkpoints go on quoting everything",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "if kept.len() == quotes.len() && !is_rejected {",
     to: "if kept.len() <= quotes.len() && !is_rejected {",
     tests: ["checkpoint_rules"],
@@ -246,7 +246,7 @@ export const s5 = [
   {
     id: "S5.6",
     what: "another number of messages stays",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "preserve_count: 5,",
     to: "preserve_count: 6,",
     tests: ["figures"],
@@ -302,7 +302,7 @@ export const s5 = [
   {
     id: "S5.7",
     what: "the summariser is not told the level",
-    file: `${core}/plan/settings.rs`,
+    file: `${core}/policy/settings.rs`,
     from: "let level = level?;",
     to: "let level = level.filter(|_| false)?;",
     tests: ["checkpoint_rules"],
@@ -310,7 +310,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "checkpoints age a compression sooner",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "age_moderate: 5,",
     to: "age_moderate: 4,",
     tests: ["checkpoint_ageing"],
@@ -318,7 +318,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "checkpoints are compact a compression later",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "age_compact: 10,",
     to: "age_compact: 11,",
     tests: ["checkpoint_ageing"],
@@ -326,7 +326,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "nothing is merged",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };",
     to: "let Some(range) = run_of(&held.state(), compressions).filter(|_| false) else { return Ok(None) };",
     tests: ["checkpoint_ageing"],
@@ -334,7 +334,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "two are merged",
-    file: `${core}/plan/presets.rs`,
+    file: `${core}/policy/presets.rs`,
     from: "merge_count: 3,",
     to: "merge_count: 2,",
     tests: ["checkpoint_ageing"],
@@ -342,7 +342,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "what fails is lost",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "            return Ok(None);\n        }\n    };\n    let now",
     to: "            String::from(\"failed\")\n        }\n    };\n    let now",
     tests: ["checkpoint_ageing"],
@@ -350,7 +350,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "what is no shorter takes its place",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "let is_shorter = now < before;",
     to: "let is_shorter = now < before + 9_999;",
     tests: ["checkpoint_ageing"],
@@ -358,7 +358,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "an aged checkpoint is a new one",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "None => Rc::clone(checkpoint),",
     to: "None => Rc::from(format!(\"{checkpoint}_aged\")),",
     tests: ["checkpoint_ageing"],
@@ -366,7 +366,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "when it was made shorter is not noted",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "compressed_at: Some(now), rules",
     to: "compressed_at: None, rules",
     tests: ["checkpoint_ageing"],
@@ -374,7 +374,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "the first checkpoint has number 1",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "number: held.state().row.compressions,",
     to: "number: held.state().row.compressions + 1,",
     tests: ["checkpoint_ageing"],
@@ -382,7 +382,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "who made it is not noted",
-    file: `${core}/plan/frame.rs`,
+    file: `${core}/compaction/frame.rs`,
     from: "model: settings.summariser_model().map(str::to_string),",
     to: "model: None,",
     tests: ["checkpoint_ageing"],
@@ -390,7 +390,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "old checkpoints are cut, not summarised",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "if settings.summariser == Summariser::Extractive {",
     to: "if settings.window > 0 {",
     tests: ["checkpoint_ageing"],
@@ -398,7 +398,7 @@ export const s5 = [
   {
     id: "S5.8",
     what: "one that stands for several is as old as the oldest",
-    file: `${core}/plan/ageing.rs`,
+    file: `${core}/compaction/ageing.rs`,
     from: "made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };",
     to: "let number = if id.is_none() { this.number } else { made.number };\n        made = Made { original_tokens, counted_tokens, proposed, waiting, number, rules: Vec::new(), ..this };",
     tests: ["checkpoint_ageing"],

@@ -1,5 +1,5 @@
 //! What is done about a context that grows: the ladder that both the dry run and the real run climb, and its rungs. Some
-//! need no model ([`offload`], [`clear`], [`admit`], [`process`]), some ask one ([`compress`], [`summarise`], [`ageing`]).
+//! need no model (`offload`, `clear`, `admit`, `process`), some ask one (`compress`, `summarise`, `ageing`).
 
 mod admit;
 mod ageing;

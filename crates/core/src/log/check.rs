@@ -1,5 +1,5 @@
-//! What must hold of the rows of a session, checked one row after the other: for [`crate::session::verify`],
-//! which reads them page by page, and for [`crate::session::audit`], which has them at hand.
+//! What must hold of the rows of a session, checked one row after the other: for `session/verify.rs`,
+//! which reads them page by page, and for `session/audit.rs`, which has them at hand.
 //!
 //! | | |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! Pages of terms: of some messages in a row, which terms stand in which of their texts and how often. A search reads them
 //! in place of the log, a third of its size or less. They are derived: a page that is missing, damaged, of another version
-//! or of messages read in another format is made again of the log ([`crate::recall::index`]).
+//! or of messages read in another format is made again of the log (`recall/index.rs`).
 //!
 //! They stand in the table of blobs: a table of their own would be a new version of every database, which releases before
 //! could not open; these pass over keys that are no references, and delete them with the session.

@@ -4,6 +4,8 @@
 //! Found are the shapes of well-known keys and tokens ([`Kind`]), without a model, so that nothing has to be asked not to
 //! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
 //! a summary can tell two of them apart and refer to each.
+//!
+//! [`erasure`] takes out of texts what only one message says, which is erased.
 
 mod erasure;
 #[cfg(test)]

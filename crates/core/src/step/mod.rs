@@ -195,8 +195,8 @@ impl Io {
         }
     }
 
-    /// Reads values from the store, as they are stored. One that is damaged is empty, which no value that is written is: whoever reads a page
-    /// then finds this row unreadable, and the others whole.
+    /// Reads values as the store has them. One that is damaged is empty, which no value that is written is: whoever reads a
+    /// page then finds this row unreadable, and the others whole.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
         let (wanted, asked) = (keys.len(), keys.clone());
         match self.ask(Effect::Read(keys)).await {
