@@ -429,6 +429,11 @@ fn a_store_that_fails_is_the_apps_business_and_a_damaged_text_the_models() {
         key.starts_with("blobs/") && key.ends_with("/1")
     });
     desk.memory.damage(&part.unwrap().0, Some(b"something else".to_vec()));
+    let whole = desk.answer(&read, None).unwrap();
+    assert!(whole["content"].as_str().unwrap().contains(&long("result", 100)), "the log has it");
+    for (key, _) in desk.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with("log/")) {
+        desk.memory.damage(&key, Some(b"something else".to_vec()));
+    }
     assert_eq!(desk.answer(&read, None).unwrap()["content"], format!("[Content unavailable: {reference}]"));
     desk.session.close();
     assert_eq!(desk.answer(&read, None).unwrap_err().code, Code::Closed);
