@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 import * as library from "../support/offload.mjs";
-import { chat, exchange, fails, frozen, openStore, runtime, SUMMARY, VERSION } from "../support/api.mjs";
+import { chat, exchange, fails, frozen, openStore, runtime, SUMMARY } from "../support/api.mjs";
+import { VERSION } from "../support/version.mjs";
 
 const { compact, openSession, version } = library;
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as library from "../support/offload.mjs";
-import { chat, fails, frozen, summariser, VERSION } from "../support/api.mjs";
+import { chat, fails, frozen, summariser } from "../support/api.mjs";
+import { VERSION } from "../support/version.mjs";
 
 const { compact, openSession, optionsFromEnv, planCompaction } = library;
 

@@ -1,10 +1,6 @@
 /** What the tests of the package's API have in common: histories, summarisers and a store that shows what it holds. */
 
-import { readFileSync } from "node:fs";
 import { memoryStore } from "context-compactor";
-
-/** The package's. */
-export const { version: VERSION } = JSON.parse(readFileSync(new URL("../../pkg/package.json", import.meta.url), "utf8"));
 
 /** The object and all that it holds, frozen: whoever changes it throws. */
 export function frozen(value) {

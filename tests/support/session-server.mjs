@@ -42,7 +42,8 @@ export async function serveSessions(told, script = "session-page.mjs") {
 
 /** Waits for the page's steps. */
 export async function ready(page) {
-  await page.waitForFunction(() => "sessions" in globalThis);
+  // A hidden page draws no frames, which would be waited for otherwise.
+  await page.waitForFunction(() => "sessions" in globalThis, { polling: 100 });
 }
 
 /** Calls a step in the page. */

@@ -104,11 +104,12 @@ export async function write({ library, store, tell, session: id, who, seed }) {
       mark = undefined;
       abort = new AbortController();
       const compacted = await session.compact({ signal: abort.signal }).catch((error) => ({ refused: code(error) }));
-      const { success, error, ledger, refused } = compacted;
+      const { success, stored, error, ledger, refused } = compacted;
       if (error) code(error);
       const checkpoint = ledger?.find(({ checkpoint }) => checkpoint)?.checkpoint;
       if (refused) answer = await tell("/kept", { mark, code: refused, conflicts });
-      else if (success && mark) answer = await tell("/compacted", { mark, checkpoint, conflicts });
+      // On a full disk it is in memory alone.
+      else if (success && stored && mark) answer = await tell("/compacted", { mark, checkpoint, conflicts });
       else if (mark) answer = await tell("/kept", { mark, code: error?.code ?? "none", conflicts });
     };
     switch (random(9)) {
@@ -166,7 +167,7 @@ export async function read({ library, store, session: id, after }) {
   });
   session.on("data-loss", (loss) => losses.push(loss));
   try {
-    const verified = await session.verify?.();
+    const verified = await session.archive.verify();
     await session.append(...messagesOf(after));
     const { messages } = await session.prepare();
     const ledger = await session.context.explain();
