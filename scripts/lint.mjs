@@ -1,4 +1,4 @@
-/** `npm run lint`: format, types and lints, with the time of each. */
+/** `npm run lint`: format, types and lints, with the time of each. `npm run lint -- types` runs those whose names begin so. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -46,10 +46,15 @@ export const compiled = [
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   await script(async () => {
+    const asked = process.argv.slice(2);
+    const wanted = [...checks, ...lints, ...compiled].filter(
+      ([name]) => asked.length === 0 || asked.some((begin) => name.startsWith(begin)),
+    );
+    if (wanted.length === 0) throw new Problem(`lint: there is no ${asked.join(", ")}`);
     await setup({ tools: true });
     await build();
     const failed = [];
-    for (const [name, command, args] of [...checks, ...lints, ...compiled]) {
+    for (const [name, command, args] of wanted) {
       const started = performance.now();
       const { ok } = await run(command, args);
       const seconds = ((performance.now() - started) / 1000).toFixed(1);

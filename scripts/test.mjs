@@ -1,5 +1,6 @@
 /**
- * `npm test`: sets up, builds each thing once, and runs every check and test. `npm test -- engine node` runs those tiers alone.
+ * `npm test`: sets up, builds each thing once, and runs every check and test. `npm test -- engine node` runs those tiers alone,
+ * `npm test -- workers` a part of the tier `hosts`.
  *
  * Rust runs beside what needs Node and browsers, which mostly waits. Nothing stops it before the end. Every step prints
  * its time, a check that fails counts as one failure, and the last line is `N passed, N failed`.
@@ -21,17 +22,20 @@ const LONG = ["context-compactor-store-tests"];
 
 /** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */
 const NODE = ["tests/node", "tests/conformance", "tests/formats"];
-const HOSTS = ["tests/browser", "tests/workerd", "tests/packaging", "www"];
+const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: "tests/packaging", demo: "www" };
 
-const TIERS = ["style", "engine", "node", "hosts", "long"];
+const TIERS = ["style", "engine", "node", "hosts", "long", ...Object.keys(HOSTS)];
 
 await script(async () => {
   const asked = process.argv.slice(2);
   const unknown = asked.filter((tier) => !TIERS.includes(tier));
   if (unknown.length > 0) throw new Problem(`npm test: no tier ${unknown.join(", ")}; there are ${TIERS.join(", ")}`);
   const wanted = (tier) => asked.length === 0 || asked.includes(tier);
+  const hosts = wanted("hosts")
+    ? [...Object.values(HOSTS), ...others()]
+    : asked.filter((tier) => tier in HOSTS).map((tier) => HOSTS[tier]);
   const needsRust = wanted("engine") || wanted("long");
-  const needsPackage = wanted("node") || wanted("hosts") || wanted("style");
+  const needsPackage = wanted("node") || hosts.length > 0 || wanted("style");
   const started = Date.now();
   const results = [];
   const run = async (name, work) => results.push(await step(name, work));
@@ -42,7 +46,7 @@ await script(async () => {
   let tool;
   if (needsPackage) await run("build the build tool", async () => void (tool = await buildTool()));
   // Rust needs none of the packages and browsers: it is built while they are installed.
-  const ready = setup({ tools: true, browsers: wanted("hosts") });
+  const ready = setup({ tools: true, browsers: hosts.length > 0 });
   const rust = async () => {
     if (needsRust) {
       let programs = [];
@@ -65,7 +69,7 @@ await script(async () => {
     await run("set up", async () => void (await ready));
     if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
-    const folders = [...(wanted("node") ? NODE : []), ...(wanted("hosts") ? [...HOSTS, ...others()] : [])];
+    const folders = [...(wanted("node") ? NODE : []), ...hosts];
     for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
   };
   await Promise.all([rust(), javascript()]);
@@ -89,7 +93,7 @@ function others() {
   return readdirSync(join(root, "tests"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
     .map((entry) => `tests/${entry.name}`)
-    .filter((folder) => ![...NODE, ...HOSTS].includes(folder) && testFiles(folder).length > 0);
+    .filter((folder) => ![...NODE, ...Object.values(HOSTS)].includes(folder) && testFiles(folder).length > 0);
 }
 
 /** Times of every step, the slowest tests, what failed and why; and the sum. */
