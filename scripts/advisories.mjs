@@ -29,10 +29,9 @@ async function advisories(queries) {
 }
 
 await script(async () => {
-  const folder = process.argv[2] ?? root;
   // Crates of this repository are in no registry.
-  const published = (await crates(folder)).filter(({ source }) => source !== null);
-  const queries = [...npmPackages(folder).map(asked("npm")), ...published.map(asked("crates.io"))];
+  const published = (await crates(root)).filter(({ source }) => source !== null);
+  const queries = [...npmPackages(root).map(asked("npm")), ...published.map(asked("crates.io"))];
   const found = [];
   let isReached = true;
   for (let at = 0; at < queries.length; at += BATCH) {

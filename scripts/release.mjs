@@ -90,7 +90,9 @@ function writeChangelog() {
 async function pack() {
   const folder = join(root, "target/release-package");
   mkdirSync(folder, { recursive: true });
-  const packed = JSON.parse(await npm(["pack", "--json", "--pack-destination", folder], { cwd: join(root, "pkg") }));
+  // What npm warns of would stand beside the JSON.
+  const args = ["pack", "--json", "--loglevel=error", "--pack-destination", folder];
+  const packed = JSON.parse(await npm(args, { cwd: join(root, "pkg") }));
   return join(folder, packed[0].filename);
 }
 
