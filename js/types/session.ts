@@ -156,7 +156,7 @@ export interface Gap {
   seq: number;
   /** How many. */
   count: number;
-  /** Index of the first message that is missing, as `explain()` counts. */
+  /** Index of the first message that is missing, as `context.explain()` counts. */
   index: number;
   /** How many messages. */
   messages: number;
