@@ -60,7 +60,7 @@ export async function run() {
 /** The calls of a transcript that a report came before: what was said about each, and what it cost. */
 export async function replay(record, { format, usage, calls }) {
   // Nothing leaves the context: the agents sent all of it.
-  const asSent = { trigger: { tokens: WINDOW - 1 }, layered: { clear: "never" } };
+  const asSent = { compactAt: { tokens: WINDOW - 1 }, clear: false };
   const options = { format, model: firstModel(record), contextWindow: WINDOW, maxOutputTokens: 1, ...asSent };
   const begin = () => openSession({ store: memoryStore(), ...options });
   const at = calls(record);

@@ -3,94 +3,6 @@
 import { CompactionError } from "./errors.js";
 import { near, nearest } from "./near.js";
 
-/** Names in the options that are groups, a group in a group by its path. `runtime` is none: both of its functions are required. */
-const GROUPS: Record<string, readonly string[]> = {
-  trigger: ["tokens", "fraction", "price"],
-  prices: ["input", "output", "cacheRead", "cacheWrite", "ttlMs", "tiers"],
-  keep: ["messages", "tokens", "fraction"],
-  limits: ["storeTimeoutMs"],
-  provider: ["kind", "model", "url", "headers"],
-  offload: [
-    "offloadThreshold",
-    "scanRatio",
-    "minChars",
-    "compactTriggerThreshold",
-    "compactCooldownSteps",
-    "preserveCount",
-    "targetTokens",
-  ],
-  layered: [
-    "clear",
-    "cacheRead",
-    "cacheWrite",
-    "compactableTools",
-    "keepRecent",
-    "clearMinTokens",
-    "clearInputs",
-    "outputReserve",
-    "fixedReserve",
-    "minSavings",
-    "largeOutputTokens",
-    "previewChars",
-    "readTools",
-    "maxRestoreFiles",
-    "maxRestoreTokensPerFile",
-    "maxRestoreTokensTotal",
-    "preserveCount",
-    "targetTokens",
-  ],
-  react: [
-    "singleEnabled",
-    "singleResultThreshold",
-    "chunkSize",
-    "chunkRatio",
-    "secondRatio",
-    "globalEnabled",
-    "globalCompressionThreshold",
-    "modelContextLimit",
-    "systemPromptLength",
-    "instructionLength",
-    "resultCompressionMinSize",
-    "globalRatio",
-    "strategies",
-    "relianceRatio",
-  ],
-  factor3: [
-    "processTools",
-    "verbosity",
-    "minTokens",
-    "structuredMinTokens",
-    "snippetChars",
-    "fileLines",
-    "outlineLines",
-    "queryRows",
-    "sampleRows",
-    "apiChars",
-    "preserveCount",
-    "targetTokens",
-    "emergencyShare",
-  ],
-  "factor3.processTools": ["search", "files", "queries", "apis"],
-  checkpoint: [
-    "tier",
-    "promptBudget",
-    "safetyMargin",
-    "triggerShare",
-    "preserveCount",
-    "keepUserMessages",
-    "compactAbove",
-    "moderateAbove",
-    "compactTokens",
-    "moderateTokens",
-    "detailedTokens",
-    "ageModerate",
-    "ageCompact",
-    "mergeCount",
-    "keepSnapshots",
-    "profiles",
-  ],
-};
-
 /** The error of an option. */
 export function invalidOption(field: string, what: string, cause?: unknown): CompactionError {
   const message = field === "" ? `options ${what}` : `${field}: ${what}`;
@@ -102,40 +14,17 @@ export function checkObject(options: unknown): asserts options is Record<string,
   if (typeof options !== "object" || options === null) throw invalidOption("", "must be an object");
 }
 
-/** Throws unless `options` is an object whose options, and those in its groups, are all `known`. */
-export function checkOptions(options: unknown, known: readonly string[]): void {
-  checkObject(options);
-  checkNames(options, known, "");
-  // Most calls have no group, and some are made for every text.
-  if (!Object.values(options).some((option) => typeof option === "object")) return;
-  for (const [group, names] of Object.entries(GROUPS)) {
-    const [outer = "", inner] = group.split(".");
-    const option = known.includes(outer) ? options[outer] : undefined;
-    const given = inner === undefined ? option : (option as Record<string, unknown> | null | undefined)?.[inner];
-    if (typeof given === "object" && given !== null && !Array.isArray(given)) {
-      checkNames(given as Record<string, unknown>, names, `${group}.`);
-    }
-  }
-}
-
-/** A misspelt option would be ignored without a word. */
-function checkNames(options: Record<string, unknown>, known: readonly string[], path: string): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name) && options[name] !== undefined);
+/** Throws unless `options` is an object whose names are all `known`: a misspelt one would be ignored without a word. `group` is
+ *  its path, with the point, where it is a part of options. */
+export function checkOptions(options: unknown, known: readonly string[], group = ""): void {
+  if (typeof options !== "object" || options === null) throw invalidOption(group.slice(0, -1), "must be an object");
+  const unknown = Object.entries(options).find(([name, value]) => !known.includes(name) && value !== undefined);
   if (unknown === undefined) return;
-  const groups = Object.keys(GROUPS).filter((group) => known.includes(group) && GROUPS[group]?.includes(unknown));
-  if (path === "" && groups.length > 0) {
-    throw invalidOption(unknown, `is an option of ${groups.join(", ")}: as in { ${groups[0]}: { ${unknown} } }`);
-  }
-  const isKey = path === "provider." ? /key|token|auth/i : /^(api|auth|access|secret|bearer|headers?$)/i;
-  if ((path === "provider." || (path === "" && known.includes("provider"))) && isKey.test(unknown)) {
-    const { kind } = path === "" ? (Object(options["provider"]) as { kind?: unknown }) : options;
-    throw invalidOption(path + unknown, `is not an option of this release: the key is a header of provider, ${keyOf(kind)}`);
-  }
-  throw invalidOption(path + unknown, `is not an option of this release${meant(unknown, known)}`);
+  throw invalidOption(group + unknown[0], `is not an option of this release${namedApart(unknown[0], known)}`);
 }
 
-/** A short list whole; of a long one the names that are nearly so. */
-function meant(unknown: string, known: readonly string[]): string {
+/** What may be meant by a name that is not known: all of a short list, of a long one those that are nearly so. */
+export function namedApart(unknown: string, known: readonly string[]): string {
   if (known.length <= NAMED) return `; there are ${nearest(unknown, known).join(", ")}`;
   const names = near(unknown, known, NAMED);
   return names.length > 0 ? `; did you mean ${names.join(", ")}?` : "";
@@ -143,19 +32,6 @@ function meant(unknown: string, known: readonly string[]): string {
 
 /** The most names that an error lists. */
 const NAMED = 5;
-
-/** How each kind of provider is told who asks. */
-const KEYS: Record<string, string> = {
-  openai: 'headers: { authorization: "Bearer …" }',
-  anthropic: 'headers: { "x-api-key": "…" }',
-  gemini: 'headers: { "x-goog-api-key": "…" }',
-  ollama: "headers, where your server asks for one",
-};
-
-function keyOf(kind: unknown): string {
-  const known = typeof kind === "string" && Object.hasOwn(KEYS, kind) ? KEYS[kind] : undefined;
-  return known ?? Object.entries(KEYS).map(([name, key]) => `${name}: ${key}`).join("; ");
-}
 
 /** Throws unless the option is absent or a function. */
 export function checkFunction(name: string, value: unknown): void {
@@ -182,16 +58,14 @@ export function checkSignal(signal: unknown): void {
 const MAX_DEPTH = 8;
 
 /** Options that are values, as the engine reads them: `undefined` left out, whatever it cannot read refused. */
-export function plainOptions(options: object): Record<string, unknown> {
-  return plain(options, "", 0) as Record<string, unknown>;
+export function plainOptions(options: object, field = ""): Record<string, unknown> {
+  return plain(options, field, 0) as Record<string, unknown>;
 }
 
 function plain(value: unknown, field: string, depth: number): unknown {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") {
     if (Number.isFinite(value)) return value;
-    // Says that something is off (`S2.7`); what JSON has not is told as a text.
-    if (value === Infinity && field === "react.singleResultThreshold") return "Infinity";
     throw invalidOption(field, `must be a finite number, not ${value}`);
   }
   if (typeof value !== "object") throw invalidOption(field, `cannot be a ${typeof value}`);

@@ -77,6 +77,7 @@ export function splitMessages<M extends Message>(
   const { bytes, ends } = pack(messages);
   checkOptions(options, ["keep", "format", "pinned"]);
   const { keep, format, pinned } = options;
+  if (keep !== undefined) checkOptions(keep, ["messages", "tokens", "fraction"], "keep.");
   checkFunction("pinned", pinned);
   const given = plainOptions({ keep, format });
   const stay = pinned ? messages.flatMap((message, index) => (stays(pinned(message, index)) ? [index] : [])) : [];
@@ -214,9 +215,9 @@ export async function compact<M extends Message>(
   options: CompactOptions = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
   const { bytes, ends } = pack(messages);
-  const checked = engineOptions(options, "compact");
-  const host = hostOf(options, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
-  const given = withFacts(checked, await factsFor(options));
+  const read = engineOptions(options, "compact");
+  const host = hostOf(read, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
+  const given = withFacts(read, await factsFor(options));
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
@@ -244,8 +245,9 @@ function warn({ logger }: CompactOptions, warning: Warning): void {
  *  `contextWindow`, call `modelFacts` before: nothing can be loaded here. */
 export function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Plan {
   const { bytes, ends } = pack(messages);
-  const given = withFacts(engineOptions(options, "planCompaction"), loadedFactsFor(options));
-  const host = hostOf(options, (whose, at, body) =>
+  const read = engineOptions(options, "planCompaction");
+  const given = withFacts(read, loadedFactsFor(options));
+  const host = hostOf(read, (whose, at, body) =>
     whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
   );
   checkAborted(options.signal);

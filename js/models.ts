@@ -37,8 +37,8 @@ export function loadedFactsFor(options: CompactOptions): ModelFacts | undefined 
 
 /** Profiles say what a model takes, so they need no catalogue (`S5.12`). What is no name is the engine's to refuse. */
 function needsFacts(options: CompactOptions): options is CompactOptions & { model: string } {
-  const { model, contextWindow, checkpoint } = options;
-  if (contextWindow !== undefined || Array.isArray(checkpoint?.profiles)) return false;
+  const { model, contextWindow, presetOptions } = options;
+  if (contextWindow !== undefined || (presetOptions && "profiles" in presetOptions && presetOptions.profiles)) return false;
   return typeof model === "string" && model.trim() !== "";
 }
 

@@ -26,7 +26,7 @@ function isWithin(part: string, whole: string): boolean {
 }
 
 /** Letters to insert, delete or exchange until one name is the other. */
-function distance(from: string, to: string): number {
+export function distance(from: string, to: string): number {
   let row = Array.from({ length: from.length + 1 }, (_, at) => at);
   for (const [nth, letter] of [...to].entries()) {
     const next = [nth + 1];

@@ -1,144 +1,60 @@
 /** The app's options as the engine and the driver want them: numbers and texts here, functions there. */
 
-import { checkFunction, checkObject, checkOptions, checkSignal, checkWhole, invalidOption, plainOptions } from "./checks.js";
+import { checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
-import { plainProvider } from "./provider.js";
-import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions } from "./types.js";
+import { readOptions, type Call, type Given } from "./given.js";
+import { checkUrl } from "./provider.js";
+import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
 
-/** Options that are values. Functions are told to the engine as flags. */
-const VALUES = [
-  "preset",
-  "format",
-  "model",
-  "summaryModel",
-  "summaryContextWindow",
-  "longHistory",
-  "contextWindow",
-  "maxOutputTokens",
-  "trigger",
-  "prices",
-  "keep",
-  "reserveTokens",
-  "estimator",
-  "provider",
-  "fallback",
-  "retryCount",
-  "timeoutMs",
-  "instructions",
-  "redactSecrets",
-  "pinProposals",
-  "prefixMismatchBehavior",
-  "offload",
-  "concurrency",
-  "layered",
-  "react",
-  "factor3",
-  "checkpoint",
-  "mode",
-  "level",
-  "goal",
-] as const;
-
-/** Options that are functions. */
-const FUNCTIONS = ["summarize", "summarizeResult", "fetch", "tokenCounter", "pinned", "readFile", "redact", "onProgress", "logger"] as const;
-
-/** Values that only a session has a use for. */
-const OF_SESSIONS = ["background", "parent", "acceptDataLoss", "mustExist"] as const;
-
-/** What every call takes. A plan takes what the compaction would that it tells of. */
-const EVERY = [...VALUES, ...FUNCTIONS, "signal", "runtime"] as const;
-const SESSION = [...EVERY, "id", "store", "systemPrompt", "watermark", "background", "limits"] as const;
-
-/** The options of each call: what it has no use for, it refuses. */
-const CALLS = {
-  compact: EVERY,
-  planCompaction: EVERY,
-  openSession: [...SESSION, "parent", "acceptDataLoss", "mustExist"],
-  importSession: SESSION,
-} as const;
-
-/** What to do about an option that is another call's. */
-const REMEDIES: Partial<Record<keyof SessionOptions, string>> = {
-  id: "compact and planCompaction keep nothing; a session of this id is opened with openSession",
-  store: "compact and planCompaction store nothing; give it to openSession",
-  systemPrompt: "count it in reserveTokens, or give it to openSession",
-  watermark: "compact and planCompaction store nothing; give it to openSession",
-  background: "only a session goes on meanwhile; give it to openSession",
-  limits: "compact and planCompaction call no store; give it to openSession",
-  parent: "a session that is imported has the parent that it had; to begin one from a parent, use openSession",
-  acceptDataLoss: "it is about a session that was stored; give it to openSession",
-  mustExist: "it is about a session that was stored; give it to openSession",
-};
-
-/** The options for the engine. */
-export function engineOptions(options: SessionOptions, used: keyof typeof CALLS): object {
-  checkObject(options);
-  const known: readonly string[] = CALLS[used];
-  for (const name of CALLS.openSession) {
-    if (options[name] === undefined || known.includes(name)) continue;
-    throw invalidOption(name, `${used} has no use for it: ${REMEDIES[name] ?? "leave it out"}`);
+/** The options of a call, checked. */
+export function engineOptions(options: CompactOptions | SessionOptions, call: Call): Given {
+  const given = readOptions(options, call);
+  const { host } = given;
+  const provider = (Object(given.values["summarize"]) as { provider?: { url?: string } }).provider ?? (given.values["provider"] as { url?: string } | undefined);
+  if (host.has("summarize.fetch") && !provider) {
+    throw invalidOption("summarize.fetch", "only the requests to `provider` go through it: give provider too, or call your model in `call`");
   }
-  checkOptions(options, known);
-  for (const name of FUNCTIONS) checkFunction(name, options[name]);
-  if (options.fetch !== undefined && options.provider === undefined) {
-    throw invalidOption("fetch", "only the requests to `provider` go through it: give provider too, or call your model in summarize");
-  }
-  checkSignal(options.signal);
-  if (options.limits !== undefined) {
-    const { storeTimeoutMs } = Object(options.limits) as { storeTimeoutMs?: unknown };
-    if (typeof options.limits !== "object") throw invalidOption("limits", "must be an object");
-    if (storeTimeoutMs !== undefined) checkWhole("limits.storeTimeoutMs", storeTimeoutMs, 1);
-  }
-  if (options.runtime !== undefined) {
-    const { now, id } = Object(options.runtime) as { now?: unknown; id?: unknown };
-    if (typeof now !== "function") throw invalidOption("runtime.now", "must be a function");
-    if (typeof id !== "function") throw invalidOption("runtime.id", "must be a function");
-  }
-  if (options.watermark !== undefined) {
-    const { get, set } = Object(options.watermark) as { get?: unknown; set?: unknown };
-    if (typeof get !== "function") throw invalidOption("watermark.get", "must be a function");
-    if (typeof set !== "function") throw invalidOption("watermark.set", "must be a function");
-  }
-  const values: Record<string, unknown> = {
-    hasSummarize: options.summarize !== undefined,
-    hasSummarizeResult: options.summarizeResult !== undefined,
-    hasTokenCounter: options.tokenCounter !== undefined,
-    hasReadFile: options.readFile !== undefined,
-    hasPinned: options.pinned !== undefined,
-    hasRedact: options.redact !== undefined,
-  };
-  for (const name of [...VALUES, ...OF_SESSIONS]) {
-    if (options[name] === null) throw invalidOption(name, "is null: leave it out for the default");
-    values[name] = options[name];
-  }
-  values["provider"] = plainProvider(options.provider, options.fetch !== undefined);
-  return plainOptions(values);
+  if (provider?.url !== undefined) checkUrl(provider.url, host.has("summarize.fetch"));
+  if (host.has("signal")) checkSignal(host.get("signal"));
+  checkMethods(host, "advanced.runtime", ["now", "id"]);
+  checkMethods(host, "advanced.watermark", ["get", "set"]);
+  return given;
 }
 
-/** The same with what is known about the model. */
-export function withFacts(given: object, facts: ModelFacts | undefined): object {
-  if (!facts) return given;
+function checkMethods(host: Given["host"], path: string, names: readonly string[]): void {
+  const given = host.get(path);
+  if (given === undefined) return;
+  for (const name of names) {
+    const method: unknown = (Object(given) as Record<string, unknown>)[name];
+    if (typeof method !== "function") throw invalidOption(`${path}.${name}`, "must be a function");
+  }
+}
+
+/** What the engine is told of the options, with what is known about the model. */
+export function withFacts({ values }: Given, facts: ModelFacts | undefined): Record<string, unknown> {
+  if (!facts) return values;
   const { contextWindow, maxOutputTokens, prices } = facts;
-  return { ...given, facts: plainOptions({ contextWindow, maxOutputTokens, prices }) };
+  return { ...values, facts: plainOptions({ contextWindow, maxOutputTokens, prices }) };
 }
 
 /** What every operation with these options is performed with. */
-export function hostOf(options: CompactOptions, message: Host["message"]): Host {
-  const { logger, runtime } = options;
+export function hostOf({ host }: Pick<Given, "host">, message: Host["message"]): Host {
+  const runtime = host.get("advanced.runtime") as NonNullable<CompactOptions["advanced"]>["runtime"];
+  const logger = host.get("logger") as CompactOptions["logger"];
   return {
-    summarize: options.summarize,
-    summarizeResult: options.summarizeResult,
-    fetch: options.fetch,
-    redact: options.redact,
-    tokenCounter: options.tokenCounter,
-    pinned: options.pinned,
-    readFile: options.readFile,
+    summarize: host.get("summarize.call") as Summarize | undefined,
+    summarizeResult: host.get("summarize.forResults") as Summarize | undefined,
+    fetch: host.get("summarize.fetch") as typeof fetch | undefined,
+    redact: host.get("redact.text") as Host["redact"],
+    tokenCounter: host.get("tokenCounter") as Host["tokenCounter"],
+    pinned: host.get("pins.match") as Host["pinned"],
+    readFile: host.get("restoreFiles.read") as Host["readFile"],
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),
     id: runtime ? () => runtime.id() : () => crypto.randomUUID(),
-    onProgress: options.onProgress,
+    onProgress: host.get("onProgress") as CompactOptions["onProgress"],
     logger: logger ? (level, line) => logger(level, line) : undefined,
-    signal: options.signal,
+    signal: host.get("signal") as AbortSignal | undefined,
   };
 }
 

@@ -1,21 +1,13 @@
-/** The option `provider`: what `fetch` would refuse, or lose, is refused before any request. */
+/** The option `summarize.provider`: what `fetch` would refuse, or lose, is refused before any request. */
 
 import { named } from "./advice.js";
 import { invalidOption } from "./checks.js";
 
-/** The provider with its headers as a plain object. What is no object is the engine's to refuse. */
-export function plainProvider(provider: unknown, hasFetch: boolean): unknown {
-  if (typeof provider !== "object" || provider === null) return provider;
-  const { url, headers } = provider as { url?: unknown; headers?: unknown };
-  if (typeof url === "string" && url.trim() !== "") checkUrl(url, hasFetch);
-  return headers === undefined ? provider : { ...provider, headers: plainHeaders(headers) };
-}
+const FIELD = "summarize.provider.url";
 
-function plainHeaders(headers: unknown): Record<string, string> {
-  const field = "provider.headers";
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
-    throw invalidOption(field, `must be an object of names and texts, and ${named(headers)} was given`);
-  }
+/** Headers as a plain object. `field` is how they were given. */
+export function plainHeaders(headers: object, field: string): Record<string, string> {
+  if (Array.isArray(headers)) throw invalidOption(field, `must be an object of names and texts, and ${named(headers)} was given`);
   // `Headers`, of whatever realm or library, and a `Map` have no properties of their own.
   const { entries } = headers as { entries?: unknown };
   const pairs = typeof entries === "function" ? Array.from((headers as Map<unknown, unknown>).entries()) : Object.entries(headers);
@@ -39,9 +31,9 @@ function checkedValue(field: string, name: string, value: unknown): string {
   throw invalidOption(field, `has the character U+${code} at position ${at}, which no header can carry: is it the key itself?`);
 }
 
-function checkUrl(url: string, hasFetch: boolean): void {
-  const wrong = (what: string) => invalidOption("provider.url", `${what}, as in "https://api.example.com/v1"`);
-  // The path of a page's own server; an app's own `fetch` may know one too.
+/** Throws for an address that `fetch` would refuse. A path alone is one of the page's server, or of the app's own `fetch`. */
+export function checkUrl(url: string, hasFetch: boolean): void {
+  const wrong = (what: string) => invalidOption(FIELD, `${what}, as in "https://api.example.com/v1"`);
   const page = (globalThis as { location?: { href?: unknown } }).location?.href;
   const known = typeof page === "string" ? page : hasFetch ? "http://localhost" : undefined;
   const base = /^\/(?!\/)/.test(url) ? known : undefined;
@@ -53,6 +45,6 @@ function checkUrl(url: string, hasFetch: boolean): void {
   }
   if (!/^https?:$/.test(parsed.protocol)) throw wrong("must begin with https:// or http://");
   if (parsed.username !== "" || parsed.password !== "") {
-    throw invalidOption("provider.url", "has a name and password in it, which fetch refuses: give them as headers");
+    throw invalidOption(FIELD, "has a name and password in it, which fetch refuses: give them as headers");
   }
 }

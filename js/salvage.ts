@@ -44,9 +44,9 @@ async function one(id: string, host: Host & { store: Store }, gaps: SalvageGap[]
   const notify = ({ event, ...loss }: Notice) => void (event === "data-loss" && gaps.push(loss as unknown as DataLoss));
   const listening = { ...host, notify };
   try {
-    const given = engineOptions({ acceptDataLoss: true }, "openSession");
+    const { values } = engineOptions({ acceptDataLoss: true }, "openSession");
     const { handle } = await drive<Opened>(
-      run((engine) => engine.Session.open(given, id, host.store.caps.maxBatchOps)),
+      run((engine) => engine.Session.open(values, id, host.store.caps.maxBatchOps)),
       listening,
     );
     const page = (cursor: unknown, by: Host) =>

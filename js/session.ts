@@ -16,6 +16,7 @@ import { goalOf } from "./nouns/goal.js";
 import { pinsOf } from "./nouns/pins.js";
 import { recallOf } from "./nouns/recall.js";
 import { snapshotsOf } from "./nouns/snapshots.js";
+import type { Given } from "./given.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
@@ -39,6 +40,7 @@ import type {
   SessionPins,
   SessionRecall,
   SessionSnapshots,
+  Watermark,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -88,21 +90,27 @@ export async function startSession<M extends Message>(
   options: SessionOptions,
   begin: Begin,
 ): Promise<Session<M>> {
-  const checked = engineOptions(options, by);
+  const given = engineOptions(options, by);
   const { id, systemPrompt } = options;
   checkId(id);
   if (options.mustExist && id === undefined) throw invalidOption("mustExist", "needs the `id` of the session");
   checkSystemPrompt(systemPrompt);
-  const given = withFacts(checked, await factsFor(options));
+  const values = withFacts(given, await factsFor(options));
   const place = await choosePlace(options);
-  const session = new LiveSession<M>(options, { ...place, users: 0 });
-  await session.open((host, maxBatchOps) => begin({ ...given, hasWatermark: session.isMarked }, id, host, maxBatchOps));
-  if (run((engine) => engine.assumesWindow(given))) session.announce(ASSUMED);
+  const session = new LiveSession<M>(options, given, { ...place, users: 0 });
+  await session.open((host, maxBatchOps) => begin(withWatermark(values, session.isMarked), id, host, maxBatchOps));
+  if (run((engine) => engine.assumesWindow(values))) session.announce(ASSUMED);
   return session;
+}
+
+/** The engine is told whether there is one, also where it is the platform's and not the app's. */
+function withWatermark(values: Record<string, unknown>, isMarked: boolean): object {
+  return isMarked ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
 }
 
 class LiveSession<M extends Message> implements Session<M> {
   readonly #options: SessionOptions;
+  readonly #given: Given;
   readonly #lease: Lease;
   readonly #host: Host;
   readonly #turns: Turns;
@@ -127,18 +135,19 @@ class LiveSession<M extends Message> implements Session<M> {
   #endNews: (() => void) | undefined;
   #endNotices: (() => void) | undefined;
 
-  constructor(options: SessionOptions, lease: Lease) {
+  constructor(options: SessionOptions, given: Given, lease: Lease) {
     this.#options = options;
+    this.#given = given;
     this.#lease = lease;
     lease.users++;
     const { store } = lease;
     this.#warnings = new Warnings(options.logger, this.#listeners);
-    this.#watermarks = new Watermarks(options.watermark, store, (message) =>
+    this.#watermarks = new Watermarks(given.host.get("advanced.watermark") as Watermark | undefined, store, (message) =>
       this.#warnings.tell({ code: "store_unavailable", message }),
     );
     this.#persistence = new Persistence(store, (warning) => this.#warnings.tell(warning));
     this.#host = {
-      ...hostOf(options, (whose, at, body) => this.#held.counted(whose, at, body)),
+      ...hostOf(given, (whose, at, body) => this.#held.counted(whose, at, body)),
       store,
       storeTimeoutMs: options.limits?.storeTimeoutMs,
       notify: (notice) => this.#notify(notice),
@@ -146,7 +155,7 @@ class LiveSession<M extends Message> implements Session<M> {
       // The options' signal ends compactions, and no append.
       signal: undefined,
     };
-    const { onProgress } = options;
+    const { onProgress } = this.#host;
     this.#host.onProgress = (progress) => {
       try {
         onProgress?.(progress);
@@ -157,7 +166,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
     this.#host.waiting = () => this.#turns.waiting;
     for (const name of ["summarize", "summarizeResult"] as const) {
-      const own = options[name];
+      const own = this.#host[name];
       if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));
     }
     this.#prepares = new Prepares(options, this.#turns, this.#held, {
@@ -288,7 +297,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const { id } = options;
       checkId(id);
       const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
-      const child = new LiveSession<M>(this.#options, this.#lease);
+      const child = new LiveSession<M>(this.#options, this.#given, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
       child.#held.inherit(places, this.#held);

@@ -12,7 +12,7 @@ export function hostOn(store: Store) {
   const none = () => {
     throw new CompactionError("poisoned", "no message is counted here");
   };
-  return { ...hostOf({}, none), store };
+  return { ...hostOf({ host: new Map() }, none), store };
 }
 
 /** Oldest first; of those of one moment, by id. */

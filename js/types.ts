@@ -1,10 +1,23 @@
 /** Public types of context-compactor. Token counts are tokens, times are milliseconds, unless a name says otherwise. */
 
+export type {
+  AdvancedOptions,
+  CheckpointOptions,
+  CompactOptions,
+  Factor3Options,
+  LayeredOptions,
+  OffloadOptions,
+  PresetOptions,
+  Prices,
+  Provider,
+  ReactOptions,
+  SessionOptions,
+  SummarizeOptions,
+} from "./generated/options.js";
 export type * from "./types/messages.js";
 export type * from "./types/models.js";
 export type * from "./types/nouns.js";
 export type * from "./types/options.js";
-export type * from "./types/presets.js";
 export type * from "./types/results.js";
 export type * from "./types/session.js";
 export type * from "./types/state.js";

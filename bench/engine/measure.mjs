@@ -92,7 +92,7 @@ const scenarios = {
   /** A message more in a history of `size` messages that needs no compaction. */
   turn: {
     async engine() {
-      const session = await ours({ contextWindow: 1_000_000_000, trigger: { fraction: 1 } });
+      const session = await ours({ contextWindow: 1_000_000_000, compactAt: { fraction: 1 } });
       await fill(session, brief(size / 4, chat).flat());
       await session.prepare();
       return perTurn(BLOCKS, async (nth) => {
@@ -226,7 +226,7 @@ const scenarios = {
   /** A history of `size` tokens made short at once. */
   compaction: {
     async engine() {
-      const session = await ours({ contextWindow: size * 2, trigger: { fraction: 1 } });
+      const session = await ours({ contextWindow: size * 2, compactAt: { fraction: 1 } });
       await fill(session, turns(size / 1_000, chat).flat());
       await session.prepare();
       const { result, took, longest } = await blocks(() => session.compact());

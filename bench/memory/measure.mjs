@@ -12,7 +12,7 @@ import { fileStore } from "context-compactor/node";
 import { wasmMemory } from "../../pkg/dist/wasm/core.js";
 
 /** Every older result becomes a reference; nothing is summarised. */
-const EAGER = { contextWindow: 1_000_000_000, offload: { offloadThreshold: 1, scanRatio: 1, compactTriggerThreshold: 1 } };
+const EAGER = { contextWindow: 1_000_000_000, compactAt: { tokens: 1 }, advanced: { minOffloadGain: 1, offload: { scanFraction: 1 } } };
 
 /** An exchange whose result is ASCII, so that a character is a byte, with answers behind it. */
 function talk(bytes) {

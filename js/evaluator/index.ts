@@ -4,7 +4,7 @@ import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions }
 import { checkHistory, encode } from "../codec.js";
 import { CompactionError } from "../errors.js";
 import type { Format, Message } from "../types/messages.js";
-import type { Prices } from "../types/options.js";
+import type { Prices } from "../generated/options.js";
 import { Instance } from "./module.js";
 import type {
   Baselines,
@@ -27,7 +27,7 @@ import type {
 export { CompactionError } from "../errors.js";
 export type { ErrorCode } from "../errors.js";
 export type { Format, Message, Usage } from "../types/messages.js";
-export type { Prices } from "../types/options.js";
+export type { Prices } from "../generated/options.js";
 export type * from "./types.js";
 
 /**
@@ -51,8 +51,7 @@ export async function replay(
   options: ReplayOptions = {},
 ): Promise<ReplayReport | ReplayReport[]> {
   checkOptions(options, ["optimum", "signal", "onProgress"]);
-  checkOptions({ prices }, ["prices"]);
-  if (typeof prices !== "object" || prices === null) throw invalidOption("prices", "must be an object");
+  checkOptions(prices, ["input", "output", "cacheRead", "cacheWrite", "ttlMs", "tiers"], "prices.");
   const pace = new Pace(options);
   const policies: readonly Policy[] = Array.isArray(policy) ? policy : [policy as Policy];
   const instance = await Instance.start();

@@ -188,7 +188,7 @@ export interface RecallReport {
 export interface Baselines {
   policies: { name: string; policy: PolicyRule }[];
   /** Shapes of prices that providers have, USD for a million tokens. */
-  prices: { name: string; prices: import("../types/options.js").Prices }[];
+  prices: { name: string; prices: import("../generated/options.js").Prices }[];
   /** `own` are the product's. */
   compactors: { name: CompactorName; own: boolean }[];
 }

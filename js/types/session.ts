@@ -10,46 +10,9 @@ import type {
   SessionRecall,
   SessionSnapshots,
 } from "./nouns.js";
-import type { CompactOptions, Progress } from "./options.js";
+import type { SessionOptions } from "../generated/options.js";
+import type { Progress } from "./options.js";
 import type { CompactionResult, PinProposal, Prepared } from "./results.js";
-import type { Store, Watermark } from "./store.js";
-
-export interface SessionOptions extends CompactOptions {
-  /** The app's own name for the session; default a new one. */
-  id?: string;
-  /** Default `indexeddb` in browsers; by that name, one that may store nothing (site data forbidden) gives a session in
-   *  memory, which says so: `session.archive.durability` is `none`, and there is a `warning`. Elsewhere there is no default for a session
-   *  with an `id`: `fileStore`, `durableObjectStore`, a `Store` of your own, or `memory`, where sessions of one id are one as
-   *  long as the process lives, until it is deleted. Without an `id` the default is memory there. A store that you pass never falls
-   *  back: `indexedDbStore()` rejects with `store_unavailable`. */
-  store?: Store | "memory" | "indexeddb";
-  systemPrompt?: string | (() => string);
-  /** `prepare` does not wait for a summary that is due while there is still room: it is made while the agent goes on, and
-   *  one commit puts it in the place of what it stands for, with every message that came meanwhile behind it. The first
-   *  `prepare` after that has it, with its `result`. Without room `prepare` waits. Default false. */
-  background?: boolean;
-  /** Id of the session that a new one is begun from, empty: a sub-agent with a context of its own (`S3.10`). */
-  parent?: string;
-  /** Where how far the session is, is kept outside of its store: so a database that the platform removed, or gave back as
-   *  it was earlier, is noticed (event `data-loss`). One for each store. Default: `localStorage` where there is one, for a
-   *  store in IndexedDB; else none. What fails here fails no call: it is a `warning`, once. */
-  watermark?: Watermark;
-  /** Where the session that was stored under `id` is not in the store any more: begin it anew. Without this, that is an
-   *  error with the code `data_loss`, so that nothing begins empty without the app's word. Default false. */
-  acceptDataLoss?: boolean;
-  /** The app knows that there is a session called `id`: where the store has none, `openSession` throws `data_loss` and begins
-   *  nothing. Without it, a session that went with all that the browser kept for the site looks like a new one. With
-   *  `acceptDataLoss` a session that is known to be lost is begun anew all the same. Default false. */
-  mustExist?: boolean;
-  /** What a call may take at most. */
-  limits?: {
-    /** How long one call of the store may take, in ms; a whole number from 1, default 30,000. A call that is not answered in
-     *  time fails: with `store_unavailable` where nothing was written, with `indeterminate` where that is not known. What
-     *  the store answers later is ignored, and the next call reads what is stored. `indexedDbStore` gives up after 10 s
-     *  by itself. */
-    storeTimeoutMs?: number;
-  };
-}
 
 /** What is told of a session of a store. */
 export interface SessionInfo {

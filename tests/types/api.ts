@@ -191,10 +191,10 @@ export async function summarised(messages: ChatMessage[]): Promise<void> {
   const reported: Summarize = async () => ({ text: "A summary.", usage: { prompt_tokens: 5 } });
   await compact(messages, { summarize: atOnce, summarizeResult: reported });
   for (const headers of [new Headers(), new Map<string, string>(), { "x-api-key": "k" }]) {
-    await compact(messages, { provider: { kind: "openai", model: "m", headers } });
+    await compact(messages, { summarize: { provider: { kind: "openai", model: "m", headers } } });
   }
   // @ts-expect-error: a key that may not be set.
-  await compact(messages, { provider: { kind: "openai", model: "m", headers: { "x-api-key": undefined } } });
+  await compact(messages, { summarize: { provider: { kind: "openai", model: "m", headers: { "x-api-key": undefined } } } });
 }
 
 export async function transcript(): Promise<void> {
@@ -273,13 +273,13 @@ export const junk: Summarize = async () => 5;
 
 export const options: CompactOptions[] = [
   { preset: "offload", keep: { fraction: 0.2 }, fetch, signal: new AbortController().signal },
-  { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fallback: "extractive" },
+  { summarize: { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fallback: "extractive" } },
   // @ts-expect-error: no such preset.
   { preset: "fastest" },
   // @ts-expect-error: a provider needs its model.
-  { provider: { kind: "openai" } },
+  { summarize: { provider: { kind: "openai" } } },
   // @ts-expect-error: no such option.
-  { offload: { treshold: 5 } },
+  { offload: { minChar: 5 } },
 ];
 
 /** What this release does, and nothing that it does not. */

@@ -4,6 +4,7 @@
 //! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
 //! crates/tokenizer ─cargo─▶ target/…/context_compactor_tokenizer.wasm ─▶ pkg/tokenizer.wasm, js/wasm/tokenizer-inline.js
 //! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg/evaluator.wasm, js/wasm/evaluator-inline.js
+//! crates/core/src/policy/options.rs ─▶ js/generated/options.ts
 //! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! pkg/dist/ ─esbuild─▶ pkg/cjs/*
@@ -11,7 +12,7 @@
 //! ```
 
 use crate::stamp::{Stamp, files};
-use crate::{Result, commonjs, glue, node, readme, run, vocabulary};
+use crate::{Result, commonjs, glue, node, options, readme, run, vocabulary};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
     bind(root, &compiled.join("context_compactor.wasm"))?;
     tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
     evaluator(root, &compiled.join("context_compactor_evaluator.wasm"))?;
+    options::write(root)?;
     translate(root)?;
     readme::write(root)
 }

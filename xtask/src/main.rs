@@ -9,6 +9,7 @@ mod build;
 mod commonjs;
 mod glue;
 mod mutate;
+mod options;
 mod readme;
 mod stamp;
 mod vocabulary;

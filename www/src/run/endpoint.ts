@@ -28,9 +28,10 @@ export function saveEndpoint(endpoint: Endpoint | undefined): void {
 export function summaryOptions(endpoint: Endpoint | undefined): CompactOptions {
   if (!endpoint?.summaries) return {};
   return {
-    fallback: "extractive",
-    retryCount: 2,
-    summarize: ({ system, messages, maxTokens }, { signal }) =>
-      callModel(endpoint, { system, messages, maxTokens }, signal),
+    summarize: {
+      call: ({ system, messages, maxTokens }, { signal }) => callModel(endpoint, { system, messages, maxTokens }, signal),
+      fallback: "extractive",
+      attempts: 2,
+    },
   };
 }

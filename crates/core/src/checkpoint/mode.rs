@@ -31,17 +31,17 @@ pub struct Preservation {
 }
 
 impl Mode {
-    /// Every mode with its name.
+    /// Every mode with its name; the document has them in upper case.
     pub const ALL: [(&'static str, Mode); 4] = [
-        ("DEVELOPER", Mode::Developer),
-        ("PLANNING", Mode::Planning),
-        ("DEBUGGER", Mode::Debugger),
-        ("ASSISTANT", Mode::Assistant),
+        ("developer", Mode::Developer),
+        ("planning", Mode::Planning),
+        ("debugger", Mode::Debugger),
+        ("assistant", Mode::Assistant),
     ];
 
     /// The mode with this name; an unknown one is `ASSISTANT`, as the document has it.
     pub fn of(name: &str) -> Mode {
-        let known = Mode::ALL.iter().find(|(known, _)| *known == name);
+        let known = Mode::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         known.map_or(Mode::Assistant, |(_, mode)| *mode)
     }
 

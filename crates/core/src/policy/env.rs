@@ -24,21 +24,21 @@ pub struct EnvOptions {
     /// `SYNAPSE_MAX_CONTEXT_WINDOW`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u32>,
-    /// `SYNAPSE_COMPACT_MODEL`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_model: Option<String>,
-    /// `SYNAPSE_COMPACT_RETRY_COUNT`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_count: Option<u32>,
     /// The rest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub offload: Option<EnvOffload>,
+    pub preset_options: Option<EnvOffload>,
 }
 
 /// Options of preset `offload` that an environment can set.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvOffload {
+    /// `SYNAPSE_COMPACT_MODEL`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// `SYNAPSE_COMPACT_RETRY_COUNT`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_count: Option<u32>,
     /// `SYNAPSE_OFFLOAD_THRESHOLD`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload_threshold: Option<u32>,
@@ -93,6 +93,8 @@ pub fn options_from_env<'e>(lookup: impl Fn(&str) -> Option<&'e str>) -> Result<
         found => found.map(|text| text.trim().to_string()),
     };
     let offload = EnvOffload {
+        model,
+        retry_count: count("SYNAPSE_COMPACT_RETRY_COUNT", 1)?,
         offload_threshold: count("SYNAPSE_OFFLOAD_THRESHOLD", 1)?,
         scan_ratio: ratio("SYNAPSE_OFFLOAD_SCAN_RATIO")?,
         min_chars: count("SYNAPSE_OFFLOAD_MIN_CHARS", 1)?,
@@ -103,9 +105,7 @@ pub fn options_from_env<'e>(lookup: impl Fn(&str) -> Option<&'e str>) -> Result<
     };
     Ok(EnvOptions {
         context_window: count("SYNAPSE_MAX_CONTEXT_WINDOW", 1)?,
-        summary_model: model,
-        retry_count: count("SYNAPSE_COMPACT_RETRY_COUNT", 1)?,
-        offload: (offload != EnvOffload::default()).then_some(offload),
+        preset_options: (offload != EnvOffload::default()).then_some(offload),
     })
 }
 
@@ -136,9 +136,9 @@ mod tests {
             options,
             EnvOptions {
                 context_window: Some(128_000),
-                summary_model: Some("small".into()),
-                retry_count: Some(4),
-                offload: Some(EnvOffload {
+                preset_options: Some(EnvOffload {
+                    model: Some("small".into()),
+                    retry_count: Some(4),
                     offload_threshold: Some(5),
                     scan_ratio: Some(0.25),
                     min_chars: Some(6),

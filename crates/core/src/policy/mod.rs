@@ -4,26 +4,34 @@ mod clear;
 pub mod cost;
 mod digest;
 mod env;
+mod given;
 mod numbers;
 mod options;
 mod presets;
 mod reader;
+mod resolve;
+mod row;
 mod rung;
 mod settings;
+mod standalone;
 mod trigger;
 
 pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
+pub use given::check_options;
 pub use numbers::Threshold;
-pub use options::{StandaloneOptions, split_keep};
+pub use options::OPTIONS;
 pub use presets::{
     API_TOOLS, BALANCED, CHECKPOINT, COMPACTABLE_TOOLS, CheckpointNumbers, FACTOR3, Fallback, KeepNumbers,
     LAYERED, LayeredNumbers, Numbers, OFFLOAD, OffloadNumbers, PRESETS, Preset, ProcessNumbers, QUERY_TOOLS,
     REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, SEARCH_TOOLS, When,
 };
+pub use resolve::split_keep;
+pub use row::{Calls, Documented, Kind, Off, Row};
 pub use rung::Rung;
 pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+pub use standalone::StandaloneOptions;
 pub use trigger::Trigger;
 
 pub(crate) use clear::clearable;
 pub(crate) use digest::Digest;
-pub(crate) use options::read_goal;
+pub(crate) use resolve::read_goal;

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use serde_json_borrow::Value;
+use std::collections::BTreeMap;
 
 /// An options object, or the part of one at `path`.
 pub(crate) struct Reader<'v> {
@@ -47,61 +48,27 @@ impl<'v> Reader<'v> {
         self.value.is_some()
     }
 
-    /// True when the option was given.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.get(key).is_some()
-    }
-
     /// A whole number in `min ..= max`.
     pub(crate) fn integer(&self, key: &str, min: usize, max: usize) -> Result<Option<usize>> {
-        let Some(number) = self.number(key, min as f64, max as f64)? else { return Ok(None) };
-        if number.fract() == 0.0 {
-            Ok(Some(number as usize))
-        } else {
-            Err(Error::option(self.name(key), format!("must be a whole number, not {number}")))
-        }
+        self.get(key).map(|value| whole(&self.name(key), value, min, max)).transpose()
     }
 
     /// A number in `min ..= max`.
     pub(crate) fn number(&self, key: &str, min: f64, max: f64) -> Result<Option<f64>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        match value.as_f64() {
-            Some(number) if (min..=max).contains(&number) => Ok(Some(number)),
-            Some(number) => {
-                Err(Error::option(self.name(key), format!("must lie in {min} to {max}, not {number}")))
-            }
-            None => Err(Error::option(self.name(key), format!("must be a number from {min} to {max}"))),
-        }
+        self.get(key).map(|value| number(&self.name(key), value, min, max)).transpose()
     }
 
     /// A text that is not empty.
     pub(crate) fn text(&self, key: &str) -> Result<Option<&'v str>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        match value.as_str() {
-            Some(text) if !text.trim().is_empty() => Ok(Some(text)),
-            _ => Err(Error::option(self.name(key), "must be a text that is not empty")),
-        }
+        self.get(key).map(|value| text(&self.name(key), value)).transpose()
     }
 
     /// One of a list of names.
     pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let chosen = value.as_str().and_then(|text| choices.iter().find(|(name, _)| *name == text));
-        match chosen {
-            Some((_, choice)) => Ok(Some(*choice)),
-            None => {
-                let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-                let given = value.as_str().unwrap_or_default();
-                let near = choices.iter().map(|(name, _)| *name).find(|name| is_near(given, name));
-                let meant = near.map_or_else(String::new, |name| format!("; did you mean \"{name}\"?"));
-                Err(Error::option(self.name(key), format!("must be one of {}{meant}", names.join(", "))))
-            }
-        }
-    }
-
-    /// True for a number that is said to be infinite.
-    pub(crate) fn is_infinite(&self, key: &str) -> bool {
-        self.get(key).and_then(Value::as_str) == Some("Infinity")
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let chosen = choice(&self.name(key), value, &names)?;
+        Ok(choices.get(chosen).map(|(_, choice)| *choice))
     }
 
     /// A switch that is off unless it is given.
@@ -111,27 +78,22 @@ impl<'v> Reader<'v> {
 
     /// A switch.
     pub(crate) fn switch(&self, key: &str) -> Result<Option<bool>> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::Bool(on)) => Ok(Some(*on)),
-            Some(_) => Err(Error::option(self.name(key), "must be true or false")),
-        }
+        self.get(key).map(|value| switch(&self.name(key), value)).transpose()
     }
 
     /// A list of groups, or nothing.
     pub(crate) fn children(&self, key: &str) -> Result<Option<Vec<Reader<'v>>>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let Value::Array(items) = value else { return Err(self.error(key, "must be a list of objects")) };
-        let each = items.iter().enumerate().map(|(at, item)| {
-            Reader { value: None, path: format!("{}[{at}]", self.name(key)) }.group(Some(item))
-        });
-        each.collect::<Result<Vec<_>>>().map(Some)
+        self.get(key).map(|value| Reader::list(&self.name(key), value)).transpose()
     }
 
-    /// An object as JSON text.
-    pub(crate) fn json(&self, key: &str) -> Result<Option<String>> {
-        let group = self.child(key)?;
-        Ok(group.value.map(crate::wire::json))
+    /// The groups of a list.
+    pub(super) fn list(path: &str, value: &'v Value<'v>) -> Result<Vec<Reader<'v>>> {
+        let Value::Array(items) = value else { return Err(Error::option(path, "must be a list of objects")) };
+        let each = items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| Reader { value: None, path: format!("{path}[{at}]") }.group(Some(item)));
+        each.collect()
     }
 
     /// The error of an option of this group.
@@ -139,28 +101,75 @@ impl<'v> Reader<'v> {
         Error::option(self.name(key), what)
     }
 
-    /// A list of texts that are not empty.
-    pub(crate) fn names(&self, key: &str) -> Result<Option<Vec<&'v str>>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let fail = || Error::option(self.name(key), "must be a list of texts that are not empty");
-        let Value::Array(items) = value else { return Err(fail()) };
-        let texts =
-            items.iter().map(|item| item.as_str().filter(|text| !text.trim().is_empty()).ok_or_else(fail));
-        texts.collect::<Result<Vec<_>>>().map(Some)
+    /// An object as JSON text.
+    pub(crate) fn json(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.child(key)?.value.map(crate::wire::json))
     }
 
     /// Names and texts, as headers.
-    pub(crate) fn texts(&self, key: &str) -> Result<Vec<(String, String)>> {
-        let group = self.child(key)?;
-        let Some(entries) = group.value.and_then(Value::as_object) else { return Ok(Vec::new()) };
+    pub(super) fn texts(path: &str, value: &Value<'_>) -> Result<BTreeMap<String, String>> {
+        let entries = value.as_object().ok_or_else(|| Error::option(path, "must be an object"))?;
         entries
             .iter()
             .map(|(name, value)| match value.as_str() {
                 Some(text) => Ok((name.to_string(), text.to_string())),
-                None => Err(Error::option(group.name(name), "must be a text")),
+                None => Err(Error::option(format!("{path}.{name}"), "must be a text")),
             })
             .collect()
     }
+}
+
+/// A whole number in `min ..= max`.
+pub(super) fn whole(path: &str, value: &Value<'_>, min: usize, max: usize) -> Result<usize> {
+    let number = number(path, value, min as f64, max as f64)?;
+    if number.fract() == 0.0 {
+        Ok(number as usize)
+    } else {
+        Err(Error::option(path, format!("must be a whole number, not {number}")))
+    }
+}
+
+/// A number in `min ..= max`.
+pub(super) fn number(path: &str, value: &Value<'_>, min: f64, max: f64) -> Result<f64> {
+    match value.as_f64() {
+        Some(number) if (min..=max).contains(&number) => Ok(number),
+        Some(number) => Err(Error::option(path, format!("must lie in {min} to {max}, not {number}"))),
+        None => Err(Error::option(path, format!("must be a number from {min} to {max}"))),
+    }
+}
+
+/// A text that is not empty.
+pub(super) fn text<'v>(path: &str, value: &'v Value<'_>) -> Result<&'v str> {
+    match value.as_str() {
+        Some(text) if !text.trim().is_empty() => Ok(text),
+        _ => Err(Error::option(path, "must be a text that is not empty")),
+    }
+}
+
+/// `true` or `false`.
+pub(super) fn switch(path: &str, value: &Value<'_>) -> Result<bool> {
+    value.as_bool().ok_or_else(|| Error::option(path, "must be true or false"))
+}
+
+/// A list of texts that are not empty.
+pub(super) fn check_names(path: &str, value: &Value<'_>) -> Result<()> {
+    let is_name = |item: &Value<'_>| item.as_str().is_some_and(|text| !text.trim().is_empty());
+    match value {
+        Value::Array(items) if items.iter().all(is_name) => Ok(()),
+        _ => Err(Error::option(path, "must be a list of texts that are not empty")),
+    }
+}
+
+/// The place of one of these names.
+pub(super) fn choice(path: &str, value: &Value<'_>, names: &[&str]) -> Result<usize> {
+    let given = value.as_str().unwrap_or_default();
+    if let Some(at) = names.iter().position(|name| *name == given) {
+        return Ok(at);
+    }
+    let near = names.iter().find(|name| is_near(given, name));
+    let meant = near.map_or_else(String::new, |name| format!("; did you mean \"{name}\"?"));
+    let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    Err(Error::option(path, format!("must be one of {}{meant}", names.join(", "))))
 }
 
 /// True for a name with a letter too many, too few, exchanged or of the other case; or two, in a longer one.

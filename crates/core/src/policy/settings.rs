@@ -5,7 +5,7 @@ use super::digest::Digest;
 use super::numbers::Threshold;
 use super::presets::{Fallback, Numbers, Preset};
 use super::rung::Rung;
-use crate::checkpoint::{Goal, Level, Mode};
+use crate::checkpoint::{Goal, Level, Mode, Range};
 use crate::context::Keep;
 use crate::summary::Focus;
 use crate::tokens::Estimator;
@@ -125,6 +125,8 @@ pub struct Settings {
     pub summariser: Summariser,
     /// The summariser's model, else the conversation's, as the app named it.
     pub summary_model: Option<String>,
+    /// The app says how long they are to be.
+    pub is_target_given: bool,
     /// What happens when that fails for good.
     pub fallback: Fallback,
     /// What stays at the end.
@@ -167,6 +169,7 @@ impl Settings {
         let levels = self.numbers.checkpoint.levels;
         let of_tokens = self.preset.checkpoints.then(|| levels.of(tokens));
         match self.level.or(of_tokens) {
+            Some(level) if self.is_target_given => (Some(level), self.numbers.target_tokens),
             Some(level) => (Some(level), levels.target(level, self.window).high),
             None => {
                 // No longer than a small summariser can write and read again.
@@ -189,7 +192,11 @@ impl Settings {
     /// What a summary of this level is to stress.
     pub(crate) fn focus(&self, level: Option<Level>) -> Option<Focus> {
         let level = level?;
-        let range = self.numbers.checkpoint.levels.target(level, self.window);
+        let target = self.numbers.target_tokens;
+        let range = match self.is_target_given {
+            true => Range { low: target / 2, high: target },
+            false => self.numbers.checkpoint.levels.target(level, self.window),
+        };
         Some(Focus { level, range, mode: self.mode })
     }
 

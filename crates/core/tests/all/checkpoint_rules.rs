@@ -223,7 +223,7 @@ fn s5_7_s5_10_level_and_mode_decide_the_prompt() {
         (250, json!(null), "Compact: 50 to 100"),
         (250, json!(3), "Detailed: 300 to 500"),
     ] {
-        let mut desk = desk(json!({ "mode": "DEBUGGER", "level": level }));
+        let mut desk = desk(json!({ "summarize": { "mode": "debugger", "detail": level } }));
         desk.append(&chat(20, tokens));
         assert!(desk.compact().success);
         let request = &desk.host.seen.requests[0].0;

@@ -131,17 +131,17 @@ fn a_fork_and_a_summary_have_the_inputs_again() {
 
 #[test]
 fn inputs_stay_where_nobody_asks_for_it_and_where_they_are_short() {
-    for (layered, options) in [
-        (json!({ "clearInputs": false }), json!({})),
-        (json!({ "clearMinTokens": 5_000 }), json!({})),
-        (json!({ "compactableTools": ["Read"] }), json!({})),
+    for (clear, options) in [
+        (json!({ "inputs": false }), json!({})),
+        (json!({ "minTokens": 5_000 }), json!({})),
+        (json!({ "tools": ["Read"] }), json!({})),
         (json!({}), json!({ "preset": "layered" })),
     ] {
-        let mut all = json!({ "preset": "balanced", "contextWindow": 200_000, "layered": {
-            "clear": "every-turn", "keepRecent": 1, "clearMinTokens": 300
+        let mut all = json!({ "preset": "balanced", "contextWindow": 200_000, "clear": {
+            "when": "every-turn", "keepRecent": 1, "minTokens": 300
         } });
-        for (key, value) in layered.as_object().unwrap() {
-            all["layered"][key] = value.clone();
+        for (key, value) in clear.as_object().unwrap() {
+            all["clear"][key] = value.clone();
         }
         for (key, value) in options.as_object().unwrap() {
             all[key] = value.clone();

@@ -97,12 +97,9 @@ fn f39_s3_1_a_result_of_exactly_the_least_size_is_not_cleared() {
 #[test]
 fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
     for (options, clears) in [
-        (
-            json!({ "contextWindow": 200_000, "preset": "offload", "layered": { "clear": "every-turn" } }),
-            true,
-        ),
+        (json!({ "contextWindow": 200_000, "preset": "offload", "clear": {} }), true),
         (json!({ "contextWindow": 200_000, "preset": "offload" }), false),
-        (json!({ "contextWindow": 200_000, "preset": "layered", "layered": { "clear": "never" } }), false),
+        (json!({ "contextWindow": 200_000, "preset": "layered", "clear": false }), false),
     ] {
         let mut desk = Desk::new(options.clone());
         for nth in 0..5 {
@@ -114,10 +111,11 @@ fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
 
 #[test]
 fn s3_1_break_even_clears_in_one_batch_when_the_calls_so_far_would_have_paid_for_it() {
-    let step_of = |layered: Value, tokens: usize| {
+    let step_of = |clear: Value, cache_read: f64, cache_write: f64, tokens: usize| {
         let mut desk = Desk::new(json!({
             "contextWindow": 200_000, "preset": "offload", "maxOutputTokens": 0,
-            "layered": layered, "trigger": { "tokens": tokens }
+            "clear": clear, "compactAt": { "tokens": tokens },
+            "prices": { "input": 1, "output": 1, "cacheRead": cache_read, "cacheWrite": cache_write }
         }));
         for nth in 0..5 {
             desk.append(&turn(FORMATS[0], nth, 2_000));
@@ -129,17 +127,18 @@ fn s3_1_break_even_clears_in_one_batch_when_the_calls_so_far_would_have_paid_for
             !edits.is_empty()
         })
     };
+    let paying = json!({ "when": "break-even" });
     // Two of 2,000 are cleared, and three of 2,000 stand behind: 11.5 × 6,000 / 4,000 calls each. In the turns that were
     // there at once the older one had been read six times, the other four times.
-    let usual = step_of(json!({ "clear": "break-even" }), 150_000).unwrap();
+    let usual = step_of(paying.clone(), 0.1, 1.25, 150_000).unwrap();
     assert!((12..=14).contains(&usual), "{usual}");
-    let no_fee = step_of(json!({ "clear": "break-even", "cacheWrite": 1 }), 150_000).unwrap();
+    let no_fee = step_of(paying.clone(), 0.1, 1.0, 150_000).unwrap();
     assert!((8..=10).contains(&no_fee), "9 × 6,000 / 4,000: {no_fee}");
     // Where a change costs nothing it is made, where nothing is saved it is not, and where the session acts it must be.
-    assert_eq!(step_of(json!({ "clear": "break-even", "cacheWrite": 0.1 }), 150_000), Some(1));
-    assert_eq!(step_of(json!({ "clear": "break-even", "cacheRead": 0 }), 150_000), None);
-    assert_eq!(step_of(json!({ "clear": "break-even", "cacheRead": 0 }), 10_000), Some(1));
-    assert_eq!(step_of(json!({ "clear": "never" }), 150_000), None);
+    assert_eq!(step_of(paying.clone(), 0.1, 0.1, 150_000), Some(1));
+    assert_eq!(step_of(paying.clone(), 0.0, 1.25, 150_000), None);
+    assert_eq!(step_of(paying.clone(), 0.0, 1.25, 10_000), Some(1));
+    assert_eq!(step_of(json!(false), 0.1, 1.25, 150_000), None);
 }
 
 #[test]

@@ -55,6 +55,7 @@ mod openai_responses_read;
 mod openai_responses_recorded;
 mod openai_responses_rules;
 mod openai_responses_shapes;
+mod option_rules;
 mod overflow_texts;
 mod pin_rules;
 mod presets_page;

@@ -1,21 +1,17 @@
-//! `docs/presets.md` is made from the table of presets. `BLESS=1 cargo test --test presets_page` writes it anew.
+//! `docs/presets.md` is made from the tables of presets and options. `BLESS=1` writes it anew.
 
-use context_compactor_core::checkpoint::Range;
-use context_compactor_core::policy::{
-    CheckpointNumbers, KeepNumbers, LayeredNumbers, Numbers, OffloadNumbers, PRESETS, Preset, ProcessNumbers,
-    ReactNumbers, RestoreNumbers, Rung, When,
-};
+use context_compactor_core::policy::{Kind, OPTIONS, PRESETS, Preset, Rung, When};
 use std::fmt::Write as _;
 use std::path::Path;
 
 const HEAD: &str = "# Presets
 
-One engine, one ladder; a preset says which rungs are climbed, when, and with which numbers. This page is made from the
-table in the code (`crates/core/src/policy/presets.rs`), and a test keeps the two the same.
+One engine, one ladder. A preset says which rungs it has, when they act, and with which numbers. This page is made from the
+tables in the code (`crates/core/src/policy/presets.rs` and `options.rs`), and a test keeps them the same.
 
-Numbers are for a window of 200,000 tokens or more, in tokens unless they say otherwise. Those of a summary's length, the
-least savings and the sizes of results shrink with a window under about 48K. Each is an option of that name, of the group
-in the heading; `docs/systems.md` says where every one comes from.
+The numbers are defaults for a window of 200,000 tokens or more; many shrink with windows under about 48K. Each is an option of
+the name in its row. An object switches its rung on under any preset, as in `{ clear: {} }`, and `false` switches it off; the
+columns are the presets that have the rung by themselves. `docs/systems.md` says where the numbers come from.
 ";
 
 const RUNGS: [(Rung, &str, &str); 9] = [
@@ -85,7 +81,7 @@ fn behaviour() -> Vec<Row> {
     vec![
         row("acts", when),
         row("when the model's summary fails for good", |preset| {
-            let stays = "the history stays, unless `fallback` is `extractive`";
+            let stays = "the history stays, unless `summarize.fallback` is `extractive`";
             if removes(preset) { stays.to_owned() } else { "(none)".to_owned() }
         }),
         row("a summary begins with", |preset| {
@@ -116,6 +112,19 @@ fn behaviour() -> Vec<Row> {
                 (false, _) => "",
                 (true, true) => "its reference, length, hash and first line",
                 (true, false) => "what the document says",
+            }
+            .to_owned()
+        }),
+        row("recent messages kept (`keep`)", |preset| match (removes(preset), preset.numbers.keep_tokens) {
+            (false, _) => String::new(),
+            (true, 0) => format!("{} messages", preset.numbers.preserve_count),
+            (true, tokens) => format!("{} tokens", number(tokens)),
+        }),
+        row("old results are cleared (`clear.when`)", |preset| {
+            match (preset.rungs.contains(&Rung::Clear), preset.numbers.layered.every_turn) {
+                (false, _) => "",
+                (true, true) => "every turn",
+                (true, false) => "break-even",
             }
             .to_owned()
         }),
@@ -160,224 +169,38 @@ fn rungs() -> Vec<Row> {
         .collect()
 }
 
-/// The tables of numbers. Every field is named here, so that a new one cannot be left out.
+/// The tables of numbers, by the group of the options.
 fn groups() -> Vec<(&'static str, Vec<Row>)> {
-    let each: Vec<Vec<Group>> = PRESETS.iter().map(|preset| numbers(preset)).collect();
-    let Some(first) = each.first() else { return Vec::new() };
-    let group = |at: usize, rows: &[(&str, String)]| {
-        (0..rows.len())
-            .map(|nth| {
-                let cells = each.iter().map(|groups| groups[at].1[nth].1.clone()).collect();
-                (rows[nth].0.to_owned(), String::new(), cells)
+    let mut groups: Vec<(&str, Vec<Row>)> = Vec::new();
+    for option in OPTIONS {
+        let cells: Vec<String> = PRESETS
+            .iter()
+            .map(|preset| {
+                let applies = option.rung.is_none_or(|rung| preset.rungs.contains(&rung));
+                let default = option.default_of(preset).filter(|_| applies);
+                default.map_or_else(String::new, |default| shown(option.kind, default))
             })
-            .collect()
-    };
-    first.iter().enumerate().map(|(at, (title, rows))| (*title, group(at, rows))).collect()
+            .collect();
+        if cells.iter().all(String::is_empty) {
+            continue;
+        }
+        let path = option.path.strip_prefix("advanced.").unwrap_or(option.path);
+        let group = path.split_once('.').map_or("advanced", |(group, _)| group);
+        let row = (format!("`{}`", option.path), String::new(), cells);
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((group, vec![row])),
+        }
+    }
+    groups
 }
 
-/// A table: what it is about, and a cell for each number.
-type Group = (&'static str, Vec<(&'static str, String)>);
-
-fn numbers(preset: &'static Preset) -> Vec<Group> {
-    let Numbers {
-        preserve_count,
-        keep_tokens,
-        target_tokens,
-        keep,
-        min_savings,
-        compact_trigger_threshold,
-        compact_cooldown_steps,
-        retry_count,
-        retry_wait_ms,
-        offload: OffloadNumbers { scan_ratio, min_chars },
-        react,
-        restore,
-        layered,
-        checkpoint,
-        emergency_share,
-        process,
-    } = preset.numbers;
-    let LayeredNumbers {
-        every_turn,
-        cache_read,
-        cache_write,
-        keep_recent,
-        clear_min_tokens,
-        clear_inputs,
-        large_output_tokens,
-        preview_chars,
-    } = layered;
-    let summarises = |cell: String| if removes(preset) { cell } else { String::new() };
-    let on = |rung: Rung, cell: String| if preset.rungs.contains(&rung) { cell } else { String::new() };
-    let file =
-        |cell: fn(RestoreNumbers) -> usize| restore.map_or_else(String::new, |files| number(cell(files)));
-    vec![
-        (
-            "Numbers of every preset",
-            vec![
-                ("preserveCount", summarises(number(preserve_count))),
-                (
-                    "tokens kept at the end, instead",
-                    if keep_tokens > 0 { number(keep_tokens) } else { String::new() },
-                ),
-                (
-                    "targetTokens",
-                    summarises(if preset.checkpoints {
-                        "by level".to_owned()
-                    } else {
-                        number(target_tokens)
-                    }),
-                ),
-                ("compactCooldownSteps", summarises(number(compact_cooldown_steps as usize))),
-                ("retryCount", number(retry_count as usize)),
-                ("wait between attempts, ms × attempt", number(retry_wait_ms as usize)),
-            ],
-        ),
-        ("Kept beside a summary", kept(keep)),
-        (
-            "`offload`",
-            vec![
-                ("scanRatio", on(Rung::Offload, percent(scan_ratio))),
-                ("minChars", on(Rung::Offload, number(min_chars))),
-                ("compactTriggerThreshold", on(Rung::Offload, number(compact_trigger_threshold))),
-            ],
-        ),
-        ("`react`, in characters", compress(preset, react)),
-        (
-            "`layered`",
-            vec![
-                ("clear", on(Rung::Clear, if every_turn { "every-turn" } else { "break-even" }.to_owned())),
-                ("cacheRead (break-even)", on(Rung::Clear, percent(cache_read))),
-                ("cacheWrite (break-even)", on(Rung::Clear, percent(cache_write))),
-                ("keepRecent", on(Rung::Clear, number(keep_recent))),
-                ("clearMinTokens", on(Rung::Clear, number(clear_min_tokens))),
-                ("clearInputs", on(Rung::Clear, if clear_inputs { "yes" } else { "no" }.to_owned())),
-                ("largeOutputTokens", on(Rung::Admit, number(large_output_tokens))),
-                ("previewChars", on(Rung::Admit, number(preview_chars))),
-                ("minSavings", if min_savings == 0 { String::new() } else { number(min_savings) }),
-                ("maxRestoreFiles", file(|files| files.max_files)),
-                ("maxRestoreTokensPerFile", file(|files| files.max_tokens_per_file)),
-                ("maxRestoreTokensTotal", file(|files| files.max_tokens_total)),
-            ],
-        ),
-        ("`factor3`", typed(preset, process, emergency_share)),
-        ("`checkpoint`", checkpoints(preset, checkpoint)),
-    ]
-}
-
-fn kept(keep: Option<KeepNumbers>) -> Vec<(&'static str, String)> {
-    let cell = |told: fn(KeepNumbers) -> String| -> String { keep.map_or_else(String::new, told) };
-    vec![
-        (
-            "pins, constraints, the user's newest messages",
-            cell(|KeepNumbers { must_share, must_tokens, .. }| {
-                format!("{} of what it replaces, or {} tokens", percent(must_share), number(must_tokens))
-            }),
-        ),
-        (
-            "files, open errors and tasks, evidence",
-            cell(|KeepNumbers { share, least_tokens, most_tokens, .. }| {
-                format!("{}, {} to {} tokens", percent(share), number(least_tokens), number(most_tokens))
-            }),
-        ),
-    ]
-}
-
-fn compress(preset: &Preset, numbers: ReactNumbers) -> Vec<(&'static str, String)> {
-    let ReactNumbers {
-        single_enabled,
-        single_result_threshold,
-        chunk_size,
-        chunk_ratio,
-        second_ratio,
-        global_enabled,
-        global_compression_threshold,
-        model_context_limit,
-        system_prompt_length,
-        instruction_length,
-        result_compression_min_size,
-        global_ratio,
-        strategies,
-        reliance_ratio,
-    } = numbers;
-    let on = |cell: String| if preset.rungs.contains(&Rung::Compress) { cell } else { String::new() };
-    vec![
-        ("singleEnabled", on(single_enabled.to_string())),
-        ("singleResultThreshold", on(number(single_result_threshold))),
-        ("chunkSize", on(number(chunk_size))),
-        ("chunkRatio", on(percent(chunk_ratio))),
-        ("secondRatio", on(percent(second_ratio))),
-        ("globalEnabled", on(global_enabled.to_string())),
-        ("globalCompressionThreshold", on(percent(global_compression_threshold))),
-        (
-            "modelContextLimit",
-            on(model_context_limit.map_or_else(|| "the window, in tokens".to_owned(), number)),
-        ),
-        ("systemPromptLength", on(number(system_prompt_length))),
-        ("instructionLength", on(number(instruction_length))),
-        ("resultCompressionMinSize", on(number(result_compression_min_size))),
-        ("globalRatio", on(percent(global_ratio))),
-        ("strategies", on(strategies.to_string())),
-        ("relianceRatio", on(percent(reliance_ratio))),
-    ]
-}
-
-fn typed(preset: &Preset, numbers: ProcessNumbers, emergency_share: f64) -> Vec<(&'static str, String)> {
-    let ProcessNumbers {
-        min_tokens,
-        structured_min_tokens,
-        snippet_chars,
-        file_lines,
-        outline_lines,
-        query_rows,
-        sample_rows,
-        api_chars,
-    } = numbers;
-    let on = |rung: Rung, cell: String| if preset.rungs.contains(&rung) { cell } else { String::new() };
-    vec![
-        ("emergencyShare", on(Rung::Process, percent(emergency_share))),
-        ("minTokens", on(Rung::Process, number(min_tokens))),
-        ("structuredMinTokens", on(Rung::Process, number(structured_min_tokens))),
-        ("snippetChars", on(Rung::Process, number(snippet_chars))),
-        ("fileLines", on(Rung::Process, number(file_lines))),
-        ("outlineLines", on(Rung::Process, number(outline_lines))),
-        ("queryRows", on(Rung::Process, number(query_rows))),
-        ("sampleRows", on(Rung::Process, number(sample_rows))),
-        ("apiChars", on(Rung::Process, number(api_chars))),
-    ]
-}
-
-fn checkpoints(preset: &Preset, numbers: CheckpointNumbers) -> Vec<(&'static str, String)> {
-    let CheckpointNumbers {
-        levels,
-        keep_user_messages,
-        age_moderate,
-        age_compact,
-        merge_count,
-        safety_margin,
-        prompt_budget,
-        // The prompt's budget again, in proportion to the window.
-        room: _,
-        trigger_share,
-        keep_snapshots,
-    } = numbers;
-    let on = |cell: String| if preset.checkpoints { cell } else { String::new() };
-    let length = |Range { low, high }: Range| on(format!("{low} to {high}"));
-    vec![
-        ("keepUserMessages", on(number(keep_user_messages))),
-        ("compactAbove", on(number(levels.compact_above))),
-        ("moderateAbove", on(number(levels.moderate_above))),
-        ("compactTokens", length(levels.compact)),
-        ("moderateTokens", length(levels.moderate)),
-        ("detailedTokens", length(levels.detailed)),
-        ("ageModerate", on(number(age_moderate as usize))),
-        ("ageCompact", on(number(age_compact as usize))),
-        ("mergeCount", on(number(merge_count))),
-        ("safetyMargin", on(number(safety_margin))),
-        ("promptBudget", on(number(prompt_budget))),
-        ("triggerShare", on(percent(trigger_share))),
-        ("keepSnapshots", on(number(keep_snapshots))),
-    ]
+fn shown(kind: Kind, value: f64) -> String {
+    match kind {
+        Kind::Flag => if value == 0.0 { "no" } else { "yes" }.to_owned(),
+        Kind::Number { most, .. } if most <= 1.0 => percent(value),
+        _ => number(value as usize),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -14,22 +14,30 @@ pub(super) fn options(rng: &mut Rng, is_large: bool) -> serde_json::Value {
     };
     let fallback = ["none", "extractive"][rng.usize(..2)];
     let mut options = serde_json::json!({
-        "preset": preset, "contextWindow": window, "trigger": { "tokens": rng.usize(700..1_600) },
-        "retryCount": rng.usize(1..4), "background": rng.u8(..3) == 0, "hasSummarize": rng.u8(..8) > 0,
-        "fallback": fallback, "estimator": "chars4",
-        "hasPinned": rng.u8(..4) == 0, "hasWatermark": true, "keep": { "messages": rng.usize(1..7) },
+        "preset": preset, "contextWindow": window, "compactAt": { "tokens": rng.usize(700..1_600) },
+        "summarize": { "attempts": rng.usize(1..4), "fallback": fallback }, "background": rng.u8(..3) == 0,
+        "advanced": { "estimator": "chars4", "watermark": true }, "keep": { "messages": rng.usize(1..7) },
     });
-    options[preset] = match preset {
+    if rng.u8(..8) > 0 {
+        options["summarize"]["call"] = true.into();
+    }
+    if rng.u8(..4) == 0 {
+        options["pins"] = serde_json::json!({ "match": true });
+    }
+    options["presetOptions"] = match preset {
         "react" => serde_json::json!({
             // A large result in chunks of 200 characters would be 40,000 calls.
             "chunkSize": if is_large { 150_000 } else { 200 }, "singleResultThreshold": rng.usize(300..700), "modelContextLimit": 400_000,
             "globalCompressionThreshold": rng.usize(1..20) as f64 / 1_000.0, "resultCompressionMinSize": 100,
             "systemPromptLength": 0, "instructionLength": 0,
         }),
-        "layered" => serde_json::json!({
-            "clearMinTokens": 40, "keepRecent": rng.usize(..4), "clearInputs": rng.bool(), "largeOutputTokens": rng.usize(100..200),
-            "previewChars": 60, "minSavings": rng.usize(..400), "maxRestoreTokensPerFile": 60,
-        }),
+        "layered" => {
+            options["clear"] = serde_json::json!({ "inputs": rng.bool() });
+            serde_json::json!({
+                "clearMinTokens": 40, "keepRecent": rng.usize(..4), "largeOutputTokens": rng.usize(100..200),
+                "previewChars": 60, "minSavings": rng.usize(..400), "maxRestoreTokensPerFile": 60,
+            })
+        }
         "factor3" => {
             serde_json::json!({ "minTokens": 40, "fileLines": 3, "outlineLines": 3, "targetTokens": 120 })
         }
@@ -37,9 +45,15 @@ pub(super) fn options(rng: &mut Rng, is_large: bool) -> serde_json::Value {
             "keepUserMessages": rng.usize(..5), "ageModerate": 1, "ageCompact": rng.usize(1..4), "mergeCount": 2,
             "moderateAbove": 500, "compactAbove": 900,
         }),
-        _ => serde_json::json!({
+        "offload" => serde_json::json!({
             "compactCooldownSteps": rng.usize(..4), "compactTriggerThreshold": rng.usize(1..600), "targetTokens": 120,
         }),
+        _ => {
+            options["advanced"]["cooldownSteps"] = rng.usize(..4).into();
+            options["advanced"]["minOffloadGain"] = rng.usize(1..600).into();
+            options["summarize"]["targetTokens"] = 120.into();
+            serde_json::json!({})
+        }
     };
     if rng.u8(..4) == 0 {
         options["goal"] = serde_json::json!({ "id": "g", "description": "Ship the parser" });

@@ -1,8 +1,8 @@
 //! Prices of a model's tokens.
 
 use crate::error::{Error, Result};
-use crate::policy::numbers::MAX_TOKENS;
 use crate::policy::reader::Reader;
+use crate::policy::row::MAX;
 use serde_json_borrow::Value;
 
 /// An amount of money: 10⁻¹² USD. A token at one USD for a million costs a million of these.
@@ -123,11 +123,11 @@ pub(crate) fn read(group: &Reader<'_>) -> Result<Option<Prices>> {
     };
     let tiers = group.children("tiers")?.unwrap_or_default();
     let tiers = tiers.iter().map(|tier| {
-        let above = tier.integer("above", 0, MAX_TOKENS)?;
+        let above = tier.integer("above", 0, MAX)?;
         let above = above.ok_or_else(|| tier.error("above", "is required"))?;
         Ok(Tier { above, rates: rates(tier)? })
     });
     let tiers = crate::order::by_key(tiers.collect::<Result<Vec<_>>>()?, |tier| tier.above as u64);
-    let ttl_ms = group.integer("ttlMs", 0, MAX_TOKENS)?.map_or(DEFAULT_TTL_MS, |ms| ms as u64);
+    let ttl_ms = group.integer("ttlMs", 0, MAX)?.map_or(DEFAULT_TTL_MS, |ms| ms as u64);
     Ok(Some(Prices { base: rates(group)?, tiers, ttl_ms }))
 }

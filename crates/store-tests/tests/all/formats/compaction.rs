@@ -58,28 +58,35 @@ fn options(format: Format, tokens: usize, rng: &mut Rng) -> Value {
     };
     // Mostly a window with room, so that the thresholds decide.
     let window = if rng.u8(..4) == 0 { tokens.max(1_000) } else { tokens * 3 + 4_000 };
-    json!({
+    let mut options = json!({
         "format": format.as_str(),
         "preset": PRESETS[rng.usize(..PRESETS.len())].name,
         "contextWindow": window,
-        "trigger": { "tokens": rng.usize(1..tokens.max(2)) },
+        "compactAt": { "tokens": rng.usize(1..tokens.max(2)) },
         "keep": keep,
-        "offload": {
-            "scanRatio": f64::from(rng.u8(..=10)) / 10.0,
-            "minChars": rng.usize(1..120),
-            "compactTriggerThreshold": rng.usize(1..tokens.max(2) * 2),
-            "compactCooldownSteps": rng.usize(..3),
+        "offload": { "minChars": rng.usize(1..120) },
+        "clear": { "keepRecent": rng.usize(..4), "minTokens": rng.usize(..60), "inputs": rng.bool() },
+        "admit": { "maxTokens": rng.usize(50..600), "previewChars": rng.usize(..100) },
+        "summarize": {
+            "attempts": rng.usize(1..3),
+            "fallback": (["none", "extractive"][rng.usize(..2)]),
             "targetTokens": rng.usize(30..400),
         },
-        "layered": {
-            "keepRecent": rng.usize(..4), "clearMinTokens": rng.usize(..60), "largeOutputTokens": rng.usize(50..600),
-            "previewChars": rng.usize(..100), "clearInputs": rng.bool(), "minSavings": rng.usize(..tokens.max(1)),
+        "advanced": {
+            "estimator": (["calibrated", "chars4"][rng.usize(..2)]),
+            "offload": { "scanFraction": f64::from(rng.u8(..=10)) / 10.0 },
         },
-        "estimator": (["calibrated", "chars4"][rng.usize(..2)]),
-        "retryCount": rng.usize(1..3),
-        "fallback": (["none", "extractive"][rng.usize(..2)]),
-        "hasSummarize": rng.u8(..5) > 0,
-    })
+    });
+    if rng.u8(..5) > 0 {
+        options["summarize"]["call"] = true.into();
+    }
+    // Preset `react` never summarises.
+    if options["preset"] != "react" {
+        options["advanced"]["minOffloadGain"] = rng.usize(1..tokens.max(2) * 2).into();
+        options["advanced"]["cooldownSteps"] = rng.usize(..3).into();
+        options["advanced"]["minSavings"] = rng.usize(..tokens.max(1)).into();
+    }
+    options
 }
 
 /// A model of any temper: mostly it writes a summary that will do.

@@ -1,0 +1,310 @@
+//! Reading the options that an app gave against the table.
+
+use super::options::OPTIONS;
+use super::presets::{BALANCED, PRESETS, Preset};
+use super::reader::{self, Reader};
+use super::row::{Documented, Kind, Off, Row};
+use super::rung::Rung;
+use crate::error::{Error, Result};
+use serde_json_borrow::Value;
+
+/// Options that were given, each checked by its row, whatever name it was given by.
+pub(super) struct Given<'v> {
+    pub(super) preset: &'static Preset,
+    entries: Vec<Entry<'v>>,
+    /// Groups that were given as objects.
+    groups: Vec<(&'static str, &'v Value<'v>)>,
+    /// What `false`, or its like in an original system, was given for.
+    off: Vec<&'static str>,
+}
+
+struct Entry<'v> {
+    row: &'static Row,
+    value: &'v Value<'v>,
+    /// The name that it was given by.
+    path: String,
+}
+
+/// Checks the name and the value of each option by itself, as the reader in JavaScript does.
+///
+/// Errors: [`crate::Code::InvalidOption`] naming the option.
+pub fn check_options(options: &Value<'_>) -> Result<()> {
+    Given::read(options).map(drop)
+}
+
+impl<'v> Given<'v> {
+    /// Errors: [`crate::Code::InvalidOption`] naming the option.
+    pub(super) fn read(options: &'v Value<'v>) -> Result<Self> {
+        let reader = Reader::new(options)?;
+        let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
+        let preset = reader.choice("preset", &presets)?.unwrap_or(&BALANCED);
+        let mut given = Given { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new() };
+        given.members("", "", options)?;
+        Ok(given)
+    }
+
+    /// The members of the group `real`, which was given as `shown`.
+    fn members(&mut self, shown: &str, real: &str, object: &'v Value<'v>) -> Result<()> {
+        let members = object.as_object().ok_or_else(|| Error::option(shown, "must be an object"))?;
+        let join = |group: &str, name: &str| {
+            if group.is_empty() { name.to_string() } else { format!("{group}.{name}") }
+        };
+        members
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .try_for_each(|(name, value)| self.take(join(shown, name), &join(real, name), value))
+    }
+
+    fn take(&mut self, shown: String, real: &str, value: &'v Value<'v>) -> Result<()> {
+        if let Some(name) = real.strip_prefix("presetOptions.") {
+            let name = format!("{}.{name}", self.preset.name);
+            return match documented(&name) {
+                Some((row, documented)) => self.documented(row, documented, shown, value),
+                None => Err(Error::option(shown, format!("is not an option of preset {}", self.preset.name))),
+            };
+        }
+        if real == "facts" {
+            return Ok(());
+        }
+        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == real) {
+            if matches!(value, Value::Bool(false)) && real.starts_with("has") {
+                return Ok(());
+            }
+            if let Some(row) = row(new) {
+                return self.row(row, shown, value);
+            }
+        }
+        if let Some((row, documented)) = documented(real) {
+            if ["layered.clear", "layered.largeOutputTokens", "factor3.processTools"].contains(&real) {
+                self.groups
+                    .push((if row.path == "digest.tools" { "digest" } else { parent(row.path) }, value));
+            }
+            return self.documented(row, documented, shown, value);
+        }
+        if real == "redact" && matches!(value, Value::Bool(true)) {
+            return row("redact.text").map_or(Ok(()), |row| self.row(row, shown, value));
+        }
+        if ["trigger", "layered", "factor3", "react", "checkpoint"].contains(&real) {
+            return self.members(&shown, real, value);
+        }
+        match row(real) {
+            Some(row) => self.row(row, shown, value),
+            None => Err(Error::option(shown, "is not an option of this release")),
+        }
+    }
+
+    fn row(&mut self, row: &'static Row, shown: String, value: &'v Value<'v>) -> Result<()> {
+        if row.or_false && matches!(value, Value::Bool(false)) {
+            self.off.push(row.path);
+            return Ok(());
+        }
+        match row.kind {
+            Kind::Group { .. } if matches!(value, Value::Object(_)) => {
+                self.groups.push((row.path, value));
+                self.members(&shown, row.path, value)
+            }
+            Kind::Group { short: Some(member), .. } => match (self::row(member), value.as_str()) {
+                (_, Some("extractive")) => Ok(()),
+                (Some(member), None) => self.row(member, shown, value),
+                _ => Err(Error::option(shown, "must be a function, an object or \"extractive\"")),
+            },
+            Kind::Group { .. } if row.or_false => Err(Error::option(shown, "must be an object or false")),
+            Kind::Group { .. } => Err(Error::option(shown, "must be an object")),
+            _ => self.add(row, shown, value),
+        }
+    }
+
+    /// An option by its name in an original system.
+    fn documented(
+        &mut self,
+        row: &'static Row,
+        documented: &Documented,
+        path: String,
+        value: &'v Value<'v>,
+    ) -> Result<()> {
+        let off = if row.or_false { row.path } else { parent(row.path) };
+        let is_off = match (documented.off, value) {
+            (None, _) => false,
+            (Some(Off::Switch), Value::Bool(on)) if *on => return Ok(()),
+            (Some(Off::Switch), Value::Bool(_)) => true,
+            (Some(Off::Switch), _) => return Err(Error::option(path, "must be true or false")),
+            (Some(Off::Text(text)), value) => value.as_str() == Some(text),
+            (Some(Off::Choice([off, on])), value) => match value.as_str() {
+                Some(text) if text == on => return Ok(()),
+                Some(text) if text == off => true,
+                _ => return Err(Error::option(path, format!("must be one of \"{off}\", \"{on}\""))),
+            },
+        };
+        if is_off {
+            self.off.push(off);
+            return Ok(());
+        }
+        self.row(row, path, value)
+    }
+
+    fn add(&mut self, row: &'static Row, path: String, value: &'v Value<'v>) -> Result<()> {
+        if let Some(other) = self.entries.iter().find(|entry| entry.row.path == row.path) {
+            return Err(Error::option(path, format!("is {} by another name: give one of them", other.path)));
+        }
+        check(row, &path, value)?;
+        self.entries.push(Entry { row, value, path });
+        Ok(())
+    }
+
+    /// Refuses what would have no effect, by the rungs that there are.
+    pub(super) fn check_effects(&self, rungs: &[Rung]) -> Result<()> {
+        let idle = |row: &Row| row.rung.is_some_and(|rung| !rungs.contains(&rung));
+        for (group, _) in &self.groups {
+            let Some(row) = row(group).filter(|row| idle(row)) else { continue };
+            return Err(self.no_effect(row, row.path));
+        }
+        match self.entries.iter().find(|entry| idle(entry.row) && !self.is_off(parent(entry.row.path))) {
+            Some(entry) => Err(self.no_effect(entry.row, &entry.path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses an option that this preset has no use for.
+    pub(super) fn refuse(&self, path: &str) -> Result<()> {
+        let entry = self.entry(path);
+        entry.map_or(Ok(()), |entry| Err(self.no_effect(entry.row, &entry.path)))
+    }
+
+    /// The error of an option that does nothing.
+    fn no_effect(&self, row: &Row, path: &str) -> Error {
+        let group =
+            row.path.strip_prefix("advanced.").unwrap_or(row.path).split('.').next().unwrap_or_default();
+        let can_be_on = self::row(group).is_some_and(|row| row.or_false && row.rung.is_none());
+        let remedy = if can_be_on { format!(": switch it on with {group}: {{}}") } else { String::new() };
+        Error::option(path, format!("has no effect in preset {}{remedy}", self.preset.name))
+    }
+
+    fn entry(&self, path: &str) -> Option<&Entry<'v>> {
+        debug_assert!(row(path).is_some(), "{path} is no option");
+        self.entries.iter().find(|entry| entry.row.path == path)
+    }
+
+    /// The name that the option was given by.
+    pub(super) fn path_of<'a>(&'a self, path: &'a str) -> &'a str {
+        self.entry(path).map_or(path, |entry| &entry.path)
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.entry(path).is_some()
+    }
+
+    /// True for a group that was given as an object.
+    pub(super) fn has_group(&self, path: &str) -> bool {
+        self.group(path).is_some()
+    }
+
+    /// A group as it was given.
+    pub(super) fn group(&self, path: &str) -> Option<&'v Value<'v>> {
+        debug_assert!(row(path).is_some(), "{path} is no option");
+        self.groups.iter().find(|(group, _)| *group == path).map(|(_, value)| *value)
+    }
+
+    pub(super) fn is_off(&self, path: &str) -> bool {
+        self.off.contains(&path)
+    }
+
+    pub(super) fn number(&self, path: &str) -> Option<f64> {
+        let value = self.entry(path)?.value;
+        value.as_f64().or_else(|| value.as_bool().map(|on| f64::from(u8::from(on))))
+    }
+
+    pub(super) fn count(&self, path: &str) -> Option<usize> {
+        self.number(path).map(|number| number as usize)
+    }
+
+    pub(super) fn flag(&self, path: &str) -> Option<bool> {
+        self.entry(path)?.value.as_bool()
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<&'v str> {
+        self.entry(path)?.value.as_str()
+    }
+
+    /// The choice of this list that was given.
+    pub(super) fn choice<T: Copy>(&self, path: &str, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text(path)?;
+        choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, choice)| *choice)
+    }
+
+    pub(super) fn names(&self, path: &str) -> Option<Vec<&'v str>> {
+        let Value::Array(items) = self.entry(path)?.value else { return None };
+        Some(items.iter().filter_map(Value::as_str).collect())
+    }
+
+    /// A value that has a reader of its own.
+    pub(super) fn value(&self, path: &str) -> Option<&'v Value<'v>> {
+        self.entry(path).map(|entry| entry.value)
+    }
+}
+
+fn row(path: &str) -> Option<&'static Row> {
+    OPTIONS.iter().find(|row| row.path == path)
+}
+
+fn documented(name: &str) -> Option<(&'static Row, &'static Documented)> {
+    OPTIONS.iter().find_map(|row| {
+        row.documented_as
+            .iter()
+            .find(|documented| documented.name == name)
+            .map(|documented| (row, documented))
+    })
+}
+
+/// The group that an option is of.
+fn parent(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(group, _)| group)
+}
+
+fn check(row: &Row, path: &str, value: &Value<'_>) -> Result<()> {
+    match row.kind {
+        Kind::Count { least, most } => reader::whole(path, value, least, most).map(drop),
+        Kind::Number { least, most } => reader::number(path, value, least, most).map(drop),
+        Kind::Flag => reader::switch(path, value).map(drop),
+        Kind::Text => reader::text(path, value).map(drop),
+        Kind::Names => reader::check_names(path, value),
+        Kind::Choice(names) => reader::choice(path, value, &names()).map(drop),
+        Kind::Function(_) if matches!(value, Value::Bool(true)) => Ok(()),
+        Kind::Function(_) => Err(Error::option(path, "must be a function")),
+        Kind::Value(_) | Kind::Host(_) | Kind::Group { .. } => Ok(()),
+    }
+}
+
+/// Names of before, until nothing uses them.
+const RENAMED: [(&str, &str); 31] = [
+    ("readFile", "restoreFiles.read"),
+    ("summarizeResult", "summarize.forResults"),
+    ("fetch", "summarize.fetch"),
+    ("runtime", "advanced.runtime"),
+    ("watermark", "advanced.watermark"),
+    ("trigger.tokens", "compactAt.tokens"),
+    ("trigger.fraction", "compactAt.fraction"),
+    ("trigger.price", "economy"),
+    ("pinned", "pins.match"),
+    ("hasPinned", "pins.match"),
+    ("pinProposals", "pins.proposals"),
+    ("redactSecrets", "redact.secrets"),
+    ("hasRedact", "redact.text"),
+    ("summaryModel", "summarize.model"),
+    ("summaryContextWindow", "summarize.contextWindow"),
+    ("longHistory", "summarize.longHistory"),
+    ("fallback", "summarize.fallback"),
+    ("retryCount", "summarize.attempts"),
+    ("concurrency", "summarize.concurrency"),
+    ("timeoutMs", "summarize.timeoutMs"),
+    ("instructions", "summarize.instructions"),
+    ("mode", "summarize.mode"),
+    ("level", "summarize.detail"),
+    ("estimator", "advanced.estimator"),
+    ("prefixMismatchBehavior", "advanced.prefixMismatchBehavior"),
+    ("hasReadFile", "restoreFiles.read"),
+    ("provider", "summarize.provider"),
+    ("hasSummarize", "summarize.call"),
+    ("hasSummarizeResult", "summarize.forResults"),
+    ("hasTokenCounter", "tokenCounter"),
+    ("hasWatermark", "advanced.watermark"),
+];

@@ -1,0 +1,322 @@
+//! The options as the engine uses them: resolved against the preset and the window.
+
+use super::given::Given;
+use super::numbers::{Window, numbers, price_rule, prices, safety_margin, threshold};
+use super::presets::{
+    API_TOOLS, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, QUERY_TOOLS, READ_TOOLS, SEARCH_TOOLS, When,
+};
+use super::reader::Reader;
+use super::row::MAX;
+use super::rung::Rung;
+use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+use crate::checkpoint::{Goal, Level, Mode, Profile, limit_of};
+use crate::context::Keep;
+use crate::error::{Error, Result};
+use crate::tokens::{self, Estimator};
+use crate::wire::Format;
+use crate::wire::provider::{Kind, Provider};
+use serde_json_borrow::Value;
+use std::collections::BTreeMap;
+
+/// The window that the presets' numbers were written for.
+pub(super) const DEFAULT_WINDOW: usize = 200_000;
+/// Room for an answer by default.
+const DEFAULT_OUTPUT: usize = 16_384;
+/// And at most, whatever a model may answer.
+const MOST_OUTPUT: usize = 20_000;
+/// Calls of a model at once by default (`S2.12`).
+const DEFAULT_CONCURRENCY: usize = 4;
+/// How long one attempt at a summary may take by default.
+const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// The smallest window that can be worked in.
+pub(super) const MIN_WINDOW: usize = 1_000;
+
+/// Values of `advanced.prefixMismatchBehavior`.
+pub(super) const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
+    [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
+
+/// Values of `summarize.longHistory`: whether it is summarised in parts.
+pub(super) const LONG_HISTORY: [(&str, bool); 2] = [("parts", true), ("clip", false)];
+
+/// Values of `pins.proposals`.
+pub(super) const PIN_PROPOSALS: [(&str, PinProposals); 4] = [
+    ("keep", PinProposals::Keep),
+    ("ask", PinProposals::Ask),
+    ("accept", PinProposals::Accept),
+    ("off", PinProposals::Off),
+];
+
+/// Values of `summarize.fallback`.
+pub(super) const FALLBACKS: [(&str, Fallback); 2] =
+    [("none", Fallback::None), ("extractive", Fallback::Extractive)];
+
+/// Values of `advanced.estimator`: the estimator for a family of tokenizers.
+pub(super) const ESTIMATORS: [(&str, fn(Option<&str>) -> Estimator); 2] = [
+    ("calibrated", |model| Estimator::Calibrated(model.map(tokens::of_model).unwrap_or_default())),
+    ("chars4", |_| Estimator::Chars4),
+];
+
+impl Settings {
+    /// Reads and checks the options of the public API. For a function that the app gave there is `true`. What a catalogue
+    /// says about `model` is passed as `facts: { contextWindow, maxOutputTokens?, prices? }`.
+    ///
+    /// Errors: [`crate::Code::InvalidOption`] naming the option.
+    pub fn read(options: &Value<'_>) -> Result<Settings> {
+        let facts = Reader::new(options)?.child("facts")?;
+        let options = &Given::read(options)?;
+        let preset = options.preset;
+        let window = window(options, &facts)?;
+        let output = match options.count("maxOutputTokens") {
+            Some(output) => kept_free(options, output),
+            None => room_for_answer(options, &facts, window)?,
+        };
+        let reserve = options.count("reserveTokens").unwrap_or(0);
+        let hard_limit = window
+            .checked_sub(output.saturating_add(reserve))
+            .filter(|limit| *limit > 0)
+            .ok_or_else(|| {
+                Error::option(
+                    "contextWindow",
+                    format!("{window} leaves nothing for messages after maxOutputTokens ({output}) and reserveTokens ({reserve})"),
+                )
+            })?;
+        let size = Window { tokens: window, output, hard_limit };
+        let rungs = rungs(options);
+        options.check_effects(&rungs)?;
+        let prices = prices(options, &facts)?;
+        let numbers = numbers(options, size, prices.as_ref())?;
+        let model = options.text("model").map(str::to_string);
+        Ok(Settings {
+            preset,
+            rungs,
+            threshold: threshold(options, &numbers, size)?,
+            price_rule: price_rule(options),
+            prices,
+            numbers,
+            compactable_tools: compactable_tools(options),
+            read_tools: tools(options, "restoreFiles.tools", &READ_TOOLS),
+            process_tools: process_tools(options),
+            app_reads_files: options.has("restoreFiles.read"),
+            format: options.choice("format", &Format::ALL.map(|format| (format.as_str(), format))),
+            estimator: estimator(options.choice("advanced.estimator", &ESTIMATORS), model.as_deref()),
+            app_counts: options.has("tokenCounter"),
+            app_pins: options.has("pins.match"),
+            pin_proposals: options.choice("pins.proposals", &PIN_PROPOSALS).unwrap_or(PinProposals::Keep),
+            redacts_secrets: options.flag("redact.secrets").unwrap_or(true),
+            app_redacts: options.has("redact.text"),
+            window,
+            is_window_assumed: is_window_assumed(options, &facts)?,
+            hard_limit,
+            summary_model: options.text("summarize.model").map(str::to_string).or_else(|| model.clone()),
+            model,
+            summariser: summariser(options)?,
+            is_target_given: options.has("summarize.targetTokens"),
+            fallback: options.choice("summarize.fallback", &FALLBACKS).unwrap_or(Fallback::None),
+            keep: keep(options, &numbers)?,
+            app_shortens: options.has("summarize.forResults"),
+            concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),
+            by_parts: options.choice("summarize.longHistory", &LONG_HISTORY).unwrap_or(true),
+            summary_window: options.count("summarize.contextWindow"),
+            prefix_mismatch: options
+                .choice("advanced.prefixMismatchBehavior", &PREFIX_MISMATCH)
+                .unwrap_or(PrefixMismatch::Error),
+            background: options.flag("background").unwrap_or(false),
+            timeout_ms: options.count("summarize.timeoutMs").map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
+            instructions: options.text("summarize.instructions").map(str::to_string),
+            mode: options.choice("summarize.mode", &Mode::ALL).unwrap_or_default(),
+            level: options.count("summarize.detail").and_then(|detail| Level::try_from(detail as u8).ok()),
+            goal: options.value("goal").map(|goal| read_goal(&crate::wire::json(goal))).transpose()?,
+            parent: options.text("parent").map(str::to_string),
+            has_watermark: options.has("advanced.watermark"),
+            accept_data_loss: options.flag("acceptDataLoss").unwrap_or(false),
+            must_exist: options.flag("mustExist").unwrap_or(false),
+        })
+    }
+}
+
+/// The preset's reserve; else the most that the model can answer, where that is known. Few answers are as long as what
+/// models may answer today, which can be the whole window: no more than the document's is kept free (`S3.2`).
+fn room_for_answer(options: &Given<'_>, facts: &Reader<'_>, window: usize) -> Result<usize> {
+    if options.preset.checkpoints {
+        return Ok(safety_margin(options, window));
+    }
+    let known = facts.integer("maxOutputTokens", 0, MAX)?;
+    Ok(known.map_or(DEFAULT_OUTPUT, |most| most.min(MOST_OUTPUT)).min(window / 4))
+}
+
+/// What is kept free of the most that an answer may take, where the app says that: all of it, but in a preset that has a
+/// reserve no more than the reserve (`S3.2`).
+fn kept_free(options: &Given<'_>, output: usize) -> usize {
+    let When::Left { output: reserve, .. } = options.preset.when else { return output };
+    output.min(options.count("advanced.maxOutputReserve").unwrap_or(0).max(reserve))
+}
+
+/// The window: the app's, the model's, or the presets'; or what the provider takes of it where profiles say so
+/// (`S5.12`).
+fn window(options: &Given<'_>, facts: &Reader<'_>) -> Result<usize> {
+    let known = facts.integer("contextWindow", MIN_WINDOW, MAX)?;
+    let size = options.count("contextWindow").or(known).unwrap_or(DEFAULT_WINDOW);
+    let path = "presetOptions.profiles";
+    let Some(given) = options.value(path) else { return Ok(size) };
+    let read = |entry: &Reader<'_>| {
+        let required = |key: &str| entry.error(key, "is required");
+        Ok(Profile {
+            model: entry.text("model")?.ok_or_else(|| required("model"))?.to_string(),
+            size: entry.integer("size", MIN_WINDOW, MAX)?.ok_or_else(|| required("size"))?,
+            context_size: entry.integer("contextSize", MIN_WINDOW, MAX)?,
+            share: entry.number("share", 0.001, 1.0)?.unwrap_or(1.0),
+        })
+    };
+    let entries = Reader::list(options.path_of(path), given)?;
+    let profiles = entries.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let model = options.text("model").ok_or_else(|| Error::option("model", "is required with profiles"))?;
+    limit_of(&profiles, model, size)
+}
+
+/// True where the window is the presets'.
+fn is_window_assumed(options: &Given<'_>, facts: &Reader<'_>) -> Result<bool> {
+    Ok(!options.has("contextWindow")
+        && !options.has("presetOptions.profiles")
+        && facts.integer("contextWindow", MIN_WINDOW, MAX)?.is_none())
+}
+
+/// A goal from JSON text, checked in full: what follows takes it as it is.
+///
+/// Errors: [`crate::Code::InvalidOption`] that says what is wrong with it.
+pub(crate) fn read_goal(json: &str) -> Result<Goal> {
+    let unreadable = |error| Error::option("goal", Error::of_json(&error));
+    let value: Value<'_> = serde_json::from_str(json).map_err(unreadable)?;
+    check_goal(&Reader::named(&value, "goal")?)?;
+    serde_json::from_str(json).map_err(unreadable)
+}
+
+/// Names the field of a goal that cannot be read, and what it may be.
+fn check_goal(goal: &Reader<'_>) -> Result<()> {
+    let text = |of: &Reader<'_>, key: &str| match of.text(key)? {
+        Some(_) => Ok(()),
+        None => Err(of.error(key, "must be a text that is not empty, and is missing")),
+    };
+    text(goal, "id")?;
+    text(goal, "description")?;
+    let choice = |of: &Reader<'_>, key: &str, names: &[&'static str]| {
+        of.choice(key, &names.iter().map(|name| (*name, ())).collect::<Vec<_>>())
+    };
+    choice(goal, "priority", &["low", "medium", "high"])?;
+    choice(goal, "status", &["active", "paused", "completed"])?;
+    for step in goal.children("checkpoints")?.unwrap_or_default() {
+        text(&step, "description")?;
+        choice(&step, "status", &["pending", "in-progress", "completed"])?;
+    }
+    for decision in goal.children("decisions")?.unwrap_or_default() {
+        text(&decision, "id")?;
+        text(&decision, "description")?;
+        decision.switch("locked")?;
+    }
+    for artifact in goal.children("artifacts")?.unwrap_or_default() {
+        text(&artifact, "path")?;
+        if choice(&artifact, "action", &["created", "modified", "deleted"])?.is_none() {
+            return Err(
+                artifact.error("action", "must be \"created\", \"modified\" or \"deleted\", and is missing")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Names of tools, in lower case; none for every tool.
+fn compactable_tools(options: &Given<'_>) -> Option<Vec<String>> {
+    let takes_all = options.preset.clears_every_tool && !options.has("clear.tools");
+    (!takes_all).then(|| tools(options, "clear.tools", &COMPACTABLE_TOOLS))
+}
+
+fn tools(options: &Given<'_>, path: &str, default: &[&str]) -> Vec<String> {
+    let given = options.names(path);
+    given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect()
+}
+
+fn process_tools(options: &Given<'_>) -> ProcessTools {
+    ProcessTools {
+        search: tools(options, "digest.tools.search", &SEARCH_TOOLS),
+        files: tools(options, "digest.tools.files", &READ_TOOLS),
+        queries: tools(options, "digest.tools.queries", &QUERY_TOOLS),
+        apis: tools(options, "digest.tools.apis", &API_TOOLS),
+    }
+}
+
+/// Groups that switch a rung on or off.
+const SWITCHES: [(&str, Rung); 5] = [
+    ("digest", Rung::Process),
+    ("admit", Rung::Admit),
+    ("clear", Rung::Clear),
+    ("offload", Rung::Offload),
+    ("compress", Rung::Compress),
+];
+
+/// The preset's rungs, with those that options switch on, in the order of the ladder.
+fn rungs(options: &Given<'_>) -> Vec<Rung> {
+    let preset = options.preset;
+    let mut rungs: Vec<Rung> = preset.rungs.to_vec();
+    // How results are shortened follows a layout of the whole history that only this preset has.
+    let added = SWITCHES.iter().filter(|(group, rung)| options.has_group(group) && *rung != Rung::Compress);
+    rungs.extend(added.map(|(_, rung)| *rung));
+    rungs.retain(|rung| !SWITCHES.iter().any(|(group, of)| of == rung && options.is_off(group)));
+    rungs.sort_unstable();
+    rungs.dedup();
+    rungs
+}
+
+fn summariser(options: &Given<'_>) -> Result<Summariser> {
+    let provider = "summarize.provider";
+    if options.has("summarize.call") {
+        if options.has_group(provider) {
+            return Err(Error::option(provider, "is never called beside a function: give one of them"));
+        }
+        return Ok(Summariser::App);
+    }
+    if !options.has_group(provider) {
+        return Ok(Summariser::Extractive);
+    }
+    let required = |key: &str| Error::option(format!("{provider}.{key}"), "is required");
+    Ok(Summariser::Provider(Provider {
+        kind: options.choice("summarize.provider.kind", &Kind::ALL).ok_or_else(|| required("kind"))?,
+        model: options.text("summarize.provider.model").ok_or_else(|| required("model"))?.to_string(),
+        url: options.text("summarize.provider.url").map(str::to_string),
+        headers: match options.value("summarize.provider.headers") {
+            Some(headers) => Reader::texts(options.path_of("summarize.provider.headers"), headers)?,
+            None => BTreeMap::new(),
+        },
+    }))
+}
+
+/// What stays at the end: what the app says, else what the preset does.
+fn keep(options: &Given<'_>, numbers: &Numbers) -> Result<Keep> {
+    let preset = match numbers.keep_tokens {
+        0 => Keep::Messages(numbers.preserve_count),
+        tokens => Keep::Tokens(tokens),
+    };
+    one_of(options.count("keep.messages"), options.count("keep.tokens"), options.number("keep.fraction"))
+        .map(|keep| keep.unwrap_or(preset))
+}
+
+fn one_of(messages: Option<usize>, tokens: Option<usize>, fraction: Option<f64>) -> Result<Option<Keep>> {
+    match (messages, tokens, fraction) {
+        (None, None, None) => Ok(None),
+        (Some(messages), None, None) => Ok(Some(Keep::Messages(messages))),
+        (None, Some(tokens), None) => Ok(Some(Keep::Tokens(tokens))),
+        (None, None, Some(fraction)) => Ok(Some(Keep::Fraction(fraction))),
+        _ => Err(Error::option("keep", "give one of messages, tokens and fraction")),
+    }
+}
+
+/// What `splitMessages` is told to keep; the default is the presets'.
+pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
+    let keep = Reader::new(options)?.child("keep")?;
+    let (messages, tokens) = (keep.integer("messages", 1, MAX)?, keep.integer("tokens", 1, MAX)?);
+    let given = one_of(messages, tokens, keep.number("fraction", 0.0, 1.0)?)?;
+    Ok(given.unwrap_or(Keep::Messages(NUMBERS.preserve_count)))
+}
+
+/// The estimator that was chosen, else the calibrated one; for the family of the model.
+pub(super) fn estimator(chosen: Option<fn(Option<&str>) -> Estimator>, model: Option<&str>) -> Estimator {
+    chosen.unwrap_or(|model| Estimator::Calibrated(model.map(tokens::of_model).unwrap_or_default()))(model)
+}
