@@ -103,9 +103,9 @@ impl<'v> Given<'v> {
                 self.groups.push((row.path, value));
                 self.members(&shown, row.path, value)
             }
-            Kind::Group { short: Some(member), .. } => match (self::row(member), value.as_str()) {
-                (_, Some("extractive")) => Ok(()),
-                (Some(member), None) => self.row(member, shown, value),
+            Kind::Group { short: Some(member), .. } => match (value, self::row(member)) {
+                (Value::Bool(true), Some(member)) => self.row(member, shown, value),
+                _ if value.as_str() == Some("extractive") => Ok(()),
                 _ => Err(Error::option(shown, "must be a function, an object or \"extractive\"")),
             },
             Kind::Group { .. } if row.or_false => Err(Error::option(shown, "must be an object or false")),
