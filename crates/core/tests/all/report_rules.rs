@@ -1,0 +1,198 @@
+//! What a plan foretells, what results, events, progress and log lines tell, to the number.
+
+use crate::support::checkpoints::{another, desk as checkpoint};
+use crate::support::*;
+use context_compactor_core::compaction::OffloadReport;
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session;
+use context_compactor_core::step::{Event, Level, Notice, Stage, Usage};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{Body, assistant, user};
+use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::{Host, MemoryStore};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+/// Progress of one stage: done, total, tokens before and now.
+fn progress(desk: &Desk, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
+    let of_stage = desk.host.seen.progress.iter().filter(|progress| progress.stage == stage);
+    of_stage.map(|told| (told.done, told.total, told.tokens_before, told.tokens_now)).collect()
+}
+
+fn telling(text: &str) -> Event {
+    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    Event::Summary { text: text.into(), usage: Some(usage) }
+}
+
+#[test]
+fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number() {
+    let cases = [
+        (
+            json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 } }),
+            "offload",
+            300,
+        ),
+        (json!({ "preset": "layered", "contextWindow": 200_000 }), "clear", 1_200),
+        (
+            json!({ "preset": "layered", "contextWindow": 200_000, "layered": { "largeOutputTokens": 900,
+            "keepRecent": 10 } }),
+            "admit",
+            1_200,
+        ),
+        (
+            json!({ "preset": "balanced", "contextWindow": 200_000, "trigger": { "tokens": 4_000 },
+            "offload": { "minChars": 1_000_000 } }),
+            "clear",
+            1_200,
+        ),
+    ];
+    for (options, rung, tokens) in cases {
+        let told = format!("{options}");
+        let mut desk = Desk::new(options.clone());
+        for nth in 0..5 {
+            desk.append(&turn(Format::Anthropic, nth, tokens));
+        }
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let seen = &desk.host.seen;
+        assert!(
+            seen.progress.is_empty() && seen.notices.is_empty() && seen.logs.is_empty(),
+            "{told}: a plan is silent"
+        );
+        assert!(plan.will_compact, "{told}");
+        let before = plan.tokens;
+        let prepared = desk.prepare();
+        let edit = &prepared.edits[0];
+        let foretold = &plan.rungs[0];
+        assert_eq!(foretold.rung, rung, "{told}");
+        assert_eq!(
+            (foretold.rung, &foretold.indices, foretold.tokens_freed),
+            (edit.rung, &edit.indices, edit.tokens_freed),
+            "{told}"
+        );
+        assert_eq!((foretold.llm_calls, foretold.input_tokens, foretold.output_tokens), (0, 0, 0));
+        let after = prepared.usage.used_tokens;
+        assert_eq!(before - after, edit.tokens_freed, "{told}");
+        let count = edit.indices.len();
+        assert_eq!(edit.detail, Some(format!("{count} results")));
+        assert_eq!(
+            progress(&desk, Stage::Offload),
+            [(0, count, before, before), (count, count, before, after)],
+            "{told}"
+        );
+        // Clearing is silent, but not where it leaves references.
+        let silent = rung == "clear" && options["preset"] == "layered";
+        let (level, did) = if silent { (Level::Debug, "Cleared") } else { (Level::Info, "Offloaded") };
+        let line = format!("{did} {count} tool results, {} tokens freed", edit.tokens_freed);
+        assert_eq!(desk.host.seen.logs, [(level, line)], "{told}");
+        let report = OffloadReport {
+            offloaded_count: count,
+            previous_tokens: before,
+            current_tokens: after,
+            freed_tokens: edit.tokens_freed,
+            still_exceeds_threshold: prepared.still_exceeds_threshold,
+        };
+        let notice = Notice::Offload { count, freed_tokens: edit.tokens_freed };
+        let (report, notices) = if silent { (None, vec![]) } else { (Some(report), vec![notice]) };
+        assert_eq!((edit.offload.clone(), desk.host.seen.notices.clone()), (report, notices), "{told}");
+        let limit = plan.limit;
+        assert_eq!(plan.reason, format!("{before} of {limit} tokens: about {after} afterwards"), "{told}");
+    }
+}
+
+#[test]
+fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
+    let ages = json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } });
+    let mut desk = checkpoint(ages);
+    for nth in 1..=3 {
+        another(&mut desk, nth);
+    }
+    desk.append(&crate::support::checkpoints::chat(6, 200));
+    desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
+        true => telling("shorter: the parser was read."),
+        false => telling(&"part: the tools answered and the parser was read again. ".repeat(6)),
+    });
+    let before = desk.session.usage().unwrap().used_tokens;
+    let calls = desk.host.seen.requests.len();
+    let prepared = desk.host.run(desk.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
+    let result = prepared.result.unwrap();
+    let rungs: Vec<&str> = result.applied_edits.iter().map(|edit| edit.rung).collect();
+    assert_eq!(rungs[0], "summarise");
+    assert!(rungs.contains(&"age"), "{rungs:?}");
+    assert_eq!(result.applied_edits, prepared.edits);
+    let freed: usize = result.applied_edits.iter().map(|edit| edit.tokens_freed).sum();
+    assert_eq!((result.freed_tokens, result.previous_tokens), (freed, before));
+    assert_eq!(result.current_tokens, before - freed);
+    assert_eq!(result.current_tokens, prepared.usage.used_tokens);
+    let made = desk.host.seen.requests.len() - calls;
+    assert_eq!(result.llm_calls as usize, made);
+    let usage = result.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (10 * made as u64, made as u64));
+    assert!(result.success && result.fits && result.error.is_none());
+    assert_eq!(result.stored, Some(true));
+    assert_eq!(result.ledger, desk.session.explain().unwrap());
+}
+
+/// A message that costs what it says.
+fn costing(desk: &mut Desk, tokens: &[u32]) {
+    let said = tokens.iter().enumerate().map(|(nth, tokens)| {
+        let text = format!("message {nth}, t={tokens}");
+        if nth % 2 == 0 { user(&text) } else { assistant(&text) }
+    });
+    desk.append(&said.collect::<Vec<Body>>());
+}
+
+fn factor3(window: usize) -> Desk {
+    let options = json!({ "preset": "factor3", "hasTokenCounter": true, "maxOutputTokens": 0, "retryCount": 1,
+        "contextWindow": window });
+    let memory = Rc::<MemoryStore>::default();
+    let mut host = Host::new(Rc::clone(&memory) as _, "a");
+    host.summarise = Box::new(|_, _| summary(SUMMARY));
+    host.count = Box::new(|_, body| {
+        let said = body.split("t=").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_digit));
+        let said = said.and_then(|digits| digits.collect::<String>().parse::<u32>().ok());
+        Event::Number(f64::from(said.unwrap_or(100)))
+    });
+    let (session, _) = host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
+    Desk { memory, host, session }
+}
+
+#[test]
+fn f39_s4_7_the_plan_of_a_context_that_begins_anew_foretells_what_a_short_summary_leaves() {
+    // Message 2 is quoted, and 3 stays. A summary of 200 tokens is asked for, and it is no more than half of what it replaces.
+    let cases: [([u32; 4], &[usize], usize); 2] = [
+        ([1_000, 2_700, 2_700, 2_700], &[1_000 - 200, 9_100 - 800 - 5_400 - 200], 5_400 + 200),
+        ([60, 60, 80, 7_000], &[0, 7_200 - 7_080 - 100], 7_080 + 100),
+    ];
+    for (tokens, freed, after) in cases {
+        let mut desk = factor3(8_000);
+        costing(&mut desk, &tokens);
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
+        assert_eq!(rungs, ["summarise", "rollover"], "{plan:?}");
+        assert_eq!(plan.rungs.iter().map(|rung| rung.tokens_freed).collect::<Vec<_>>(), freed, "{plan:?}");
+        let told = format!("{} of 4000 tokens: about {after} afterwards", tokens.iter().sum::<u32>());
+        assert_eq!(plan.reason, told);
+        let rollover = &plan.rungs[1];
+        assert_eq!(rollover.indices, [0, 1, 2]);
+        assert_eq!((rollover.llm_calls, rollover.input_tokens, rollover.output_tokens), (0, 0, 0));
+        // As many tokens as it is asked for and a fifth more.
+        assert_eq!((plan.rungs[0].llm_calls, plan.rungs[0].output_tokens), (1, 240));
+    }
+}
+
+#[test]
+fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
+    let options = json!({ "preset": "balanced", "contextWindow": 60_000, "keep": { "messages": 2 } });
+    let mut bodies =
+        vec![user("Never touch migrations/, whatever the tests say. Read src/export/writer.rs.")];
+    bodies.extend((0..6).flat_map(|nth| turn(Format::OpenaiChat, nth, 600)));
+    let mut desk = Desk::new(options.clone());
+    desk.append(&bodies);
+    let result = desk.compact();
+    let of_session = desk.context()[0].clone();
+    let once = desk.host.run(Session::compact_once(settings(options), bodies)).unwrap();
+    let of_once: Value = serde_json::from_str(once.items[0].body.as_deref().unwrap()).unwrap();
+    assert_eq!(result.summary, once.result.summary);
+    assert!(of_once.to_string().contains("Never touch migrations/, whatever the tests say."), "{of_once}");
+    assert_eq!(of_once, of_session);
+}
