@@ -311,7 +311,7 @@ impl State {
         row.pending_step = true;
         // Who appends has opened the session, and was told.
         row.losses.clear();
-        let mut puts = Vec::with_capacity(bodies.len() + 1);
+        let mut puts = Vec::with_capacity(bodies.len());
         let mut items = Vec::with_capacity(bodies.len());
         for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {

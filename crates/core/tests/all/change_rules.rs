@@ -82,3 +82,25 @@ fn f39_a_handle_that_has_written_nothing_sees_the_session_that_another_one_began
     first.host.run(first.session.delete()).unwrap();
     assert!(late.host.run(late.session.history(None)).unwrap().messages.is_empty());
 }
+
+#[test]
+fn f39_s1_4_steps_that_were_counted_in_memory_are_kept_when_another_handle_wrote() {
+    let memory = Rc::<MemoryStore>::default();
+    let steps = || {
+        let row =
+            memory.rows().into_iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap().1;
+        serde_json::from_slice::<serde_json::Value>(&row).unwrap()["steps"].as_u64()
+    };
+    let mut desk = Desk::over(Rc::clone(&memory), "a", json!({}));
+    for nth in 0..3 {
+        desk.append(&[user(&format!("ask {nth}"))]);
+        desk.prepare();
+    }
+    assert_eq!(steps(), Some(2), "the third is counted and not written yet");
+    let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+    other.append(&[assistant("theirs")]);
+    assert_eq!(steps(), Some(2));
+    desk.host.run(desk.session.catch_up()).unwrap();
+    desk.append(&[user("mine")]);
+    assert_eq!(steps(), Some(3));
+}

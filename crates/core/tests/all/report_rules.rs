@@ -2,12 +2,14 @@
 
 use crate::support::checkpoints::{another, desk as checkpoint};
 use crate::support::*;
+use context_compactor_core::Code;
 use context_compactor_core::compaction::OffloadReport;
+use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{Event, Level, Notice, Stage, Usage};
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{Body, assistant, user};
+use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::summary;
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
@@ -130,6 +132,87 @@ fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
     assert!(result.success && result.fits && result.error.is_none());
     assert_eq!(result.stored, Some(true));
     assert_eq!(result.ledger, desk.session.explain().unwrap());
+}
+
+#[test]
+fn f39_s5_8_s5_9_the_plan_of_ageing_foretells_the_calls_and_what_they_may_write() {
+    // What each rung may write, what it is shown, and what it frees.
+    let cases = [
+        (json!({}), vec![("age", 360, 112, 0)]),
+        (json!({ "ageModerate": 1, "ageCompact": 2 }), vec![("age", 120, 196, 96)]),
+        (json!({ "promptBudget": 250 }), vec![("age", 120, 98, 0), ("age", 120, 500, 400)]),
+        (json!({ "promptBudget": 100 }), vec![("merge", 120, 548, 448)]),
+    ];
+    for (options, expected) in cases {
+        let mut desk = checkpoint(json!({ "level": 3, "checkpoint": options }));
+        for nth in 1..=4 {
+            another(&mut desk, nth);
+        }
+        desk.append(&crate::support::checkpoints::chat(60, 400));
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let foretold: Vec<_> = plan.rungs[1..]
+            .iter()
+            .map(|plan| (plan.rung, plan.output_tokens, plan.input_tokens, plan.tokens_freed))
+            .collect();
+        assert_eq!(foretold, expected, "{options}");
+        let seen = desk.host.seen.requests.len();
+        assert!(desk.prepare().result.unwrap().success);
+        let asked: Vec<usize> =
+            desk.host.seen.requests[seen..].iter().map(|(request, _)| request.max_tokens).collect();
+        let may_write: Vec<usize> = plan.rungs.iter().map(|plan| plan.output_tokens).collect();
+        assert!(asked.starts_with(&may_write[..asked.len().min(2)]), "{options}: {asked:?} {may_write:?}");
+    }
+}
+
+#[test]
+fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_one_message() {
+    let block = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
+    let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 300) });
+    let ids = ["a", "b", "c"];
+    let mut desk = Desk::new(json!({ "trigger": { "tokens": 400 }, "offload": { "scanRatio": 1 } }));
+    desk.append(&[
+        user("read them"),
+        body(&json!({ "role": "assistant", "content": ids.map(block) })),
+        body(&json!({ "role": "user", "content": ids.map(result) })),
+        assistant("done"),
+    ]);
+    desk.host.refuse = Box::new(|batch| {
+        let blobs: std::collections::BTreeSet<String> = batch
+            .puts
+            .iter()
+            .map(|(key, _)| key.to_string())
+            .filter(|key| key.starts_with("blobs/"))
+            .map(|key| key.split('/').nth(2).unwrap().to_owned())
+            .collect();
+        (blobs.len() > 1).then_some(Code::TooLarge)
+    });
+    let before = desk.session.usage().unwrap().used_tokens;
+    let prepared = desk.prepare();
+    let edit = &prepared.edits[0];
+    assert_eq!(
+        (edit.rung, &edit.indices[..], edit.detail.as_deref()),
+        ("offload", &[2][..], Some("3 results"))
+    );
+    assert_eq!(edit.tokens_freed, before - prepared.usage.used_tokens);
+    let done: Vec<(usize, usize)> =
+        progress(&desk, Stage::Offload).into_iter().map(|(done, total, ..)| (done, total)).collect();
+    assert_eq!(done, [(0, 3), (1, 3), (2, 3), (3, 3)]);
+}
+
+#[test]
+fn f39_s5_3_a_checkpoint_tells_what_it_stands_for_and_one_that_a_fork_took_over_no_message_of_its_own() {
+    let mut desk = checkpoint(json!({ "level": 3, "checkpoint": { "keepUserMessages": 0 } }));
+    another(&mut desk, 1);
+    let record = desk.session.checkpoints().unwrap().remove(0);
+    let result = desk.session.explain().unwrap();
+    assert_eq!(record.message_range.0, 0);
+    assert_eq!(result[record.message_range.1].fate, Fate::Verbatim);
+    assert_eq!(record.compression_ratio, record.compressed_tokens as f64 / record.original_tokens as f64);
+    assert_eq!(record.number, 0);
+    let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+    let taken = child.checkpoints().unwrap().remove(0);
+    assert_eq!((taken.id, taken.message_range), (record.id, (0, 0)));
+    assert_eq!(taken.original_tokens, record.original_tokens);
 }
 
 /// A message that costs what it says.
