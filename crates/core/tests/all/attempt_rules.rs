@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::step::{Event, Level, Purpose};
+use context_compactor_core::step::{Event, Level, Progress, Purpose, Stage, Usage};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::exchange;
 use context_compactor_store_tests::host::{failed, summary, thrown};
 use serde_json::json;
 
@@ -124,8 +126,36 @@ fn f39_a_whole_summary_that_is_rejected_each_time_says_so_with_every_attempt() {
         .seen
         .progress
         .iter()
-        .filter(|told| told.stage == context_compactor_core::step::Stage::Summarise)
+        .filter(|told| told.stage == Stage::Summarise)
         .map(|told| (told.done, told.total))
         .collect();
     assert_eq!(progress, [(0, 3), (1, 3), (2, 3)]);
+}
+
+#[test]
+fn f39_s2_a_result_that_no_answer_shortens_is_asked_for_as_often_and_stays() {
+    let mut desk = Desk::new(json!({ "preset": "react", "format": "openai-chat" }));
+    desk.append(&talk(2, 60));
+    desk.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
+    desk.host.summarise = Box::new(|_, _| {
+        let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+        Event::Summary { text: " ".into(), usage: Some(usage) }
+    });
+    let before = desk.context();
+    let result = desk.compact();
+    let error = result.error.unwrap();
+    assert_eq!((error.code, result.success), (Code::SummaryRejected, false));
+    assert_eq!(error.message, "the compressed result was empty, or not shorter than the original");
+    assert_eq!((result.llm_calls, desk.host.seen.slept.as_slice()), (3, &[1_000, 2_000][..]));
+    let usage = result.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (30, 3));
+    let line = format!("A tool result could not be compressed: {error}");
+    assert_eq!(warned(&desk).last(), Some(&line.as_str()));
+    assert_eq!((desk.context(), result.freed_tokens), (before, 0));
+    let told = &desk.host.seen.progress;
+    let compress: Vec<_> = told.iter().filter(|told| told.stage == Stage::Compress).collect();
+    assert_eq!(compress.len(), 1);
+    let tokens = result.current_tokens;
+    let Progress { done, total, tokens_before, tokens_now, .. } = *compress[0];
+    assert_eq!((done, total, tokens_before, tokens_now), (0, 1, tokens, tokens));
 }

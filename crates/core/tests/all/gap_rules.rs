@@ -163,6 +163,32 @@ fn f39_s5_2_a_snapshot_that_cannot_be_read_is_left_out_with_a_warning_and_the_ot
 }
 
 #[test]
+fn f39_s3_9_messages_of_an_archive_that_ends_early_come_back_and_the_end_is_told_as_missing() {
+    let (mut desk, _) = worked(options());
+    let text = archive(&mut desk.host, &desk.session);
+    let is_log = |line: &&str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["seq"].is_u64() || line["kind"] == "session"
+    };
+    let log: Vec<&str> = text.lines().filter(is_log).collect();
+    let there = log.len() - 1;
+    let short = log[..there - 2].join("\n");
+    let told = format!("the transcript ends early: {} of {there} lines of the log are there", there - 3);
+    let error = refused(&short, Restore::Context, options());
+    assert_eq!(error.code, Code::InvalidMessage);
+    let more = "; import it with `from: \"transcript\"` to restore these";
+    assert!(error.message.contains(&format!("{told}{more}")), "{error}");
+    let (again, _) = import(&short, Restore::Transcript, options()).unwrap();
+    assert!(again.host.seen.logs.contains(&(Level::Warn, told.clone())), "{:?}", again.host.seen.logs);
+    let (whole, _) = import(&log.join("\n"), Restore::Transcript, options()).unwrap();
+    assert!(
+        whole.host.seen.logs.iter().all(|(level, _)| *level != Level::Warn),
+        "{:?}",
+        whole.host.seen.logs
+    );
+}
+
+#[test]
 fn f39_d16_of_two_sessions_that_say_the_same_name_one_gets_another() {
     let memory = Rc::<MemoryStore>::default();
     for name in ["one", "two"] {

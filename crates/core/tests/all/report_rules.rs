@@ -7,6 +7,7 @@ use context_compactor_core::compaction::OffloadReport;
 use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
+use context_compactor_core::session::audit::look;
 use context_compactor_core::step::{Event, Level, Notice, Stage, Usage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
@@ -278,4 +279,38 @@ fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
     assert_eq!(result.summary, once.result.summary);
     assert!(of_once.to_string().contains("Never touch migrations/, whatever the tests say."), "{of_once}");
     assert_eq!(of_once, of_session);
+}
+
+#[test]
+fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() {
+    for (preset, has, calls) in [("offload", false, 0), ("offload", true, 1), ("factor3", false, 0)] {
+        let options = json!({ "preset": preset, "hasSummarize": has, "trigger": { "tokens": 1_000 } });
+        let mut desk = Desk::new(options);
+        desk.append(&talk(12, 150));
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let rung = plan.rungs.iter().find(|rung| rung.rung == "summarise").unwrap();
+        let replaced: usize = {
+            let items = look(&desk.session).unwrap().context.items().to_vec();
+            rung.indices.iter().map(|index| items[*index].size.tokens).sum()
+        };
+        // A summary of 320 tokens is asked for in this window, or of 200.
+        let target = if preset == "offload" { 320 } else { 200 };
+        assert_eq!(rung.tokens_freed, replaced - target, "{preset} {has}");
+        let output = calls * (target * 6).div_ceil(5);
+        assert_eq!(
+            (rung.llm_calls, rung.input_tokens, rung.output_tokens),
+            (calls, calls * replaced, output)
+        );
+    }
+}
+
+#[test]
+fn f39_s5_2_a_prompt_that_fills_the_window_to_the_token_needs_no_snapshot_and_one_more_does() {
+    for (last, snapshots) in [(4_000, 0), (4_001, 1)] {
+        let mut desk = factor3(8_000);
+        costing(&mut desk, &[1_000, 1_000, 1_000, 1_000, last]);
+        assert!(desk.prepare().result.unwrap().success);
+        let taken = crate::support::snapshots::list(&mut desk);
+        assert_eq!(taken.len(), snapshots, "{last}");
+    }
 }
