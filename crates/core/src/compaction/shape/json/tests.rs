@@ -101,6 +101,7 @@ fn f39_s2_11_what_reports_an_error_stays_in_a_list_as_often_as_the_limit() {
     };
     for (marks, items, expected) in [
         ("0000E0000", 1, "03E4"),
+        ("00E0", 1, "01E1"),
         ("0EE00", 1, "0E3"),
         ("0000E00E0", 2, "03E2E0"),
         ("E000000EEE", 3, "E05EEE"),

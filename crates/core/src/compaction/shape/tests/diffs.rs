@@ -49,6 +49,12 @@ fn f39_s2_11_of_a_diff_files_come_first_then_hunks_then_changes_then_the_rest() 
     ] {
         assert_eq!(shape(&text, target), expected.trim_end(), "{target}");
     }
+    // The first changes of each hunk come before the next ones of any.
+    let long = git(1, 9) + &git(2, 1);
+    let hunk = |nth: usize| format!("{}@@ -1 +1 @@ f{nth}\n{}{}", cut(2), cut(1), change(0));
+    let [first, second] = ["diff --git a/1 b/1 [+9 -18]\n", "diff --git a/2 b/2 [+1 -2]\n"];
+    let shown = format!("[diff: 2 files, +10 -20]\n{first}{}{}{second}{}", hunk(1), cut(32), hunk(2));
+    assert_eq!(shape(&long, 300), shown.trim_end());
     let whole = text.replace("a/1 b/1\n", "a/1 b/1 [+1 -2]\n").replace("a/2 b/2\n", "a/2 b/2 [+9 -18]\n");
     assert_eq!(shape(&text, 800), format!("[diff: 2 files, +10 -20]\n{}", whole.trim_end()));
     // Without the line of git, a file is named by two lines: a removed comment of SQL is none.

@@ -153,3 +153,24 @@ fn f39_s2_11_of_a_log_errors_ends_warnings_and_one_of_each_kind_are_shown() {
     let tail = gaps(2, "\n02:43:41 INFO served 10");
     assert_eq!(shape(&text, 600), format!("{head}02:43:00 INFO begin\n{}\n{errors}{tail}", gaps(3, "")));
 }
+
+#[test]
+fn f39_s2_11_of_a_log_two_lines_at_each_end_are_shown_and_what_belongs_to_an_error() {
+    let long = "x".repeat(90);
+    let middle: String = (0..26_u8).map(|nth| format!("WARN {}\n", char::from(b'a' + nth))).collect();
+    let start = "INFO one\nINFO two\n";
+    let error = "ERROR x\n at f\n";
+    let other = format!(" INFO four {long}\nINFO twice 1\nINFO twice 2\n");
+    let text = format!("{start}INFO three {long}\n{error}{other}{middle}INFO y {long}\nINFO z\nINFO end\n");
+    let head = "[log: 37 lines, 2 of errors, 26 of warnings]\n";
+    let three = format!("{start}[… 1 lines left out …]\n{error}[… 2 lines left out …]\n");
+    let shown = format!("{head}{three}{middle}[… 1 lines left out …]\nINFO z\nINFO end");
+    assert_eq!(shape(&text, 400), shown);
+    // Warnings may take all that the ends leave.
+    let least = shape(&text, 300);
+    assert!(
+        least.starts_with(&format!("{head}{start}[…")) && least.ends_with("\nINFO z\nINFO end"),
+        "{least}"
+    );
+    assert!(shape(&text, 1_200).contains("\nINFO twice 1 [×2]\nWARN a\n"));
+}

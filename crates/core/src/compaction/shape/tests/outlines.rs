@@ -101,6 +101,10 @@ fn f39_s4_5_an_outline_shows_how_deep_things_are_and_the_outermost_where_there_a
         of(nested, "a.py"),
         "1-4: class A:\n2-3:   def a():\n4-4:   def b():\n5-6: class B:\n6-6:   def c():"
     );
+    assert_eq!(
+        of("def a():\n def b():\n  def c():", "a.py"),
+        "1-3: def a():\n2-3:   def b():\n3-3:     def c():"
+    );
     let stretches: String =
         (1..=201).map(|nth| if nth == 101 { "\n".into() } else { format!("line {nth}\n") }).collect();
     assert_eq!(of(&stretches, "a.py"), "1-100: line 1\n101-200: line 102\n201-201: line 201");
@@ -124,4 +128,5 @@ fn f39_s4_5_numbers_before_lines_are_those_of_the_file_where_the_first_twenty_co
     assert_eq!(of("7 a\n8 b"), (Some("7 a".into()), 1));
     assert_eq!(of("a"), (Some("a".into()), 1));
     assert_eq!(numbered("7\ta\n8\tb").0, ["a", "b"]);
+    assert_eq!(numbered(&(text(21, 0) + "more")).0.last(), Some(&"more"));
 }

@@ -56,6 +56,10 @@ fn f39_s4_5_results_in_a_text_are_blocks_with_an_address_each() {
             "A\nhttp://a\n---\nB\nhttp://b\n***\n==x==",
             Some("2 results\n1. A\n   http://a\n2. B\n   http://b\n   ==x=="),
         ),
+        (
+            "A\nhttp://a\n1234. http://b\nabc. http://c",
+            Some("1 results\n1. A\n   http://a\n   1234. http://b abc. http://c"),
+        ),
         ("http://a\nb", Some("1 results\n1. http://a\n   http://a\n   b")),
         ("## **A**\nsee (http://a|b)", Some("1 results\n1. A\n   http://a")),
         ("A\nhttp://a https://b", Some("1 results\n1. A\n   http://a")),
