@@ -65,6 +65,7 @@ mod presets_page;
 mod price_rules;
 mod process_rules;
 mod prompt_rules;
+mod react_limits;
 mod react_preset;
 mod react_rules;
 mod rebuild_rules;
