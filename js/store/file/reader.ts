@@ -47,7 +47,7 @@ export class Reader {
   /** The whole record that begins at `at`. */
   async #recordAt(at: number): Promise<Found | undefined> {
     const read = (length: number) => this.#window.bytes(at, length);
-    const head = (await readHead(this.#id, read)) ?? (at < this.#vouched ? await mendHead(this.#id, read) : undefined);
+    const head = (await readHead(this.#id, read)) ?? (await mendHead(this.#id, read));
     if (!head) return undefined;
     const { record, sum } = head;
     const body = at + head.length;
@@ -55,8 +55,8 @@ export class Reader {
     if (end > this.#size) return undefined;
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
-      // It was torn, and another one stands where it would end; or its own end is damaged.
-      if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;
+      // It was torn, and another one begins where it goes on; or it is damaged.
+      if (!(isVouched || this.#live) || record.at !== at || (await this.#isBegunPast(at, end))) return undefined;
     }
     const sound = isVouched || this.#live || (await this.#isSound(record, body));
     return { record, sum, at, body, end, sound };
@@ -78,6 +78,16 @@ export class Reader {
       if (next < 0) return undefined;
       const found = await this.#recordAt(next);
       if (found && found.record.at === next) return found;
+    }
+  }
+
+  /** Whether a record was begun behind `at` and before `end`, where it was meant to stand. */
+  async #isBegunPast(at: number, end: number): Promise<boolean> {
+    for (let next = at; ;) {
+      next = await this.#start(next + 1, end);
+      if (next < 0) return false;
+      const head = await readHead(this.#id, (length) => this.#window.bytes(next, length));
+      if (head?.record.at === next) return true;
     }
   }
 
