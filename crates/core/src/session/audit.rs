@@ -214,7 +214,7 @@ type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
 fn joined<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
     let mut joined = Vec::new();
     for (key, value) in rows {
-        let Some(wide) = Wide::read(value)? else { continue };
+        let Some(wide) = Wide::read(key, value)? else { continue };
         let parts = wide.keys(key);
         joined.push((*key, wide.join(parts.iter().map(|part| rows.get(part).copied()))?));
     }
