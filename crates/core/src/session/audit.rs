@@ -6,7 +6,7 @@ use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
-use crate::log::record::{self, Kind, NameRow, Unread};
+use crate::log::record::{Kind, NameRow, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
 use crate::log::{offloads, seal};
@@ -93,7 +93,7 @@ impl Auditor {
 
     fn go_on(&mut self, id: &str, rows: &Rows<'_>) -> Result<Audit> {
         let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
-        let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
+        let NameRow { sid, deleted, .. } = seal::read_name(name)?;
         if deleted {
             // What is left of it goes when its name is used again.
             return Ok(Audit::default());
