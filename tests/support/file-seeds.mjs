@@ -70,6 +70,28 @@ export const seedChecks = {
     assert.deepEqual(found, { [A]: "A", '["log","s",2]': "C" });
   },
 
+  "D15: what a full disk leaves of several records is none of them": async (library, folder) => {
+    // The first lacks so many bytes, and others write as many until there is room.
+    for (const pieces of [[14], [5, 9], [60], [60, 1, 59], [26]]) {
+      const directory = join(folder, pieces.join("-"));
+      await using(library, directory, async (store) => {
+        await store.commit(put(["log", "s", 0], "A"));
+        const writes = [(length) => length - pieces.reduce((sum, piece) => sum + piece), ...pieces.map((piece) => () => piece)];
+        library.disk.call = async (name, args, perform, file) => {
+          if (name !== "write" || !/journal/.test(file.path) || writes.length === 0) return perform(...args);
+          await file.handle.write(args[0].subarray(0, writes.shift()(args[0].length)));
+          throw Object.assign(new Error("made by the test"), { code: "ENOSPC" });
+        };
+        for (const nth of [0, ...pieces.keys()]) {
+          await assert.rejects(store.commit(put(["log", "s", 1 + nth], "B")), { code: "quota_exceeded" }, `${pieces}`);
+        }
+        reset(library.disk);
+        await store.commit(put(["log", "s", 9], "C"));
+      });
+      await goesOn(library, directory, { [A]: "A", '["log","s",9]': "C" }, `${pieces}`);
+    }
+  },
+
   "D15: a journal that may lose its name is not said to have been there": async (library, folder) => {
     library.disk.call = (name, args, perform, file) =>
       name === "sync" && file.path === folder ? Promise.reject(Object.assign(new Error("made by the test"), { code: "EIO" })) : perform(...args);

@@ -18,6 +18,7 @@ const SHORT = "a write ends early";
 const VOID = "D15: an end of a journal that is void stays so, whatever is noted later";
 const BEGUN = "D15: a bit of what a journal begins with, before anybody has noted how far it is";
 const UNVOUCHED = "D15: what is damaged between the write of one process and its note is not void for another";
+const FILLED = "D15: what a full disk leaves of several records is none of them";
 const UNNAMED = "D15: a journal that may lose its name is not said to have been there";
 const NEWER = "D15: a schema that flipped bits made a newer one";
 
@@ -107,7 +108,7 @@ export const mutants = {
     caughtBy: KILLED,
     changes: [
       { file: "reader.ts", from: "if (end > this.#size) return undefined;", to: "" },
-      { file: "reader.ts", from: "if (!(isVouched || this.#live) || record.at !== at || (await this.#isBegunPast(at, end))) return undefined;", to: "" },
+      { file: "reader.ts", from: "if (record.at !== at || (await isOther)) return undefined;", to: "" },
     ],
   },
   "stops at a torn record": {
@@ -139,7 +140,7 @@ export const mutants = {
   "takes a record with a damaged end for a torn one": {
     caughtBy: FLIPPED,
     changes: [
-      { file: "reader.ts", from: "if (!(isVouched || this.#live) || record.at !== at || (await this.#isBegunPast(at, end))) return undefined;", to: "return undefined;" },
+      { file: "reader.ts", from: "if (record.at !== at || (await isOther)) return undefined;", to: "return undefined;" },
     ],
   },
   "does not check the first line": {
@@ -336,7 +337,11 @@ export const mutants = {
   },
   "takes what is damaged for torn while it is open": {
     caughtBy: UNVOUCHED,
-    changes: [{ file: "reader.ts", from: "!(isVouched || this.#live) ||", to: "!isVouched ||" }],
+    changes: [{ file: "reader.ts", from: "!this.#live || this.#isBegunPast(at, end)", to: "true" }],
+  },
+  "takes a torn record that others filled up for a damaged one": {
+    caughtBy: FILLED,
+    changes: [{ file: "reader.ts", from: "!this.#live || this.#isBegunPast(at, end)", to: "!this.#live" }],
   },
   "notes a journal before its name is on the disk": {
     caughtBy: UNNAMED,

@@ -55,8 +55,9 @@ export class Reader {
     if (end > this.#size) return undefined;
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
-      // It was torn, and another one begins where it goes on; or it is damaged.
-      if (!(isVouched || this.#live) || record.at !== at || (await this.#isBegunPast(at, end))) return undefined;
+      // It was torn, and another one stands where it would end; or its own end is damaged.
+      const isOther = isVouched ? this.#recordPast(at, end) : !this.#live || this.#isBegunPast(at, end);
+      if (record.at !== at || (await isOther)) return undefined;
     }
     const sound = isVouched || this.#live || (await this.#isSound(record, body));
     return { record, sum, at, body, end, sound };
@@ -81,14 +82,11 @@ export class Reader {
     }
   }
 
-  /** Whether a record was begun behind `at` and before `end`, where it was meant to stand. */
+  /** Whether another record was begun behind `at` and before `end`, of which a few bytes may be all that was written. */
   async #isBegunPast(at: number, end: number): Promise<boolean> {
-    for (let next = at; ;) {
-      next = await this.#start(next + 1, end);
-      if (next < 0) return false;
-      const head = await readHead(this.#id, (length) => this.#window.bytes(next, length));
-      if (head?.record.at === next) return true;
-    }
+    if ((await this.#window.find(this.#id, at + 1, end)) >= 0) return true;
+    const last = (await this.#window.bytes(end - this.#id.length, this.#id.length)).toString("latin1");
+    return Array.from(this.#id, (_, nth) => this.#id.slice(0, nth + 1)).some((begin) => last.endsWith(begin));
   }
 
   /** Where a record may begin next, from `at` on: its id is there, or what it says of its place. -1 for nowhere. */
