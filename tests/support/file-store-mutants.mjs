@@ -108,7 +108,7 @@ export const mutants = {
     caughtBy: KILLED,
     changes: [
       { file: "reader.ts", from: "if (end > this.#size) return undefined;", to: "" },
-      { file: "reader.ts", from: "if (record.at !== at || (await isOther)) return undefined;", to: "" },
+      { file: "reader.ts", from: "if (isTorn) return undefined;", to: "" },
     ],
   },
   "stops at a torn record": {
@@ -140,7 +140,7 @@ export const mutants = {
   "takes a record with a damaged end for a torn one": {
     caughtBy: FLIPPED,
     changes: [
-      { file: "reader.ts", from: "if (record.at !== at || (await isOther)) return undefined;", to: "return undefined;" },
+      { file: "reader.ts", from: "if (isTorn) return undefined;", to: "return undefined;" },
     ],
   },
   "does not check the first line": {
@@ -337,11 +337,11 @@ export const mutants = {
   },
   "takes what is damaged for torn while it is open": {
     caughtBy: UNVOUCHED,
-    changes: [{ file: "reader.ts", from: "!this.#live || this.#isBegunPast(at, end)", to: "true" }],
+    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "true" }],
   },
   "takes a torn record that others filled up for a damaged one": {
     caughtBy: FILLED,
-    changes: [{ file: "reader.ts", from: "!this.#live || this.#isBegunPast(at, end)", to: "!this.#live" }],
+    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "!this.#live" }],
   },
   "notes a journal before its name is on the disk": {
     caughtBy: UNNAMED,

@@ -56,8 +56,9 @@ export class Reader {
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
       // It was torn, and another one stands where it would end; or its own end is damaged.
-      const isOther = isVouched ? this.#recordPast(at, end) : !this.#live || this.#isBegunPast(at, end);
-      if (record.at !== at || (await isOther)) return undefined;
+      if (record.at !== at) return undefined;
+      const isTorn = isVouched ? await this.#recordPast(at, end) : !this.#live || (await this.#isBegunPast(at, end));
+      if (isTorn) return undefined;
     }
     const sound = isVouched || this.#live || (await this.#isSound(record, body));
     return { record, sum, at, body, end, sound };

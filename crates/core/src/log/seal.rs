@@ -1,6 +1,6 @@
 //! The session's row is the one that is written again and again, so no chain of hashes holds it: it carries the hash of
-//! its own bytes, as that of its name does. Releases before this one wrote none; the seal says for which commit it is, so that one that such a
-//! release kept from an earlier row says nothing.
+//! its own bytes, as that of its name does. Releases before this one wrote none; the seal says for which commit it is,
+//! so that one that such a release kept from an earlier row says nothing.
 
 use super::record::{self, NameRow, SessionRow};
 use crate::error::{Code, Error, Result};
