@@ -290,7 +290,7 @@ impl State {
             // The first commit takes the name.
             let name = keys::name(&self.row.id);
             let row = NameRow::new(&self.row.id, &self.sid);
-            puts.push((name.clone(), record::encode(&row)?));
+            puts.push((name.clone(), seal::write_name(&row)?));
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })

@@ -84,6 +84,7 @@ mod session_lifecycle;
 mod session_properties;
 mod session_rules;
 mod snapshot_rules;
+mod stranger_rules;
 mod strategy_rules;
 mod success_rules;
 mod summary_recorded;
