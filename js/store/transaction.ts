@@ -56,7 +56,12 @@ export function settle<T>(tx: IDBTransaction, issue: (tx: IDBTransaction, on: On
       reject(unwritten ? cause : new CompactionError("indeterminate", unknown, { cause }));
     };
     const { db } = tx;
-    const lost = () => setTimeout(fail, LOST_WAIT_MS);
+    const lost = () =>
+      setTimeout(() => {
+        fail();
+        // Where the connection was given up and not taken away, it would hold up whoever comes after it.
+        abort(undefined);
+      }, LOST_WAIT_MS);
     const deadline = new Deadline(WAIT_MS, () => {
       try {
         tx.abort();

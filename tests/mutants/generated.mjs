@@ -39,7 +39,7 @@ export const reasons = [
     operator: "number",
     text: "2",
     to: "3",
-    why: "No test sees it yet.",
+    why: "It only says from which size on a history is looked at more closely, and one that is far from the limit is one call either way.",
   },
   {
     file: "compaction/shape/html.rs",
@@ -199,14 +199,6 @@ export const reasons = [
     operator: "comparison",
     text: "self.last.1 != by",
     to: "==",
-    why: "No test sees it yet.",
-  },
-  {
-    file: "log/state.rs",
-    function: "State::append_batch",
-    operator: "arithmetic",
-    text: "bodies.len() + 1",
-    to: "-",
     why: "No test sees it yet.",
   },
   {

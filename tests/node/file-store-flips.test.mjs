@@ -7,12 +7,13 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { damageChecks } from "../support/file-damage.mjs";
 import { gapChecks } from "../support/file-gaps.mjs";
+import { seedChecks } from "../support/file-seeds.mjs";
 import { folder, loadStore, QUICK } from "../support/file-store.mjs";
 import { encryptedStore } from "../support/offload.mjs";
 import { generator } from "../support/random.mjs";
 import { checkSeen, flipSessions, lookAll, makeSessions } from "../support/session-flips.mjs";
 
-for (const [name, check] of Object.entries({ ...damageChecks, ...gapChecks })) {
+for (const [name, check] of Object.entries({ ...damageChecks, ...gapChecks, ...seedChecks })) {
   test(`damage: ${name}`, async (context) => check(await loadStore([QUICK]), await folder(context)));
 }
 

@@ -5,10 +5,11 @@ import { test } from "node:test";
 import { checks as faultChecks } from "../support/file-checks.mjs";
 import { damageChecks } from "../support/file-damage.mjs";
 import { gapChecks } from "../support/file-gaps.mjs";
+import { seedChecks } from "../support/file-seeds.mjs";
 import { folder, loadStore, QUICK, release } from "../support/file-store.mjs";
 import { mutants } from "../support/file-store-mutants.mjs";
 
-const checks = { ...faultChecks, ...damageChecks, ...gapChecks };
+const checks = { ...faultChecks, ...damageChecks, ...gapChecks, ...seedChecks };
 /** Where it has not failed by then, it hangs. */
 const HANGS_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** The reader of options in JavaScript gives the answers of the one in Rust (`crates/core/tests/all/option_rules.rs`). */
+/** The reader of options in JavaScript gives the answers of the one in Rust (`crates/core/tests/all/option_table.rs`). */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -43,6 +43,30 @@ describe("D21: what is simulated passes the suite that every store passes", () =
   }
 });
 
+test("D7: what hangs on a connection that was given up holds nobody up", async () => {
+  const program = await Program.load();
+  for (const mode of ["readonly", "readwrite"]) {
+    const world = new World(0);
+    const place = places.indexeddb(world, program);
+    const store = place.start().store();
+    const key = ["meta", "key"];
+    const put = (text) => store.commit({ expect: [], puts: [[key, Buffer.from(text)]], deletes: [], durability: "strict" });
+    await world.run(async () => {
+      await put("before");
+      const troubles = [
+        (tx) => (tx.hangs = true),
+        (tx) => place.medium.task(tx.owner, () => place.medium.abort(tx, Object.assign(new Error("made by the test"), { name: "UnknownError" }))),
+      ];
+      place.medium.trouble = (tx) => troubles.shift()?.(tx);
+      const hangs = mode === "readonly" ? store.read([key]) : put("hangs");
+      const ended = [hangs, store.read([["log", "s", 0]])];
+      await Promise.allSettled(ended);
+      await put("after");
+      assert.equal(new TextDecoder().decode((await store.read([key]))[0]), "after");
+    });
+  }
+});
+
 test("D21: a seed is run again as it was", async () => {
   for (const store of Object.keys(places)) {
     const program = await Program.load(SMALL);

@@ -15,6 +15,12 @@ const OTHERS = "D15: what another process counts is not void";
 const MADE = "D21: its directory is on the disk before anything is acknowledged in it, whoever made it";
 const MAYBE = "D21: what may have been written is not read before it is on the disk";
 const SHORT = "a write ends early";
+const VOID = "D15: an end of a journal that is void stays so, whatever is noted later";
+const BEGUN = "D15: a bit of what a journal begins with, before anybody has noted how far it is";
+const UNVOUCHED = "D15: what is damaged between the write of one process and its note is not void for another";
+const FILLED = "D15: what a full disk leaves of several records is none of them";
+const UNNAMED = "D15: a journal that may lose its name is not said to have been there";
+const NEWER = "D15: a schema that flipped bits made a newer one";
 
 export const mutants = {
   "acknowledges before the journal is synced": {
@@ -37,7 +43,7 @@ export const mutants = {
     caughtBy: POWER,
     changes: [
       { file: "directory.ts", from: "      await this.sync();\n", to: "" },
-      { file: "store.ts", from: "await directory.sync();", to: "await directory.clean(number); await directory.sync();" },
+      { file: "store.ts", from: "        await directory.sync();\n        if (await", to: "        await directory.clean(number); await directory.sync();\n        if (await" },
     ],
   },
   "notes what is not synced as acknowledged": {
@@ -78,7 +84,7 @@ export const mutants = {
   },
   "goes on behind a seal": {
     caughtBy: SEALED,
-    changes: [{ file: "journal.ts", from: "this.#next < size && !this.#sealed", to: "this.#next < size" },
+    changes: [{ file: "journal.ts", from: "this.#sealed && after >= this.#end", to: "false" },
       { file: "store.ts", from: "while (this.#journal!.sealed && (await this.#follow(HELP_MS)));", to: "" }],
   },
   "seals what it has not read": {
@@ -102,7 +108,7 @@ export const mutants = {
     caughtBy: KILLED,
     changes: [
       { file: "reader.ts", from: "if (end > this.#size) return undefined;", to: "" },
-      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "" },
+      { file: "reader.ts", from: "if (isTorn) return undefined;", to: "" },
     ],
   },
   "stops at a torn record": {
@@ -128,25 +134,25 @@ export const mutants = {
   "mends no record": {
     caughtBy: FLIPPED,
     changes: [
-      { file: "reader.ts", from: "at < this.#vouched ? await mendHead", to: "at < 0 ? await mendHead" },
+      { file: "reader.ts", from: "(await mendHead(this.#id, read))", to: "undefined" },
     ],
   },
   "takes a record with a damaged end for a torn one": {
     caughtBy: FLIPPED,
     changes: [
-      { file: "reader.ts", from: "if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;", to: "return undefined;" },
+      { file: "reader.ts", from: "if (isTorn) return undefined;", to: "return undefined;" },
     ],
   },
   "does not check the first line": {
     caughtBy: FLIPPED_LINE,
     changes: [
-      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start)", to: "found ?? mendTitle(start)" },
+      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start, notes.map(({ id }) => id))", to: "found ?? mendTitle(start, [])" },
     ],
   },
   "does not mend the first line": {
     caughtBy: FLIPPED_LINE,
     changes: [
-      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start)", to: "found?.sound ? found : undefined" },
+      { file: "journal.ts", from: "found?.sound ? found : mendTitle(start, notes.map(({ id }) => id))", to: "found?.sound ? found : undefined" },
     ],
   },
   "believes a note that is damaged": {
@@ -320,5 +326,29 @@ export const mutants = {
   "refuses what conflicts with a commit that is not written yet": {
     caughtBy: "a commit does not conflict with one that was refused",
     changes: [{ file: "stage.ts", from: "if ((failed || !writes) && depends) later.push(entry);\n    else if (failed)", to: "if (failed)" }],
+  },
+  "stops at an end that is void": {
+    caughtBy: VOID,
+    changes: [{ file: "journal.ts", from: "while (size > this.#seen && this.#next < size) {", to: "while (size > this.#seen && this.#next < size && !this.#sealed) {" }],
+  },
+  "mends no record that nobody vouched for": {
+    caughtBy: BEGUN,
+    changes: [{ file: "reader.ts", from: "?? (await mendHead", to: "?? (at < this.#vouched && await mendHead" }],
+  },
+  "takes what is damaged for torn while it is open": {
+    caughtBy: UNVOUCHED,
+    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "true" }],
+  },
+  "takes a torn record that others filled up for a damaged one": {
+    caughtBy: FILLED,
+    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "!this.#live" }],
+  },
+  "notes a journal before its name is on the disk": {
+    caughtBy: UNNAMED,
+    changes: [{ file: "store.ts", from: "        await directory.sync();\n        if (await", to: "        if (await" }],
+  },
+  "believes a schema without its sum": {
+    caughtBy: NEWER,
+    changes: [{ file: "mend.ts", from: "< NEAR) return", to: "< 0) return" }],
   },
 };

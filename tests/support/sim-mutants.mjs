@@ -30,13 +30,13 @@ export const mutants = {
   "file: D1a, forgets what was void": {
     store: "file",
     kind: "cuts",
-    from: 200,
+    from: 350,
     changes: [{ file: "file/journal.ts", from: "if (after < this.#end) {", to: "if (after < 0) {" }],
   },
   "file: D1b, counts what follows a void record": {
     store: "file",
     kind: "cuts",
-    from: 200,
+    from: 800,
     changes: [{ file: "file/journal.ts", from: "after > this.#end && !isVouched", to: "after > Infinity && !isVouched" }],
   },
   "file: D2, a damaged value fails every read": {
@@ -49,7 +49,7 @@ export const mutants = {
   "file: D5, a damaged value stops the journal from being written anew": {
     store: "file",
     kind: "all",
-    from: 121,
+    from: 560,
     changes: [{ file: "file/rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: 'throw new Error("a damaged value");' }],
   },
   "file: takes a part of a write for all of it": {

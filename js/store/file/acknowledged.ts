@@ -36,9 +36,11 @@ export class Acknowledged {
     return new Acknowledged(await directory.acknowledged(false));
   }
 
-  /** Makes the file where there is none. */
-  async make(directory: Directory): Promise<void> {
-    this.#handle ??= (await directory.acknowledged(true))?.handle;
+  /** Makes the file where there is none; true when it did. */
+  async make(directory: Directory): Promise<boolean> {
+    if (this.#handle) return false;
+    this.#handle = (await directory.acknowledged(true))?.handle;
+    return true;
   }
 
   /** All that can be read: of this journal and of earlier ones. */

@@ -93,7 +93,7 @@ export class Journal {
     const window = new Window(handle, size);
     const start = await window.bytes(0, TITLE_BYTES);
     const found = readTitle(start);
-    const titled = found?.sound ? found : mendTitle(start);
+    const titled = found?.sound ? found : mendTitle(start, notes.map(({ id }) => id));
     const { schema } = titled ?? found ?? {};
     if (schema !== undefined && schema >= SCHEMA_END) {
       const range = `this release reads ${SCHEMA} to ${SCHEMA_END - 1}`;
@@ -156,7 +156,7 @@ export class Journal {
     if (size < this.#seen) throw corrupt(`journal ${this.number} is shorter than it was`);
     const reader = () => new Reader(this.id, this.#handle, size, this.#vouched, live);
     let reading = reader();
-    while (size > this.#seen && this.#next < size && !this.#sealed) {
+    while (size > this.#seen && this.#next < size) {
       const found = await reading.next(this.#next);
       if (!found) break;
       const taken = this.#take(found, rows, live);
@@ -276,6 +276,11 @@ export class Journal {
     // Not where it was to stand: somebody else was faster.
     if (known || record.at !== at) {
       this.#next = known?.to ?? end;
+      return false;
+    }
+    // Behind what ends a journal counts nothing but what says that it never ended.
+    if (this.#sealed && after >= this.#end) {
+      this.#next = end;
       return false;
     }
     const isVouched = record.base === true || after <= this.#vouched;

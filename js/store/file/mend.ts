@@ -2,7 +2,7 @@
 
 import { crc32 } from "node:zlib";
 import type { MaybePromise } from "../../types.js";
-import { PRELUDE, readPrelude, readRecord, readTitle } from "./record.js";
+import { idIn, PRELUDE, readPrelude, readRecord, readTitle, title } from "./record.js";
 import type { Record } from "./record.js";
 
 /** The first bytes of what may be a record. */
@@ -15,6 +15,9 @@ export interface Head {
   /** Bytes of it. */
   length: number;
 }
+
+/** A line that differs in fewer bytes is that line. */
+const NEAR = 8;
 
 /** What a CRC-32 becomes for each byte that it takes in. */
 const TABLE = Array.from({ length: 256 }, (_, byte) => (crc32(Buffer.of(byte)) ^ crc32(Buffer.of(0))) >>> 0);
@@ -38,11 +41,19 @@ export async function mendHead(id: string, read: Read): Promise<Head | undefined
   return flipBack(json, found.crc) ? headWith(id, found.sum, json) : undefined;
 }
 
-/** The first line of a journal with one bit flipped back, if that is all; undefined when it is not. */
-export function mendTitle(start: Buffer): ReturnType<typeof readTitle> {
+/**
+ * The first line of a journal as it was written: with one bit flipped back, or where all but a few bytes are those of a line
+ * of this release, of the id that it says or one of `ids`. Undefined when it is not. The sum in one of a newer schema is
+ * another one, so that none of those is near to one of ours.
+ */
+export function mendTitle(start: Buffer, ids: string[]): ReturnType<typeof readTitle> {
   for (const other of flipped(start)) {
     const found = readTitle(other);
     if (found?.sound) return found;
+  }
+  for (const id of [idIn(start), ...ids]) {
+    const line = Buffer.from(title(id));
+    if (line.reduce((other, byte, at) => other + Number(byte !== start[at]), 0) < NEAR) return readTitle(line);
   }
   return undefined;
 }

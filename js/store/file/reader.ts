@@ -47,7 +47,7 @@ export class Reader {
   /** The whole record that begins at `at`. */
   async #recordAt(at: number): Promise<Found | undefined> {
     const read = (length: number) => this.#window.bytes(at, length);
-    const head = (await readHead(this.#id, read)) ?? (at < this.#vouched ? await mendHead(this.#id, read) : undefined);
+    const head = (await readHead(this.#id, read)) ?? (await mendHead(this.#id, read));
     if (!head) return undefined;
     const { record, sum } = head;
     const body = at + head.length;
@@ -56,7 +56,9 @@ export class Reader {
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
       // It was torn, and another one stands where it would end; or its own end is damaged.
-      if (!isVouched || record.at !== at || (await this.#recordPast(at, end))) return undefined;
+      if (record.at !== at) return undefined;
+      const isTorn = isVouched ? await this.#recordPast(at, end) : !this.#live || (await this.#isBegunPast(at, end));
+      if (isTorn) return undefined;
     }
     const sound = isVouched || this.#live || (await this.#isSound(record, body));
     return { record, sum, at, body, end, sound };
@@ -79,6 +81,13 @@ export class Reader {
       const found = await this.#recordAt(next);
       if (found && found.record.at === next) return found;
     }
+  }
+
+  /** Whether another record was begun behind `at` and before `end`, of which a few bytes may be all that was written. */
+  async #isBegunPast(at: number, end: number): Promise<boolean> {
+    if ((await this.#window.find(this.#id, at + 1, end)) >= 0) return true;
+    const last = (await this.#window.bytes(end - this.#id.length, this.#id.length)).toString("latin1");
+    return Array.from(this.#id, (_, nth) => this.#id.slice(0, nth + 1)).some((begin) => last.endsWith(begin));
   }
 
   /** Where a record may begin next, from `at` on: its id is there, or what it says of its place. -1 for nowhere. */

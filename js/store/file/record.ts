@@ -91,6 +91,12 @@ export function readTitle(start: Buffer): { schema: number; sound: boolean; id: 
   return { schema: Number(schema), sound: sum === sumOf(id, schema!), id, bytes };
 }
 
+/** What stands where a first line has the id. */
+export function idIn(start: Buffer): string {
+  const at = `${TITLE} ${SCHEMA} `.length;
+  return start.toString("latin1", at, at + ID);
+}
+
 export function encode(id: string, record: Record, values: Uint8Array[]): Encoded {
   const json = JSON.stringify(record);
   const sum = sumOf(id, json);

@@ -327,8 +327,9 @@ class FileStore {
       if (!journal) throw corrupt(`journal ${number} is empty`);
       if (writable) {
         // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
-        await this.#acknowledged.make(directory);
+        // The journal has its name before anything says that there was one.
         await directory.sync();
+        if (await this.#acknowledged.make(directory)) await directory.sync();
         await opened.handle.datasync();
         const { id, end, seq } = journal;
         // What was acknowledged and is missing is known by the note, until the journal itself says so.

@@ -8,6 +8,7 @@ use super::ladder::Climb;
 use super::reasoning;
 use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
+use super::write::max_tokens;
 use crate::checkpoint::Level;
 use crate::context::{Cover, Item, Made, Origin, Place, Splice};
 use crate::error::{Code, Error, Result};
@@ -81,27 +82,27 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     let compressions = state.row.compressions + u64::from(summarises);
     let tokens = |at: usize| state.context.items().get(at).map_or(0, |item| item.size.tokens);
     let target = |level| state.settings.checkpoint_tokens(level);
-    let (places, calls, after): (Vec<usize>, usize, usize) = match rung {
-        Rung::Age => {
-            let aged = aged(state, compressions);
-            let after = aged.iter().map(|(at, level)| target(*level).min(tokens(*at))).sum();
-            (aged.iter().map(|(at, _)| *at).collect(), aged.len(), after)
-        }
-        _ => (run_of(state, compressions)?.collect(), 1, target(Level::Compact)),
+    let (places, levels): (Vec<usize>, Vec<Level>) = match rung {
+        Rung::Age => aged(state, compressions).into_iter().unzip(),
+        _ => (run_of(state, compressions)?.collect(), vec![Level::Compact]),
     };
     if places.is_empty() {
         return None;
     }
-    let calls = if state.settings.asks_a_model() { calls } else { 0 };
     let before: usize = places.iter().map(|at| tokens(*at)).sum();
+    let after: usize = match rung {
+        Rung::Age => places.iter().zip(&levels).map(|(at, level)| target(*level).min(tokens(*at))).sum(),
+        _ => target(Level::Compact),
+    };
+    let asks = usize::from(state.settings.asks_a_model());
     let items = places.iter().filter_map(|at| state.context.items().get(*at));
     Some(RungPlan {
         rung: rung.as_str(),
         indices: items.flat_map(indices).collect(),
         tokens_freed: before.saturating_sub(after),
-        llm_calls: calls,
-        input_tokens: calls.min(1) * before,
-        output_tokens: calls.min(1) * (after * 6).div_ceil(5),
+        llm_calls: asks * levels.len(),
+        input_tokens: asks * before,
+        output_tokens: asks * levels.iter().map(|level| max_tokens(target(*level))).sum::<usize>(),
     })
 }
 

@@ -6,6 +6,7 @@ use super::ageing::{self, overtaken, shorten};
 use super::call::Cost;
 use super::ladder::Climb;
 use super::result::{Edit, RungPlan};
+use super::write::max_tokens;
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::context::Origin;
 use crate::error::{Code, Result};
@@ -174,7 +175,7 @@ pub(super) fn rehearse(state: &State, level: Level) -> Vec<RungPlan> {
             tokens_freed: before.saturating_sub(total(&left)),
             llm_calls: calls,
             input_tokens: calls * input,
-            output_tokens: calls * (target(level) * 6).div_ceil(5),
+            output_tokens: calls * max_tokens(target(level)),
         });
     }
     plans

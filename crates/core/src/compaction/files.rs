@@ -64,9 +64,7 @@ pub(super) async fn restored(
     messages: &[Message<'_>],
 ) -> Result<String> {
     let settings = held.settings();
-    let Some(numbers) = settings.numbers.restore.filter(|numbers| numbers.max_files > 0) else {
-        return Ok(String::new());
-    };
+    let Some(numbers) = settings.numbers.restore else { return Ok(String::new()) };
     let mut seen: HashSet<String> = {
         let state = held.state();
         let kept = state.context.items().iter().skip(proposal.boundary);
@@ -113,11 +111,10 @@ async fn read_file(io: &Io, path: &str) -> Result<Option<String>> {
 /// A file in its fence with its tokens, cut to `limit` tokens; nothing when even the fence does not fit.
 fn clipped(path: &str, text: &str, limit: usize, estimator: Estimator) -> Option<(String, usize)> {
     let frame = estimator.text(&quoted_file(path, "", 0));
-    let room = limit.checked_sub(frame).filter(|room| *room > 0)?;
-    let tokens = estimator.text(text);
+    let room = limit.checked_sub(frame)?;
     let chars = text.chars().count();
     // Evenly dense text fits at the first try.
-    let mut keep = if tokens <= room { chars } else { chars * room / tokens.max(1) };
+    let mut keep = (chars * room).checked_div(estimator.text(text)).map_or(chars, |keep| keep.min(chars));
     loop {
         let head = crate::text::range(text, 0, Some(keep));
         let file = quoted_file(path, &head, chars - head.chars().count());
@@ -126,5 +123,43 @@ fn clipped(path: &str, text: &str, limit: usize, estimator: Estimator) -> Option
             return Some((file, tokens));
         }
         keep = keep.checked_sub((keep / 8).max(1)).filter(|keep| *keep > 0)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Estimator, clipped};
+
+    /// Characters that are kept of a file of as many, and the tokens of all: four characters are one.
+    fn kept(chars: usize, limit: usize) -> Option<(usize, usize)> {
+        let (file, tokens) = clipped("abc", &"x".repeat(chars), limit, Estimator::Chars4)?;
+        let kept = file.matches('x').count();
+        let left_out = format!("\n[… {} characters left out …]", chars - kept);
+        let cut = if kept < chars { left_out.as_str() } else { "" };
+        assert_eq!(file, format!("<file path=\"abc\">\n{}{cut}\n</file>", "x".repeat(kept)));
+        Some((kept, tokens))
+    }
+
+    #[test]
+    fn f39_s3_6_a_file_is_cut_to_its_limit_of_tokens_with_its_fence() {
+        for (chars, limit, expected) in [
+            (100, 99, Some((100, 32))),
+            (100, 32, Some((100, 32))),
+            (100, 31, Some((65, 30))),
+            (100, 30, Some((63, 30))),
+            (100, 20, Some((25, 20))),
+            (100, 15, Some((6, 15))),
+            (100, 14, Some((2, 14))),
+            (100, 13, None),
+            (1, 7, Some((1, 7))),
+            (1, 6, None),
+            (1, 5, None),
+            (0, 7, Some((0, 7))),
+            (10000, 200, Some((676, 183))),
+            (10000, 201, Some((679, 184))),
+            (10000, 1500, Some((5226, 1321))),
+        ] {
+            assert_eq!(kept(chars, limit), expected, "{chars} {limit}");
+        }
     }
 }

@@ -216,9 +216,8 @@ impl Stays {
     }
 }
 
-/// Says whether the context fits, and of one that does not that this is no success.
+/// Says of a context that does not fit that this is no success.
 pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) -> Result<()> {
-    result.fits = held.tokens() <= held.settings().hard_limit;
     if !result.fits {
         result.success = false;
         result.error = Some(overflow(io, held, result.trigger, result.error.as_ref()).await?);

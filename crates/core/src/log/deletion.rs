@@ -1,7 +1,8 @@
 //! Deleting a session: whole, whatever the store takes in one batch and wherever it is stopped.
 
 use super::held::Held;
-use super::record::{self, NameRow};
+use super::record::NameRow;
+use super::seal;
 use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
 use super::wide;
 use crate::error::{Code, Result};
@@ -56,7 +57,7 @@ impl Held {
                     Some(Some(name)) => {
                         let ver = name.ver + 1;
                         let name = NameRow { deleted: true, ver, ..NameRow::new(&id, &sid) };
-                        puts.push((keys::name(&id), record::encode(&name)?));
+                        puts.push((keys::name(&id), seal::write_name(&name)?));
                         marked = Some(ver);
                     }
                     // Also where there is none: a damaged row that goes alone goes to be written anew.

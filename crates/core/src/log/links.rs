@@ -2,8 +2,9 @@
 //! names the hash of the one before it, and the session's row that of the last.
 
 use super::record;
-use super::stored::session_row;
+use super::stored::{log_rows, session_row};
 use crate::error::{Code, Result};
+use crate::keys::batch::{Key, keys};
 use crate::step::Io;
 
 /// Empties the rows that fit neither neighbor, where a neighbor fits the row on its other side: what is empty cannot be
@@ -25,6 +26,20 @@ pub(super) async fn empty_strangers(io: &Io, sid: &str, rows: &mut [(u64, Vec<u8
         }
     }
     Ok(())
+}
+
+/// The keys of the rows of a log that [`empty_strangers`] empties.
+pub(super) async fn strangers(io: &Io, sid: &str) -> Result<Vec<Key>> {
+    let (mut found, mut next) = (Vec::new(), 0);
+    loop {
+        let mut rows = log_rows(io, sid, next).await?;
+        let Some((last, _)) = rows.last() else { return Ok(found) };
+        next = last + 1;
+        // What is empty already cannot be read for another reason.
+        rows.retain(|(_, bytes)| !bytes.is_empty());
+        empty_strangers(io, sid, &mut rows).await?;
+        found.extend(rows.iter().filter(|(_, bytes)| bytes.is_empty()).map(|(seq, _)| keys::log(sid, *seq)));
+    }
 }
 
 /// Does the second row follow the first? `None` where that cannot be told.

@@ -66,9 +66,9 @@ pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize
     let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
     let fits = |proposal: &&PinProposal| {
         let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
-        let left = room.checked_sub(tokens);
-        room = left.unwrap_or(0);
-        left.is_some()
+        let Some(left) = room.checked_sub(tokens) else { return false };
+        room = left;
+        true
     };
     let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
     newest.into_iter().rev().cloned().collect()

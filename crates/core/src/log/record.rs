@@ -148,12 +148,15 @@ pub(crate) struct NameRow {
     /// Counts the commits that put this row, from 1.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub ver: u64,
+    /// Whatever else it says.
+    #[serde(flatten, skip_serializing)]
+    pub rest: Map<String, Value>,
 }
 
 impl NameRow {
     /// The name of a session that has none yet.
     pub(crate) fn new(id: &str, sid: &str) -> Self {
-        NameRow { v: SCHEMA, id: id.into(), sid: sid.into(), deleted: false, ver: first() }
+        NameRow { v: SCHEMA, id: id.into(), sid: sid.into(), deleted: false, ver: first(), rest: Map::new() }
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::check::Noted;
 use super::deletion::free_name;
-use super::links::empty_strangers;
+use super::links::{empty_strangers, strangers};
 use super::loss::lost_session;
 use super::rebuild::last_row;
 use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
@@ -89,7 +89,7 @@ pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option
         let row = NameRow { ver: version.unwrap_or(0) + 1, ..NameRow::new(id, &sid) };
         if written(
             io,
-            batch(vec![(key.clone(), version)], vec![(key.clone(), record::encode(&row)?)], vec![]),
+            batch(vec![(key.clone(), version)], vec![(key.clone(), seal::write_name(&row)?)], vec![]),
         )
         .await?
         {
@@ -204,7 +204,12 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     let splice = Splice { at: 0, remove: 0, insert: items };
     let change = Change { left: Some(left), ..Change::new(vec![splice], cause) };
     let (commit_id, now) = (io.new_id().await?, io.now().await?);
-    let (batch, row) = state.change_batch(&change, &commit_id, now)?;
+    let (mut batch, row) = state.change_batch(&change, &commit_id, now)?;
+    if lost > 0 {
+        // They are known by their neighbors, which may be damaged next.
+        let room = state.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
+        batch.deletes.extend(strangers(io, &sid).await?.into_iter().take(room));
+    }
     if !written(io, batch).await? {
         return Ok(None);
     }

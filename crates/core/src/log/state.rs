@@ -290,7 +290,7 @@ impl State {
             // The first commit takes the name.
             let name = keys::name(&self.row.id);
             let row = NameRow::new(&self.row.id, &self.sid);
-            puts.push((name.clone(), record::encode(&row)?));
+            puts.push((name.clone(), seal::write_name(&row)?));
             expect.push((name, None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
@@ -311,7 +311,7 @@ impl State {
         row.pending_step = true;
         // Who appends has opened the session, and was told.
         row.losses.clear();
-        let mut puts = Vec::with_capacity(bodies.len() + 1);
+        let mut puts = Vec::with_capacity(bodies.len());
         let mut items = Vec::with_capacity(bodies.len());
         for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {

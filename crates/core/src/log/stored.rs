@@ -307,7 +307,7 @@ async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option
 pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = wide::read(io, vec![keys::name(id)]).await?;
     match values.into_iter().next().flatten() {
-        Some(bytes) => Ok(Some(record::decode(&bytes, "session's name")?)),
+        Some(bytes) => Ok(Some(seal::read_name(&bytes)?)),
         None => Ok(None),
     }
 }
@@ -419,11 +419,16 @@ pub(crate) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
 /// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last. One
 /// that is another session's is empty.
 pub(crate) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
-    let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
-    let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
-    let mut rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    let mut rows = log_rows(io, sid, next).await?;
     empty_strangers(io, sid, &mut rows).await?;
     Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// The same with those of other sessions; none behind the last.
+pub(super) async fn log_rows(io: &Io, sid: &str, next: u64) -> Result<Vec<(u64, Vec<u8>)>> {
+    let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
+    let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
+    Ok(rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect())
 }
 
 /// What there is under `prefix` behind `after`, as far as one page holds it.

@@ -21,7 +21,7 @@ pub(crate) struct Wide {
     sha256: String,
 }
 
-/// How [`Wide`] begins in the store; no other row does.
+/// How [`Wide`] begins in the store; no other row does of the tables that have it. A part of a text may.
 const MARK: &[u8] = b"{\"wide\":";
 /// Parts of a large row that are read at once.
 const PARTS: usize = 4;
@@ -59,7 +59,7 @@ pub(crate) async fn scan(io: &Io, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
 
 /// Puts a row that is stored in parts in the place of what says so.
 async fn widen(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
-    let wide = match Wide::read(value) {
+    let wide = match Wide::read(key, value) {
         Ok(None) => return Ok(()),
         Ok(Some(wide)) => wide,
         Err(_) => {
@@ -79,9 +79,12 @@ async fn widen(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
 
 /// True for a row that no store need take as one value.
 pub(crate) fn is_wide(key: &Key, value: &[u8]) -> bool {
-    let is_written_once =
-        matches!(key.0.first(), Some(KeyPart::Text(table)) if table == "log" || table == "views");
-    is_written_once && value.len() > PART
+    may_be_wide(key) && value.len() > PART
+}
+
+/// True for what is written once, and by the engine alone.
+fn may_be_wide(key: &Key) -> bool {
+    matches!(key.0.first(), Some(KeyPart::Text(table)) if table == "log" || table == "views")
 }
 
 impl Wide {
@@ -105,8 +108,8 @@ impl Wide {
     /// What stands at `key`, when its value is elsewhere.
     ///
     /// Errors: [`Code::StoreCorrupt`].
-    pub(crate) fn read(value: &[u8]) -> Result<Option<Wide>> {
-        if !value.starts_with(MARK) {
+    pub(crate) fn read(key: &Key, value: &[u8]) -> Result<Option<Wide>> {
+        if !may_be_wide(key) || !value.starts_with(MARK) {
             return Ok(None);
         }
         let wide = serde_json::from_slice(value).map_err(|error| {
@@ -139,7 +142,7 @@ impl Wide {
     ///
     /// Errors: [`Code::StoreCorrupt`].
     pub(crate) fn check(&self, whole: Vec<u8>) -> Result<Vec<u8>> {
-        if whole.len() == self.bytes && ids::sha256_hex(&whole) == self.sha256 {
+        if ids::sha256_hex(&whole) == self.sha256 {
             return Ok(whole);
         }
         Err(Error::new(Code::StoreCorrupt, "a large row is not what was written"))

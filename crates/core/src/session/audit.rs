@@ -6,7 +6,7 @@ use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
-use crate::log::record::{self, Kind, NameRow, Unread};
+use crate::log::record::{Kind, NameRow, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
 use crate::log::{offloads, seal};
@@ -93,7 +93,7 @@ impl Auditor {
 
     fn go_on(&mut self, id: &str, rows: &Rows<'_>) -> Result<Audit> {
         let Some(name) = rows.get(&keys::name(id)) else { return Ok(Audit::default()) };
-        let NameRow { sid, deleted, .. } = record::decode(name, "session's name")?;
+        let NameRow { sid, deleted, .. } = seal::read_name(name)?;
         if deleted {
             // What is left of it goes when its name is used again.
             return Ok(Audit::default());
@@ -214,7 +214,7 @@ type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
 fn joined<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
     let mut joined = Vec::new();
     for (key, value) in rows {
-        let Some(wide) = Wide::read(value)? else { continue };
+        let Some(wide) = Wide::read(key, value)? else { continue };
         let parts = wide.keys(key);
         joined.push((*key, wide.join(parts.iter().map(|part| rows.get(part).copied()))?));
     }

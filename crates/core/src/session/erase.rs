@@ -133,7 +133,7 @@ async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()>
         puts: vec![
             (left, record::encode(&staged)?),
             (new, seal::write(row)?),
-            (keys::name(&row.id), record::encode(&renamed)?),
+            (keys::name(&row.id), seal::write_name(&renamed)?),
         ],
         deletes: vec![note, keys::session(&old)],
         durability: Durability::Strict,

@@ -4,7 +4,7 @@
 use super::operations::Session;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
-use crate::log::record::{self, NameRow};
+use crate::log::record::NameRow;
 use crate::log::recovery::{batch, read_one};
 use crate::log::seal;
 use crate::log::stored::page;
@@ -53,7 +53,7 @@ impl Session {
                 taken.insert(id.clone());
                 // A name that leads nowhere is in the way no more.
                 found.retain(|remains| remains.id != id);
-                let row = record::encode(&NameRow::new(&id, sid))?;
+                let row = seal::write_name(&NameRow::new(&id, sid))?;
                 io.commit(batch(Vec::new(), vec![(keys::name(&id), row)], Vec::new())).await?;
                 let loss = if is_known {
                     Loss::new(
@@ -93,7 +93,7 @@ impl Names {
             let Some((last, _)) = found.last() else { break };
             after = Some(last.clone());
             for (key, bytes) in found {
-                let name = match record::decode::<NameRow>(&bytes, "session's name") {
+                let name = match seal::read_name(&bytes) {
                     Ok(name) if keys::name(&name.id) == key => Some(name),
                     Ok(_) => None,
                     // Its session is of a schema that is known, or opening it says that it is not.

@@ -81,9 +81,7 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
         let Some((last, _)) = names.last() else { return Ok(found) };
         after = Some(last.clone());
         // What is damaged is mended where its session is opened, and costs no other.
-        let names = names
-            .iter()
-            .filter_map(|(key, bytes)| readable(io, key, record::decode(bytes, "session's name")));
+        let names = names.iter().filter_map(|(key, bytes)| readable(io, key, seal::read_name(bytes)));
         let names: Vec<NameRow> = names.collect::<Result<_>>()?;
         let names: Vec<NameRow> = names.into_iter().filter(|name| !name.deleted).collect();
         let sids: Vec<Key> = names.iter().map(|name| keys::session(&name.sid)).collect();

@@ -274,6 +274,30 @@ fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
 }
 
 #[test]
+fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_is_run_again() {
+    for (code, calls, noted) in [
+        (Code::QuotaExceeded, Some(1), false),
+        (Code::Conflict, Some(1), true),
+        (Code::Indeterminate, Some(1), true),
+        (Code::Aborted, None, false),
+    ] {
+        let mut desk = Desk::new(json!({}));
+        desk.append(&talk(8, 60));
+        let begins = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && has(batch, "sessions/"));
+        desk.host.fault(1, begins, How::Fail(code));
+        let result = desk.host.run(desk.session.compact(None)).map(|done| done.result);
+        let made = result.as_ref().ok().map(|result| result.llm_calls);
+        assert_eq!(made, calls, "{code:?}: {result:?}");
+        assert_eq!(result.as_ref().is_ok_and(|result| result.success), calls.is_some(), "{code:?}");
+        let told = desk.host.seen.logs.iter().any(|(level, line)| {
+            *level == Level::Warn && line.starts_with("The attempt could not be noted in the store: ")
+        });
+        assert_eq!(told, code == Code::QuotaExceeded, "{code:?}: {:?}", desk.host.seen.logs);
+        assert_eq!(states(&desk.memory) == ["done"], noted, "{code:?}: {:?}", states(&desk.memory));
+    }
+}
+
+#[test]
 fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
     let mut desk = Desk::new(json!({}));
     desk.append(&talk(8, 60));

@@ -150,3 +150,57 @@ fn f7_what_cannot_be_shortened_is_named() {
         assert!(desk.stored().context.iter().any(|(_, body)| body.contains("file_1999.rs")), "a pin stays");
     }
 }
+
+#[test]
+fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_the_estimate() {
+    // In the second a character is a token, so that fewer of them stand there.
+    for (text, estimator) in [(large(20_000, true), "chars4"), ("字".repeat(100_000), "calibrated")] {
+        let mut desk =
+            Desk::new(json!({ "contextWindow": 16_000, "format": "openai-chat", "estimator": estimator }));
+        let limit = read(&json!({ "preset": "offload", "contextWindow": 16_000 })).hard_limit;
+        desk.append(&[say(Format::OpenaiChat, Author::User, &text)]);
+        desk.prepare();
+        let stands = desk.context()[0]["content"].as_str().unwrap().to_owned();
+        let reference = desk.session.explain().unwrap()[0].reference.clone().unwrap();
+        let chars = text.chars().count();
+        let told = format!(
+            "Too large to stand here ({chars} characters). All of it is at: {reference}\nIt begins:\n"
+        );
+        let shown = stands.strip_prefix(&told).unwrap();
+        let (head, tail) = shown.split_once("\n[…]\nIt ends:\n").unwrap();
+        assert!(text.starts_with(head) && text.ends_with(tail));
+        let (head, tail) = (head.chars().count(), tail.chars().count());
+        assert!(head.abs_diff(2 * tail) <= 2, "{head} {tail}");
+        // A large text may take a quarter of the limit, and its preview half of that.
+        let tokens = settings(json!({ "estimator": estimator })).estimator.text(&stands);
+        let most = limit / 4 / 2;
+        assert!(tokens <= most && tokens > most * 2 / 3, "{tokens} of {most}");
+        assert_eq!(desk.read(&reference), text);
+    }
+}
+
+#[test]
+fn f39_f7_what_frees_just_enough_is_done_and_one_token_less_is_not() {
+    let run = |pinned: usize| {
+        let mut desk = Desk::new(json!({ "contextWindow": 4_000, "format": "openai-chat" }));
+        desk.append(&[say(Format::OpenaiChat, Author::User, &"abc ".repeat(pinned))]);
+        desk.append(&[say(Format::OpenaiChat, Author::Assistant, "I see.")]);
+        desk.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
+        desk.host.run(desk.session.pin(0)).unwrap();
+        let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+        prepared.map(|prepared| prepared.usage.used_tokens).map_err(|error| error.code)
+    };
+    let limit = read(&json!({ "preset": "offload", "contextWindow": 4_000 })).hard_limit;
+    // There is no room for a summary. As mildly as it takes: a paste may take 300 tokens of these, and 200 in the end.
+    let (mut pinned, mut steps) = (limit - 200, 0);
+    loop {
+        let full = pinned + limit - run(pinned).unwrap();
+        assert_eq!(run(full), Ok(limit), "the window is full to the token");
+        steps += 1;
+        match run(full + 1) {
+            Ok(used) => assert!(used < limit, "what frees more is taken"),
+            Err(code) => break assert_eq!((code, steps), (Code::ContextOverflow, 2)),
+        }
+        pinned = full + 1;
+    }
+}

@@ -1,9 +1,10 @@
 //! Preset `layered`, item by item of the specification (`S3.1` to `S3.8`), in both formats.
 
 use crate::support::*;
+use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::policy::{Settings, Trigger};
-use context_compactor_core::step::Event;
+use context_compactor_core::step::{Event, Failure};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, exchange, results, user};
 use context_compactor_store_tests::host::thrown;
@@ -359,6 +360,39 @@ fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
     let tokens: Vec<usize> = tokens.collect();
     assert!(matches!(tokens[..], [150..=200, 150..=200, 50..=100]), "{tokens:?}");
     assert!(tokens.iter().sum::<usize>() <= 450, "{tokens:?}");
+}
+
+#[test]
+fn f39_s3_6_files_take_at_most_half_of_what_the_summary_replaces() {
+    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clear": "never" } }));
+    read(&mut desk, FORMATS[0], 0, "src/a.rs", &"word".repeat(3_000));
+    desk.append(&talk(8, 200));
+    assert!(desk.compact().success);
+    // The file has 3,000 tokens, the talk that is replaced some 1,650.
+    let [(_, text)] = &files(&desk)[..] else { panic!("{:?}", files(&desk)) };
+    let tokens = text.len() / 4;
+    assert!((2_250..2_400).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn f39_s3_6_who_aborts_while_a_file_is_read_aborts_the_summary() {
+    let mut desk = layered(json!({ "contextWindow": 200_000, "hasReadFile": true }));
+    desk.host.read_file = Box::new(|_| {
+        let failure = Failure {
+            code: Some(Code::Aborted),
+            message: "stop".into(),
+            status: None,
+            overflow: false,
+            effect: 0,
+        };
+        Event::Failed(failure)
+    });
+    read(&mut desk, FORMATS[0], 0, "src/a.rs", "text");
+    desk.append(&talk(8, 200));
+    let before = desk.context();
+    let ended = desk.host.run(desk.session.compact(None));
+    assert_eq!(ended.err().map(|error| error.code), Some(Code::Aborted));
+    assert_eq!(desk.context(), before);
 }
 
 #[test]

@@ -102,6 +102,25 @@ fn s1_1_a_reference_is_known_by_the_table_not_by_its_text() {
 }
 
 #[test]
+fn d13_a_text_that_looks_like_the_place_of_a_large_row_is_a_text() {
+    let fields = r#""v":200,"id":"row_a","parts":0,"bytes":0,"sha256":"e3b0c442""#;
+    for format in FORMATS {
+        for text in [format!("{{\"wide\":1,{fields}}}"), format!("{{\"wide\":{}", "true, ".repeat(20))] {
+            let mut desk = Desk::new(only_offload());
+            desk.append(&[user(&long("long question", 300))]);
+            desk.append(&calls(format, &[("a", "x")]));
+            desk.append(&results(format, &[("a", &text)]));
+            desk.append(&talk(4, 10));
+            desk.prepare();
+            let reference = desk.session.explain().unwrap()[2].reference.clone().unwrap();
+            assert_eq!(desk.read(&reference), text, "{format:?}");
+            let problems = desk.host.run(desk.session.verify()).unwrap().problems;
+            assert_eq!(problems, [""; 0], "{format:?}");
+        }
+    }
+}
+
+#[test]
 fn s1_1_the_reference_stands_in_the_results_place_and_its_text_in_the_store() {
     for format in FORMATS {
         let mut desk = Desk::new(only_offload());

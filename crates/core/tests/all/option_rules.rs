@@ -1,189 +1,199 @@
-//! The table of options: every bound of every row through the reader, and that no option does nothing.
-//!
-//! The reader in JavaScript gives the same answers to the same options (`tests/node/option-bounds.test.mjs`): they are in
-//! `tests/fixtures/option-bounds.json`, which `BLESS=1` writes anew.
+//! Options with a number: the least and the most that each takes, what one beyond says, and what holds without it in a
+//! small window.
 
-use context_compactor_core::policy::{Kind, OPTIONS, Off, Row, Rung, Settings, check_options};
+use context_compactor_core::policy::{Settings, options_from_env};
+use context_compactor_core::{Code, Error};
 use serde_json::{Value, json};
-use std::path::Path;
 
-/// What stands for a function; the engine sees `true`.
-const FUNCTION: &str = "a function";
-
-#[test]
-fn h4_every_bound_of_every_option_has_one_answer() {
-    let mut answers = Vec::new();
-    for row in OPTIONS {
-        for value in values(row) {
-            if let Some(options) = at(row.path, value.clone()) {
-                answers.push(answered(options));
-            }
-            for documented in row.documented_as {
-                let (preset, name) = documented.name.split_once('.').unwrap();
-                answers.push(answered(json!({ "preset": preset, "presetOptions": { name: value } })));
-            }
-        }
-        for documented in row.documented_as {
-            let (preset, name) = documented.name.split_once('.').unwrap();
-            let says: Vec<Value> = match documented.off {
-                None => Vec::new(),
-                Some(Off::Switch) => vec![json!(true), json!(false), json!("no")],
-                Some(Off::Text(off)) => vec![json!(off)],
-                Some(Off::Choice([off, on])) => vec![json!(off), json!(on), json!("loud")],
-            };
-            for value in says {
-                answers.push(answered(json!({ "preset": preset, "presetOptions": { name: value } })));
-            }
-        }
-    }
-    for options in [
-        json!({ "keepRecent": 1 }),
-        json!({ "clear": { "keepRecnt": 1 } }),
-        json!({ "preset": "react", "presetOptions": { "keepRecent": 1 } }),
-        json!({ "preset": "layered", "presetOptions": { "keepRecent": 1 }, "clear": { "keepRecent": 2 } }),
-        json!({ "preset": "layered", "clear": { "keepRecent": 2 }, "presetOptions": { "keepRecent": 1 } }),
-    ] {
-        answers.push(answered(options));
-    }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/option-bounds.json");
-    let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
-    let text = format!("[\n{}\n]\n", lines.join(",\n"));
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "run with BLESS=1 and review");
+fn read(options: &Value) -> Result<Settings, Error> {
+    Settings::read(&serde_json::from_str(&options.to_string()).unwrap())
 }
 
-fn answered(options: Value) -> Value {
-    let text = options.to_string().replace(&json!(FUNCTION).to_string(), "true");
-    let error = check_options(&serde_json::from_str(&text).unwrap()).err();
-    // Names that are nearly so are JavaScript's to find.
-    let told = error.map(|error| {
-        let message = error.message;
-        let message =
-            if message.contains("is not an option") { "is not an option".to_owned() } else { message };
-        json!([error.field, message])
-    });
-    json!([options, told])
-}
-
-/// The option alone; none for what only a preset has.
-fn at(path: &str, value: Value) -> Option<Value> {
-    if path.starts_with("presetOptions") {
-        return None;
-    }
-    Some(path.rsplit('.').fold(value, |inner, name| json!({ name: inner })))
-}
-
-/// At, one below and one above each bound, and what is of another type.
-fn values(row: &Row) -> Vec<Value> {
-    let mut values = match row.kind {
-        Kind::Count { least, most } => {
-            let below = least as i64 - 1;
-            vec![
-                json!(least),
-                json!(below),
-                json!(most),
-                json!(most + 1),
-                json!(least as f64 + 0.5),
-                json!("1"),
-            ]
-        }
-        Kind::Number { least, most } => {
-            vec![json!(least), json!(least - 0.0005), json!(most), json!(most + 0.5), json!(true)]
-        }
-        Kind::Flag => vec![json!(true), json!(1)],
-        Kind::Text => vec![json!("text"), json!(" "), json!(1)],
-        Kind::Names => vec![json!(["a"]), json!([]), json!(["a", ""]), json!("a")],
-        Kind::Choice(names) => {
-            let mut values: Vec<Value> = names().iter().map(|name| json!(name)).collect();
-            values.extend([json!("nonsense"), json!(format!("{}s", names()[0])), json!(1)]);
-            values
-        }
-        Kind::Function(_) => vec![json!(FUNCTION), json!(1)],
-        Kind::Group { .. } => vec![json!({}), json!(1), json!([])],
-        Kind::Value(_) | Kind::Host(_) => Vec::new(),
-    };
-    values.push(json!(false));
-    if matches!(row.kind, Kind::Value(_) | Kind::Host(_)) { Vec::new() } else { values }
-}
-
-/// What the host performs, and the engine has no setting for.
-const PERFORMED: [&str; 4] = ["summarize.fetch", "onProgress", "logger", "limits.storeTimeoutMs"];
-
-#[test]
-fn h4_every_option_changes_the_settings_in_every_preset_that_takes_it() {
-    let mut idle = Vec::new();
-    let mut tried = 0;
-    for row in OPTIONS {
-        if PERFORMED.contains(&row.path) || matches!(row.kind, Kind::Group { .. } | Kind::Host(_)) {
-            continue;
-        }
-        let value = match row.kind {
-            // No default is any of these.
-            Kind::Count { least, most } => json!((least + 7_777).min(most)),
-            Kind::Number { most, .. } => json!(if most > 1.0 { 7.5 } else { 0.777 }),
-            Kind::Names => json!(["somebody_else"]),
-            Kind::Text => json!("something"),
-            Kind::Function(_) => json!(true),
-            _ => Value::Null,
-        };
-        let values = match row.kind {
-            Kind::Flag => vec![json!(true), json!(false)],
-            Kind::Choice(names) => names().iter().map(|name| json!(name)).collect(),
-            Kind::Value(_) => continue,
-            _ => vec![value],
-        };
-        for preset in ["balanced", "offload", "react", "layered", "factor3", "checkpoint"] {
-            let alone = row.path.starts_with("presetOptions");
-            let read = |value: Option<&Value>| {
-                let mut options = beside(row.path, preset);
-                if let Some(value) = value {
-                    put(&mut options, row.path, value.clone());
-                }
-                Settings::read(&serde_json::from_str(&options.to_string()).unwrap())
-            };
-            let without = read(None).unwrap_or_else(|error| panic!("{} {preset}: {error}", row.path));
-            let with: Vec<_> = values.iter().filter_map(|value| read(Some(value)).ok()).collect();
-            let is_taken = !with.is_empty();
-            if is_taken && with.iter().all(|settings| *settings == without) {
-                idle.push(format!("{} in {preset}", row.path));
-            }
-            tried += usize::from(is_taken);
-            // What only one preset has is refused by the others.
-            let only = row.rung == Some(Rung::Compress) || row.rung == Some(Rung::Age) || alone;
-            let own = if row.rung == Some(Rung::Compress) { "react" } else { "checkpoint" };
-            if only {
-                assert_eq!(is_taken, preset == own, "{} in {preset}", row.path);
-            }
-        }
-    }
-    assert_eq!(idle, Vec::<String>::new());
-    assert!(tried > 400, "{tried}");
-}
-
-/// Options that have to stand beside one so that it can count.
-fn beside(path: &str, preset: &str) -> Value {
-    let mut options = json!({ "preset": preset });
-    let group = path.strip_prefix("advanced.").unwrap_or(path).split('.').next().unwrap_or_default();
-    match group {
-        "digest" | "admit" | "clear" | "offload" | "restoreFiles" => options[group] = json!({}),
-        "prices" => options["prices"] = json!({ "input": 1, "output": 2 }),
-        "summarize" if path.contains("provider") => {
-            options["summarize"] = json!({ "provider": { "kind": "openai", "model": "m" } });
-        }
-        _ => {}
-    }
-    if preset == "checkpoint" && path.ends_with("level1Above") {
-        options["advanced"] = json!({ "checkpoints": { "level2Above": 1 } });
+/// Options in which `path` is `value`.
+fn with(path: &str, value: f64) -> Value {
+    let value = if value.fract() == 0.0 { json!(value as i64) } else { json!(value) };
+    let mut options = json!({ "contextWindow": 1_000_000_000, "maxOutputTokens": 0 });
+    match path.split_once('.') {
+        Some((group, key)) => options[group] = json!({ key: value }),
+        None => options[path] = value,
     }
     options
 }
 
-fn put(options: &mut Value, path: &str, value: Value) {
-    let mut inner = options;
-    for name in path.split('.') {
-        inner = &mut inner[name];
+const MOST: f64 = 1e9;
+
+/// An option, the least and the most that it takes, and where it is found then.
+type Range = (&'static str, f64, f64, fn(&Settings) -> f64);
+
+const WHOLE: [Range; 44] = [
+    ("concurrency", 1.0, 100.0, |all| all.concurrency as f64),
+    ("timeoutMs", 1.0, 86_400_000.0, |all| all.timeout_ms as f64),
+    ("retryCount", 1.0, 100.0, |all| f64::from(all.numbers.retry_count)),
+    ("summaryContextWindow", 1_000.0, MOST, |all| all.summary_window.unwrap() as f64),
+    ("trigger.tokens", 1.0, MOST, |all| all.threshold.tokens as f64),
+    ("offload.offloadThreshold", 1.0, MOST, |all| all.threshold.tokens as f64),
+    ("offload.preserveCount", 1.0, MOST, |all| all.numbers.preserve_count as f64),
+    ("offload.targetTokens", 1.0, MOST, |all| all.numbers.target_tokens as f64),
+    ("balanced.targetTokens", 1.0, MOST, |all| all.numbers.target_tokens as f64),
+    ("offload.compactTriggerThreshold", 1.0, MOST, |all| all.numbers.compact_trigger_threshold as f64),
+    ("offload.compactCooldownSteps", 0.0, MOST, |all| all.numbers.compact_cooldown_steps as f64),
+    ("offload.minChars", 1.0, MOST, |all| all.numbers.offload.min_chars as f64),
+    ("layered.minSavings", 0.0, MOST, |all| all.numbers.min_savings as f64),
+    ("layered.keepRecent", 0.0, MOST, |all| all.numbers.layered.keep_recent as f64),
+    ("layered.clearMinTokens", 0.0, MOST, |all| all.numbers.layered.clear_min_tokens as f64),
+    ("layered.largeOutputTokens", 1.0, MOST, |all| all.numbers.layered.large_output_tokens as f64),
+    ("layered.previewChars", 0.0, MOST, |all| all.numbers.layered.preview_chars as f64),
+    ("layered.maxRestoreFiles", 0.0, 1_000.0, |all| all.numbers.restore.unwrap().max_files as f64),
+    ("layered.maxRestoreTokensPerFile", 1.0, MOST, |all| {
+        all.numbers.restore.unwrap().max_tokens_per_file as f64
+    }),
+    ("layered.maxRestoreTokensTotal", 1.0, MOST, |all| all.numbers.restore.unwrap().max_tokens_total as f64),
+    ("checkpoint.moderateAbove", 1.0, MOST, |all| all.numbers.checkpoint.levels.moderate_above as f64),
+    ("checkpoint.compactTokens", 1.0, MOST, |all| all.numbers.checkpoint.levels.compact.high as f64),
+    ("checkpoint.moderateTokens", 1.0, MOST, |all| all.numbers.checkpoint.levels.moderate.high as f64),
+    ("checkpoint.detailedTokens", 1.0, MOST, |all| all.numbers.checkpoint.levels.detailed.high as f64),
+    ("checkpoint.ageModerate", 1.0, MOST, |all| all.numbers.checkpoint.age_moderate as f64),
+    ("checkpoint.keepUserMessages", 0.0, MOST, |all| all.numbers.checkpoint.keep_user_messages as f64),
+    ("checkpoint.mergeCount", 2.0, MOST, |all| all.numbers.checkpoint.merge_count as f64),
+    ("checkpoint.safetyMargin", 0.0, MOST, |all| all.numbers.checkpoint.safety_margin as f64),
+    ("checkpoint.promptBudget", 0.0, MOST, |all| all.numbers.checkpoint.room as f64),
+    ("checkpoint.keepSnapshots", 1.0, 100.0, |all| all.numbers.checkpoint.keep_snapshots as f64),
+    ("factor3.minTokens", 0.0, MOST, |all| all.numbers.process.min_tokens as f64),
+    ("factor3.structuredMinTokens", 0.0, MOST, |all| all.numbers.process.structured_min_tokens as f64),
+    ("factor3.snippetChars", 1.0, MOST, |all| all.numbers.process.snippet_chars as f64),
+    ("factor3.fileLines", 1.0, MOST, |all| all.numbers.process.file_lines as f64),
+    ("factor3.outlineLines", 1.0, MOST, |all| all.numbers.process.outline_lines as f64),
+    ("factor3.queryRows", 1.0, MOST, |all| all.numbers.process.query_rows as f64),
+    ("factor3.sampleRows", 1.0, MOST, |all| all.numbers.process.sample_rows as f64),
+    ("factor3.apiChars", 100.0, MOST, |all| all.numbers.process.api_chars as f64),
+    ("react.singleResultThreshold", 1.0, MOST, |all| all.numbers.react.single_result_threshold as f64),
+    ("react.chunkSize", 1.0, MOST, |all| all.numbers.react.chunk_size as f64),
+    ("react.modelContextLimit", 1.0, MOST, |all| all.numbers.react.model_context_limit.unwrap() as f64),
+    ("react.systemPromptLength", 0.0, MOST, |all| all.numbers.react.system_prompt_length as f64),
+    ("react.instructionLength", 0.0, MOST, |all| all.numbers.react.instruction_length as f64),
+    ("react.resultCompressionMinSize", 0.0, MOST, |all| all.numbers.react.result_compression_min_size as f64),
+];
+
+const SHARES: [Range; 10] = [
+    ("offload.scanRatio", 0.0, 1.0, |all| all.numbers.offload.scan_ratio),
+    ("layered.cacheRead", 0.0, 10.0, |all| all.numbers.layered.cache_read),
+    ("layered.cacheWrite", 0.0, 10.0, |all| all.numbers.layered.cache_write),
+    ("factor3.emergencyShare", 0.001, 1.0, |all| all.numbers.emergency_share),
+    ("checkpoint.triggerShare", 0.001, 1.0, |all| all.numbers.checkpoint.trigger_share),
+    ("react.chunkRatio", 0.001, 1.0, |all| all.numbers.react.chunk_ratio),
+    ("react.secondRatio", 0.001, 1.0, |all| all.numbers.react.second_ratio),
+    ("react.globalRatio", 0.001, 1.0, |all| all.numbers.react.global_ratio),
+    ("react.relianceRatio", 0.001, 1.0, |all| all.numbers.react.reliance_ratio),
+    ("react.globalCompressionThreshold", 0.001, 1.0, |all| all.numbers.react.global_compression_threshold),
+];
+
+#[test]
+fn f39_every_number_of_the_options_is_taken_from_its_least_to_its_most_and_no_further() {
+    let steps = WHOLE.iter().map(|range| (range, 1.0)).chain(SHARES.iter().map(|range| (range, 0.000_5)));
+    for ((path, least, most, found), step) in steps {
+        for value in [*least, *most] {
+            let settings = read(&with(path, value)).unwrap_or_else(|error| panic!("{path} {value}: {error}"));
+            assert_eq!(found(&settings), value, "{path}");
+        }
+        for value in [least - step, most + step] {
+            let error = read(&with(path, value)).map(|_| ()).unwrap_err();
+            assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some(*path)), "{value}");
+            assert!(
+                error.message.contains(&format!("must lie in {least} to {most}, not {value}")),
+                "{error}"
+            );
+        }
     }
-    *inner = value;
+    for (path, least, ..) in WHOLE {
+        let error = read(&with(path, least + 0.5)).map(|_| ()).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(path));
+        assert!(error.message.contains(&format!("must be a whole number, not {}", least + 0.5)), "{error}");
+    }
+}
+
+#[test]
+fn f39_in_a_small_window_numbers_are_in_proportion_down_to_a_least() {
+    let at =
+        |preset: &str, window: usize| read(&json!({ "preset": preset, "contextWindow": window })).unwrap();
+    for (window, target, trigger) in [(200_000, 8_000, 15_000), (20_000, 800, 1_500), (1_000, 200, 100)] {
+        let numbers = at("offload", window).numbers;
+        assert_eq!((numbers.target_tokens, numbers.compact_trigger_threshold), (target, trigger), "{window}");
+    }
+    for (window, savings, clear, large, file, files, reserve) in [
+        (200_000, 20_000, 1_000, 40_000, 5_000, 50_000, 13_000),
+        (20_000, 2_000, 100, 4_000, 500, 5_000, 1_300),
+        (1_000, 100, 100, 200, 100, 250, 100),
+    ] {
+        let settings = at("layered", window);
+        let (numbers, restore) = (settings.numbers, settings.numbers.restore.unwrap());
+        assert_eq!((numbers.min_savings, numbers.layered.clear_min_tokens), (savings, clear), "{window}");
+        assert_eq!(numbers.layered.large_output_tokens, large, "{window}");
+        assert_eq!((restore.max_tokens_per_file, restore.max_tokens_total), (file, files), "{window}");
+        assert_eq!(settings.threshold.allowance, reserve, "{window}");
+    }
+    for (window, keep, must, least, most) in
+        [(200_000, 6_000, 500, 400, 4_000), (20_000, 600, 100, 100, 400), (1_000, 30, 100, 100, 200)]
+    {
+        let numbers = at("balanced", window).numbers;
+        let beside = numbers.keep.unwrap();
+        assert_eq!((numbers.keep_tokens, beside.must_tokens), (keep, must), "{window}");
+        assert_eq!((beside.least_tokens, beside.most_tokens), (least, most), "{window}");
+    }
+    for (window, prompt, instruction, least) in
+        [(200_000, 5_000, 3_000, 5_000), (20_000, 500, 300, 500), (1_000, 25, 15, 200)]
+    {
+        let numbers = at("react", window).numbers.react;
+        assert_eq!(
+            (numbers.system_prompt_length, numbers.instruction_length),
+            (prompt, instruction),
+            "{window}"
+        );
+        assert_eq!(numbers.result_compression_min_size, least, "{window}");
+    }
+    for (window, margin) in [(200_000, 1_000), (4_000, 1_000), (3_996, 999), (1_000, 250)] {
+        assert_eq!(at("checkpoint", window).numbers.checkpoint.safety_margin, margin, "{window}");
+    }
+}
+
+#[test]
+fn f39_a_name_that_is_nearly_one_that_there_is_names_that() {
+    let meant = |given: &str| {
+        let error = read(&json!({ "preset": given })).map(|_| ()).unwrap_err();
+        let (_, meant) = error.message.split_once("did you mean \"")?;
+        Some(meant.split('"').next().unwrap().to_owned())
+    };
+    // A letter of another case, too few, too many, another one, and two of a longer name.
+    for (given, name) in [
+        ("REACT", "react"),
+        ("eact", "react"),
+        ("reac", "react"),
+        ("rreact", "react"),
+        ("reacts", "react"),
+        ("reuct", "react"),
+        ("xheckpointx", "checkpoint"),
+        ("balancxd", "balanced"),
+        ("offloa", "offload"),
+    ] {
+        assert_eq!(meant(given).as_deref(), Some(name), "{given}");
+    }
+    for given in ["", "act", "re", "r-e-a-c-t", "act0", "lay", "xcheckpointx0", "offload-all"] {
+        assert_eq!(meant(given), None, "{given}");
+    }
+}
+
+#[test]
+fn f39_s1_12_a_variable_that_cannot_be_read_says_what_it_may_be() {
+    let error = |name: &str, value: &'static str| {
+        let found = options_from_env(|known| (known == name).then_some(value)).map(|_| ()).unwrap_err();
+        assert_eq!(found.field.as_deref(), Some(name));
+        found.message
+    };
+    let cooldown = error("SYNAPSE_COMPACT_COOLDOWN_STEPS", "-1");
+    assert!(cooldown.contains("must be 0 or a positive whole number, not \"-1\""), "{cooldown}");
+    let retries = error("SYNAPSE_COMPACT_RETRY_COUNT", "0");
+    assert!(retries.contains("must be a positive whole number, not \"0\""), "{retries}");
+    let ratio = error("SYNAPSE_OFFLOAD_SCAN_RATIO", "1.5");
+    assert!(ratio.contains("must be a number from 0 to 1, not \"1.5\""), "{ratio}");
+    let model = error("SYNAPSE_COMPACT_MODEL", " ");
+    assert!(model.contains("must be a model's name, not an empty text"), "{model}");
 }

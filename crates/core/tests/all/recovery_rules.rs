@@ -1,163 +1,18 @@
 //! What is mended when a session is opened: R1, R2, R3 and R5, each killed at every step.
 
+use crate::support::browser::*;
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
-use context_compactor_core::keys::batch::{Key, KeyPart};
+use context_compactor_core::keys::batch::KeyPart;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::audit::look;
-use context_compactor_core::step::{Effect, Loss, LossKind, Notice};
+use context_compactor_core::step::{Effect, LossKind, Notice};
 use context_compactor_core::wire::Format;
+use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{assistant, user};
-use context_compactor_store_tests::host::{Marks, summary};
-use context_compactor_store_tests::{Host, How, MemoryStore};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cell::Cell;
 use std::rc::Rc;
-
-fn options() -> Value {
-    json!({
-        "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
-        "hasWatermark": true,
-    })
-}
-
-/// A browser: a store that the platform can break, and what is kept beside it.
-struct Browser {
-    memory: Rc<MemoryStore>,
-    marks: Marks,
-    tabs: usize,
-}
-
-type Opened = context_compactor_core::Result<Desk>;
-
-impl Browser {
-    fn new() -> Self {
-        Browser { memory: Rc::default(), marks: Rc::default(), tabs: 0 }
-    }
-
-    fn host(&mut self) -> Host {
-        self.tabs += 1;
-        let mut host = Host::new(Rc::clone(&self.memory) as _, &format!("tab {}", self.tabs));
-        host.marks = Rc::clone(&self.marks);
-        host.summarise = Box::new(|_, _| summary(SUMMARY));
-        host
-    }
-
-    fn open_with(&mut self, over: Value) -> Opened {
-        let mut host = self.host();
-        let mut given = options();
-        for (key, value) in over.as_object().unwrap() {
-            given[key] = value.clone();
-        }
-        let (session, _) = host.run(Session::open(settings(given), Some("s".into()), 10_000))?;
-        Ok(Desk { memory: Rc::clone(&self.memory), host, session })
-    }
-
-    fn open(&mut self) -> Desk {
-        self.open_with(json!({})).unwrap()
-    }
-
-    /// A session with offloads, two summaries and a tail.
-    fn rich(&mut self) -> Desk {
-        let mut desk = self.open();
-        for nth in 0..3 {
-            desk.append(&turn(Format::OpenaiChat, nth, 150));
-            desk.prepare();
-        }
-        desk.compact();
-        desk.append(&turn(Format::OpenaiChat, 3, 300));
-        desk.append(&talk(3, 40));
-        desk.prepare();
-        desk.append(&[user("and now?"), assistant("Now we go on.")]);
-        desk
-    }
-
-    fn keys(&self, table: &str) -> Vec<Key> {
-        let prefix = format!("{table}/");
-        let rows = self.memory.rows().into_iter().map(|(key, _)| key);
-        rows.filter(|key| key.to_string().starts_with(&prefix)).collect()
-    }
-
-    fn remove(&self, key: &Key) {
-        self.memory.damage(key, None);
-    }
-
-    fn flip(&self, key: &Key) {
-        let mut bytes = self.memory.rows().into_iter().find(|(known, _)| known == key).unwrap().1;
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        self.memory.damage(key, Some(bytes));
-    }
-
-    /// The store as it was, with what is kept beside it.
-    fn copy(&self) -> Browser {
-        let memory = MemoryStore::default();
-        memory.replace(&self.memory);
-        let marks = Rc::new(std::cell::RefCell::new(self.marks.borrow().clone()));
-        Browser { memory: Rc::new(memory), marks, tabs: self.tabs + 100 }
-    }
-}
-
-fn losses(desk: &Desk) -> Vec<Loss> {
-    let loss = |notice: &Notice| match notice {
-        Notice::Dataloss { loss } => Some(loss.clone()),
-        _ => None,
-    };
-    desk.host.seen.notices.iter().filter_map(loss).collect()
-}
-
-fn kinds(desk: &Desk) -> Vec<(LossKind, Option<u64>)> {
-    losses(desk).into_iter().map(|loss| (loss.kind, loss.lost_records)).collect()
-}
-
-/// The messages of the log, as the session hands them out.
-fn history(desk: &mut Desk) -> Vec<String> {
-    let (mut found, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = desk.host.run(desk.session.history(cursor)).unwrap();
-        found.extend(page.messages.iter().map(|message| message.body.to_string()));
-        match page.next {
-            Some(next) => cursor = Some(next),
-            None => return found,
-        }
-    }
-}
-
-fn problems(desk: &mut Desk) -> Vec<String> {
-    desk.host.run(desk.session.verify()).unwrap().problems
-}
-
-/// What is broken is mended also when every opening dies at a step, one later each time; then it is as `is_mended` says,
-/// and writable.
-fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Desk)) {
-    for how in [How::CrashBefore, How::CrashAfter, How::Lost] {
-        for nth in 1.. {
-            let mut browser = broken.copy();
-            let mut host = browser.host();
-            host.fault(nth, is_commit, how);
-            let opening = Session::open(settings(options()), Some("s".into()), 10_000);
-            let ended = host.try_run(opening);
-            // The kill may have come anywhere; whoever comes next finishes, and hears of it.
-            let mut desk = browser.open();
-            if ended.is_none() || how == How::Lost {
-                is_mended(&mut desk);
-            }
-            desk.append(&[user("go on")]);
-            let again = browser.open();
-            assert!(
-                losses(&again).is_empty(),
-                "{how:?} {nth}: told again after an append: {:?}",
-                losses(&again)
-            );
-            let seen = |desk: &Desk| look(&desk.session).unwrap().context.items().to_vec();
-            assert_eq!(seen(&again), seen(&desk), "{how:?} {nth}");
-            if host.seen.commits.len() < nth {
-                break;
-            }
-        }
-    }
-}
 
 // ---- R1 -------------------------------------------------------------------------------------------------------------
 
@@ -549,70 +404,6 @@ fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
         let has = |text: &str| after.iter().any(|message| message.contains(text));
         assert!(has("first") || !acknowledged, "effect {nth}: it was acknowledged");
         assert!(has("second"), "effect {nth}");
-    }
-}
-
-#[test]
-fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
-    let mut browser = Browser::new();
-    let log = {
-        let mut desk = browser.rich();
-        history(&mut desk)
-    };
-    let key = browser.keys("sessions")[0].clone();
-    let mut host = browser.host();
-    let (other, _) = host.run(Session::open(settings(options()), Some("t".into()), 10_000)).unwrap();
-    host.run(other.append(vec![user("else")])).unwrap();
-    let rows = browser.memory.rows();
-    let (_, foreign) =
-        rows.iter().find(|(row, _)| row.to_string().starts_with("sessions/") && *row != key).unwrap();
-    browser.memory.damage(&key, Some(foreign.clone()));
-    survives_every_kill(&browser, |_| {});
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-    assert_eq!(history(&mut desk), log);
-    assert_eq!(problems(&mut desk), [""; 0]);
-    desk.append(&[user("go on")]);
-}
-
-/// Sound rows of another session, each in the place of this one's: never read as this session's, and told as lost.
-#[test]
-fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
-    let say = |who: &str, nth: usize| {
-        if nth.is_multiple_of(2) { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
-    };
-    for count in [1, 2, 3, 4, 7] {
-        for place in 0..count {
-            let mut browser = Browser::new();
-            let mut own: Vec<Vec<Key>> = Vec::new();
-            for who in ["s", "t"] {
-                let mut host = browser.host();
-                let (session, _) =
-                    host.run(Session::open(settings(options()), Some(who.into()), 10_000)).unwrap();
-                for nth in 0..count {
-                    host.run(session.append(vec![say(who, nth)])).unwrap();
-                }
-                let keys = browser.keys("log").into_iter();
-                own.push(keys.filter(|key| !own.concat().contains(key)).collect::<Vec<Key>>());
-            }
-            let rows = browser.memory.rows();
-            let foreign = rows.into_iter().find(|(key, _)| *key == own[1][place]).unwrap().1;
-            browser.memory.damage(&own[0][place], Some(foreign));
-            let opened = browser.open_with(json!({}));
-            let mut desk = match opened {
-                Ok(desk) => desk,
-                Err(error) => {
-                    assert_eq!((error.code, count), (Code::DataLoss, 1));
-                    continue;
-                }
-            };
-            assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "row {place} of {count}");
-            let left = (0..count).filter(|nth| *nth != place).map(|nth| say("s", nth).to_string());
-            let left: Vec<String> = left.collect();
-            assert_eq!(history(&mut desk), left, "row {place} of {count}");
-            desk.append(&[user("go on")]);
-            assert_eq!(history(&mut browser.open()).len(), count);
-        }
     }
 }
 

@@ -126,7 +126,6 @@ impl<'h> Strip<'h> {
             }
             ("li", false) => self.begin("- "),
             ("li", true) => self.begin(""),
-            ("title", false) => self.begin("# "),
             ("td" | "th", true) => self.words(" | "),
             ("pre", closes) => {
                 self.begin("");
@@ -318,4 +317,25 @@ pub(super) fn shape(html: &str, target: usize) -> String {
 /// A link and nothing else.
 fn is_menu(line: &str) -> bool {
     line.ends_with(')') && line.len() < 120 && line.starts_with("- ") && line.contains(" (")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_menu;
+
+    #[test]
+    fn f39_s2_11_a_line_of_a_menu_is_a_short_item_with_a_link_and_nothing_else() {
+        let long = |bytes: usize| format!("- {} (/home)", "x".repeat(bytes - 10));
+        for (line, expected) in [
+            ("- Home (/home)", true),
+            (&long(119), true),
+            (&long(120), false),
+            (&long(121), false),
+            ("- Home (/home).", false),
+            ("Home (/home)", false),
+            ("- Home(/home)", false),
+        ] {
+            assert_eq!(is_menu(line), expected, "{line}");
+        }
+    }
 }

@@ -89,10 +89,11 @@ impl<'t> Walk<'t> {
                     let key = self.string()?;
                     self.peek()?;
                     self.at += 1;
-                    let node = self.value()?;
+                    let mut node = self.value()?;
                     let told =
                         !matches!(node.value, Value::Scalar("null" | "false" | "0")) && !is_empty(&node);
-                    alarming |= node.alarming || told && level(key) == Level::Error;
+                    node.alarming |= told && level(key) == Level::Error;
+                    alarming |= node.alarming;
                     fields.push((key, node));
                 }
                 self.at += 1;
@@ -258,7 +259,7 @@ enum Sampled<'n, 't> {
 /// The first items, the last one, and those that report an error, up to the limit each.
 fn each<'n, 't>(nodes: &'n [Node<'t>], limit: usize, unit: &str, show: &mut dyn FnMut(Sampled<'n, 't>)) {
     let all = nodes.len() <= limit.saturating_add(1);
-    let first = limit.saturating_sub(usize::from(limit > 1)).max(1);
+    let first = limit - usize::from(limit > 1);
     let mut alarms = limit;
     let mut left_out = 0;
     for (at, node) in nodes.iter().enumerate() {
@@ -348,54 +349,4 @@ fn write_text(text: &str, limits: Limits, out: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Limits, OUTLINES, Sampled, Value, each, read, write_text};
-
-    fn shown(count: usize, limit: usize) -> Vec<String> {
-        let list = format!("{:?}", (0..count).collect::<Vec<_>>());
-        let Some(Value::List(items)) = read(&list).map(|node| node.value) else { return Vec::new() };
-        let mut shown = Vec::new();
-        each(&items, limit, "items", &mut |part| {
-            shown.push(match part {
-                Sampled::Item(node) => match node.value {
-                    Value::Scalar(text) => text.to_string(),
-                    _ => String::new(),
-                },
-                Sampled::Gap(text) => text,
-            });
-        });
-        shown
-    }
-
-    #[test]
-    fn f39_of_a_long_list_the_first_items_and_the_last_one_are_shown_up_to_the_limit() {
-        assert_eq!(shown(10, 1), ["0", "… 9 items left out"]);
-        assert_eq!(shown(10, 2), ["0", "… 8 items left out", "9"]);
-        assert_eq!(shown(10, 3), ["0", "1", "… 7 items left out", "9"]);
-        assert_eq!(
-            shown(4, 3),
-            ["0", "1", "2", "3"],
-            "one item is no longer than what says that it is left out"
-        );
-    }
-
-    #[test]
-    fn f39_a_text_of_exactly_the_limit_stays_to_the_letter_and_a_longer_one_is_shaped_as_what_it_is() {
-        let line = r"2026-11-22T02:43:00Z INFO served src\/a\u0062.rs\n";
-        let text = format!("\"{}\"", line.repeat(40));
-        let shown = |limit: usize| {
-            let mut out = String::new();
-            write_text(&text, Limits { text: limit, ..Limits::NONE }, &mut out);
-            out
-        };
-        assert_eq!(shown(text.len()), text);
-        assert!(shown(1_000).len() < 1_200 && shown(1_000).contains("[log: 40 lines"), "{}", shown(1_000));
-    }
-
-    #[test]
-    fn f39_the_least_that_is_more_than_an_outline_shows_an_item_eight_fields_and_24_characters() {
-        let least = Limits::of(OUTLINES.len())
-            .map(|Limits { items, fields, text, names, depth }| (items, fields, text, names, depth));
-        assert_eq!(least, Some((1, 8, 24, false, 3)));
-    }
-}
+mod tests;

@@ -105,11 +105,11 @@ impl<'t> Content<'t> {
     }
 }
 
-/// Every line a value, two of them at least.
+/// Every line a value. Where all is one line it is read before.
 fn json_lines(text: &str) -> Option<Vec<json::Node<'_>>> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let nodes: Vec<_> = lines.map(json::read).collect::<Option<_>>()?;
-    (nodes.len() > 1).then_some(nodes)
+    (!nodes.is_empty()).then_some(nodes)
 }
 
 /// The text in at most `target` characters, by what it is made of; nothing for prose and code. A text that fits comes

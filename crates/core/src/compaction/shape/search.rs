@@ -74,8 +74,7 @@ pub(super) fn of_text(text: &str, snippet_chars: usize) -> Option<String> {
         };
         let mut result = Found { url: Cow::Borrowed(url), ..Found::default() };
         let titled = block.first().map(|line| title(line)).unwrap_or_default();
-        let own_line = at > 0 || title(block.first().unwrap_or(&"")) != url;
-        result.title = Cow::Borrowed(if own_line { titled } else { "" });
+        result.title = Cow::Borrowed(titled);
         let rest = block.iter().enumerate().filter(|(nth, _)| *nth != 0 && *nth != at).map(|(_, line)| *line);
         join(&mut result.snippet, &rest.collect::<Vec<_>>());
         found.push(result);

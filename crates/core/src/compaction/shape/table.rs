@@ -159,10 +159,7 @@ pub(super) fn shape(table: &Table<'_>, target: usize) -> String {
     let wrong = |at: &usize| table.rows.get(*at).is_some_and(|row| level(row) == Level::Error);
     // Half of what is left is for rows that report an error: a column of errors says little.
     let half = room.saturating_add(lines.chars()) / 2;
-    lines.take(
-        ends(rows.min(4)).map(|nth| above + if nth < 2 { nth } else { rows.saturating_sub(4) + nth }),
-        room,
-    );
+    lines.take([0, rows - 1, 1, rows - 2].map(|nth| above + nth), room);
     lines.take((0..rows).filter(wrong).map(|at| above + at), half);
     lines.fill(ends(rows).map(|at| above + at), room);
     lines.write(&mut out);

@@ -318,6 +318,61 @@ mod tests {
     }
 
     #[test]
+    fn f39_a_compaction_comes_with_the_very_rent_that_it_costs() {
+        const E6: u64 = 1_000_000;
+        let (rule, now) = (Rule::TUNED, moment(40_000, 40_000));
+        // 35,000 read and 1,500 written, 6,000 of 12,500 cached, 3,000 fetched again; without one 40,000 cached.
+        assert_eq!(now.now(&DEFAULT_PRICES, 3_000), (10_500 + 22_500 + 1_800 + 24_375 + 11_250) * E6);
+        assert_eq!((now.later(&DEFAULT_PRICES), now.rent(&DEFAULT_PRICES)), (12_000 * E6, 8_250 * E6));
+        assert_eq!(now.price(&DEFAULT_PRICES, 3_000), 58_425 * E6);
+        let cold = moment(40_000, 3_000);
+        assert_eq!(cold.now(&DEFAULT_PRICES, 3_000), (900 + 96_000 + 22_500 + 900 + 35_625 + 11_250) * E6);
+        assert_eq!(cold.later(&DEFAULT_PRICES), (900 + 138_750) * E6);
+        // The share of the price: the first, a later one, and both where the user has just spoken.
+        for (compactions, is_turn, rent) in
+            [(0, false, 58_425), (1, false, 70_110), (0, true, 46_740), (1, true, 56_088)]
+        {
+            let paid = (rent - 8_250) * E6;
+            let decide = |rent| {
+                let meter = Meter { rent, calls: 2, compactions, last: None };
+                meter.decide(&rule, &DEFAULT_PRICES, &Moment { is_turn, ..now })
+            };
+            assert_eq!(
+                (decide(paid), decide(paid - 1)),
+                (Decision::Buy, Decision::Rent),
+                "{compactions} {is_turn}"
+            );
+        }
+        let left = |rent, compactions| {
+            Meter { rent: rent * E6, compactions, ..Meter::default() }.calls_left(
+                &rule,
+                &DEFAULT_PRICES,
+                &now,
+            )
+        };
+        assert_eq!((left(0, 0), left(8_250, 0), left(0, 1)), (7, 6, 8));
+    }
+
+    #[test]
+    fn f39_what_frees_less_than_its_share_or_comes_before_its_calls_is_futile() {
+        let rich = Meter { rent: Cost::MAX / 2, calls: 2, compactions: 1, last: None };
+        let decide =
+            |meter: Meter, context| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(context, context));
+        // 30 percent of 17,857 are more than 5,357, and of 17,858 less than 5,358.
+        assert_eq!((decide(rich, 17_857), decide(rich, 17_858)), (Decision::Futile, Decision::Buy));
+        assert_eq!(decide(Meter { calls: 1, ..rich }, 40_000), Decision::Futile);
+        assert_eq!(decide(Meter { calls: 0, compactions: 0, ..rich }, 40_000), Decision::Buy);
+    }
+
+    #[test]
+    fn f39_over_many_calls_each_after_the_first_finds_its_prompt_in_the_cache() {
+        const E6: u64 = 1_000_000;
+        let over = |calls| moment(40_000, 40_000).over(&DEFAULT_PRICES, 3_000, calls);
+        assert_eq!((over(0), over(1)), ((70_425 * E6, 12_000 * E6), (70_425 * E6, 12_000 * E6)));
+        assert_eq!(over(3), ((70_425 + 2 * 3_750) * E6, 3 * 12_000 * E6));
+    }
+
+    #[test]
     fn over_many_calls_a_smaller_context_is_cheaper() {
         let one = moment(80_000, 80_000).over(&DEFAULT_PRICES, 3_000, 1);
         let many = moment(80_000, 80_000).over(&DEFAULT_PRICES, 3_000, 50);

@@ -404,7 +404,7 @@ impl Import {
         let name = NameRow::new(&id, &state.sid);
         let key = keys::name(&id);
         naming.replace(Some(id.clone()));
-        match commit(io, vec![(key.clone(), None)], vec![(key, record::encode(&name)?)]).await {
+        match commit(io, vec![(key.clone(), None)], vec![(key, seal::write_name(&name)?)]).await {
             Err(error) if retryable(&error) && !is_named(io, &id, &state.sid).await? => {
                 return Err(if error.code == Code::Conflict { conflict() } else { error });
             }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod ai_sdk;
+pub mod browser;
 pub mod checkpoints;
 pub mod rules;
 pub mod snapshots;

@@ -169,6 +169,11 @@ fn s2_11_prose_and_code_are_the_summarisers() {
 fn s2_11_an_absurd_target_gets_the_smallest_honest_line() {
     assert_eq!(shape(&fixtures::log(100), 1).unwrap().text, "[log: 4708 characters left out]");
     assert_eq!(shape("{\"a\":1}", 1).unwrap().text, "{\"a\":1}", "which is never longer than the text");
+    for (chars, expected) in [(30, None), (31, Some("[JSON: 31 characters left out]"))] {
+        let text = format!("[\"{}\"]", "x".repeat(chars - 4));
+        assert_eq!(shape(&text, 1).unwrap().text, expected.unwrap_or(&text));
+    }
+    assert_eq!(shape("[1, 2]", 5).unwrap().text, "[1,2]", "a form may take all of the target");
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! The session's row, made again of its log (R2): field by field what it was.
+
+use crate::support::snapshots::take;
+use crate::support::*;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::user;
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+fn options() -> Value {
+    json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 } })
+}
+
+fn goal(description: &str) -> String {
+    json!({ "id": description, "description": description, "priority": "low", "status": "active",
+        "checkpoints": [], "decisions": [], "artifacts": [] })
+    .to_string()
+}
+
+fn row_of(desk: &Desk, table: &str) -> Vec<(Key, Value)> {
+    let rows = desk.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with(table));
+    rows.map(|(key, bytes)| (key, serde_json::from_slice(&bytes).unwrap())).collect()
+}
+
+/// A session with offloads, summaries, a goal and two snapshots.
+fn rich() -> Desk {
+    let mut desk = Desk::new(options());
+    for nth in 0..3 {
+        desk.append(&turn(Format::OpenaiChat, nth, 150));
+        desk.prepare();
+    }
+    desk.host.run(desk.session.set_goal(goal("First"))).unwrap();
+    take(&mut desk);
+    assert!(desk.compact().success);
+    desk.append(&talk(3, 40));
+    desk.host.run(desk.session.set_goal(goal("Second"))).unwrap();
+    take(&mut desk);
+    desk.append(&talk(3, 40));
+    assert!(desk.compact().success);
+    desk.append(&[user("and now?")]);
+    desk
+}
+
+#[test]
+fn f39_r2_a_row_that_is_gone_is_made_again_with_all_that_the_log_says() {
+    for is_missing in [true, false] {
+        let desk = rich();
+        let (key, before) = row_of(&desk, "sessions/").remove(0);
+        let log = row_of(&desk, "log/");
+        let bytes = (!is_missing).then(|| b"{\"v\":101,\"ver\":broken".to_vec());
+        desk.memory.damage(&key, bytes);
+        let other = Desk::over(Rc::clone(&desk.memory), "other", options());
+        let after = row_of(&other, "sessions/").remove(0).1;
+        for field in [
+            "v",
+            "id",
+            "format",
+            "nextSeq",
+            "head",
+            "chain",
+            "messages",
+            "tokens",
+            "generation",
+            "tailFrom",
+            "compressions",
+            "snapshots",
+            "goal",
+        ] {
+            assert_eq!(after[field], before[field], "{field}");
+        }
+        assert_eq!((&before["compressions"], &before["goal"]["id"]), (&json!(2), &json!("Second")));
+        assert_eq!(before["snapshots"].as_array().unwrap().len(), 2);
+        assert_eq!(after["createdAt"], log[0].1["at"], "the session is as old as its first message");
+        let opened = after["updatedAt"].as_u64().unwrap();
+        assert!(opened >= log.last().unwrap().1["at"].as_u64().unwrap(), "{opened}");
+        assert_eq!((&after["ver"], &after["pendingStep"]), (&json!(1), &json!(true)));
+        let what = if is_missing { "missing" } else { "damaged" };
+        let told = format!("the session was mended from its log: its row was {what}");
+        assert_eq!(after["losses"], json!([{ "kind": "repaired", "reason": told }]));
+        let views = row_of(&other, "views/").len() as u64;
+        assert_eq!(before["generation"], views, "no view is lost");
+    }
+}

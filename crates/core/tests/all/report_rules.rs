@@ -1,0 +1,316 @@
+//! What a plan foretells, what results, events, progress and log lines tell, to the number.
+
+use crate::support::checkpoints::{another, desk as checkpoint};
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::compaction::OffloadReport;
+use context_compactor_core::context::Fate;
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session;
+use context_compactor_core::session::audit::look;
+use context_compactor_core::step::{Event, Level, Notice, Stage, Usage};
+use context_compactor_core::wire::Format;
+use context_compactor_store_tests::conversation::{Body, assistant, body, user};
+use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::{Host, MemoryStore};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+/// Progress of one stage: done, total, tokens before and now.
+fn progress(desk: &Desk, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
+    let of_stage = desk.host.seen.progress.iter().filter(|progress| progress.stage == stage);
+    of_stage.map(|told| (told.done, told.total, told.tokens_before, told.tokens_now)).collect()
+}
+
+fn telling(text: &str) -> Event {
+    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    Event::Summary { text: text.into(), usage: Some(usage) }
+}
+
+#[test]
+fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number() {
+    let cases = [
+        (
+            json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 } }),
+            "offload",
+            300,
+        ),
+        (json!({ "preset": "layered", "contextWindow": 200_000 }), "clear", 1_200),
+        (
+            json!({ "preset": "layered", "contextWindow": 200_000, "layered": { "largeOutputTokens": 900,
+            "keepRecent": 10 } }),
+            "admit",
+            1_200,
+        ),
+        (
+            json!({ "preset": "balanced", "contextWindow": 200_000, "trigger": { "tokens": 4_000 },
+            "offload": { "minChars": 1_000_000 } }),
+            "clear",
+            1_200,
+        ),
+    ];
+    for (options, rung, tokens) in cases {
+        let told = format!("{options}");
+        let mut desk = Desk::new(options.clone());
+        for nth in 0..5 {
+            desk.append(&turn(Format::Anthropic, nth, tokens));
+        }
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let seen = &desk.host.seen;
+        assert!(
+            seen.progress.is_empty() && seen.notices.is_empty() && seen.logs.is_empty(),
+            "{told}: a plan is silent"
+        );
+        assert!(plan.will_compact, "{told}");
+        let before = plan.tokens;
+        let prepared = desk.prepare();
+        let edit = &prepared.edits[0];
+        let foretold = &plan.rungs[0];
+        assert_eq!(foretold.rung, rung, "{told}");
+        assert_eq!(
+            (foretold.rung, &foretold.indices, foretold.tokens_freed),
+            (edit.rung, &edit.indices, edit.tokens_freed),
+            "{told}"
+        );
+        assert_eq!((foretold.llm_calls, foretold.input_tokens, foretold.output_tokens), (0, 0, 0));
+        let after = prepared.usage.used_tokens;
+        assert_eq!(before - after, edit.tokens_freed, "{told}");
+        let count = edit.indices.len();
+        assert_eq!(edit.detail, Some(format!("{count} results")));
+        assert_eq!(
+            progress(&desk, Stage::Offload),
+            [(0, count, before, before), (count, count, before, after)],
+            "{told}"
+        );
+        // Clearing is silent, but not where it leaves references.
+        let silent = rung == "clear" && options["preset"] == "layered";
+        let (level, did) = if silent { (Level::Debug, "Cleared") } else { (Level::Info, "Offloaded") };
+        let line = format!("{did} {count} tool results, {} tokens freed", edit.tokens_freed);
+        assert_eq!(desk.host.seen.logs, [(level, line)], "{told}");
+        let report = OffloadReport {
+            offloaded_count: count,
+            previous_tokens: before,
+            current_tokens: after,
+            freed_tokens: edit.tokens_freed,
+            still_exceeds_threshold: prepared.still_exceeds_threshold,
+        };
+        let notice = Notice::Offload { count, freed_tokens: edit.tokens_freed };
+        let (report, notices) = if silent { (None, vec![]) } else { (Some(report), vec![notice]) };
+        assert_eq!((edit.offload.clone(), desk.host.seen.notices.clone()), (report, notices), "{told}");
+        let limit = plan.limit;
+        assert_eq!(plan.reason, format!("{before} of {limit} tokens: about {after} afterwards"), "{told}");
+    }
+}
+
+#[test]
+fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
+    let ages = json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } });
+    let mut desk = checkpoint(ages);
+    for nth in 1..=3 {
+        another(&mut desk, nth);
+    }
+    desk.append(&crate::support::checkpoints::chat(6, 200));
+    desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
+        true => telling("shorter: the parser was read."),
+        false => telling(&"part: the tools answered and the parser was read again. ".repeat(6)),
+    });
+    let before = desk.session.usage().unwrap().used_tokens;
+    let calls = desk.host.seen.requests.len();
+    let prepared = desk.host.run(desk.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
+    let result = prepared.result.unwrap();
+    let rungs: Vec<&str> = result.applied_edits.iter().map(|edit| edit.rung).collect();
+    assert_eq!(rungs[0], "summarise");
+    assert!(rungs.contains(&"age"), "{rungs:?}");
+    assert_eq!(result.applied_edits, prepared.edits);
+    let freed: usize = result.applied_edits.iter().map(|edit| edit.tokens_freed).sum();
+    assert_eq!((result.freed_tokens, result.previous_tokens), (freed, before));
+    assert_eq!(result.current_tokens, before - freed);
+    assert_eq!(result.current_tokens, prepared.usage.used_tokens);
+    let made = desk.host.seen.requests.len() - calls;
+    assert_eq!(result.llm_calls as usize, made);
+    let usage = result.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (10 * made as u64, made as u64));
+    assert!(result.success && result.fits && result.error.is_none());
+    assert_eq!(result.stored, Some(true));
+    assert_eq!(result.ledger, desk.session.explain().unwrap());
+}
+
+#[test]
+fn f39_s5_8_s5_9_the_plan_of_ageing_foretells_the_calls_and_what_they_may_write() {
+    // What each rung may write, what it is shown, and what it frees.
+    let cases = [
+        (json!({}), vec![("age", 360, 112, 0)]),
+        (json!({ "ageModerate": 1, "ageCompact": 2 }), vec![("age", 120, 196, 96)]),
+        (json!({ "promptBudget": 250 }), vec![("age", 120, 98, 0), ("age", 120, 500, 400)]),
+        (json!({ "promptBudget": 100 }), vec![("merge", 120, 548, 448)]),
+    ];
+    for (options, expected) in cases {
+        let mut desk = checkpoint(json!({ "level": 3, "checkpoint": options }));
+        for nth in 1..=4 {
+            another(&mut desk, nth);
+        }
+        desk.append(&crate::support::checkpoints::chat(60, 400));
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let foretold: Vec<_> = plan.rungs[1..]
+            .iter()
+            .map(|plan| (plan.rung, plan.output_tokens, plan.input_tokens, plan.tokens_freed))
+            .collect();
+        assert_eq!(foretold, expected, "{options}");
+        let seen = desk.host.seen.requests.len();
+        assert!(desk.prepare().result.unwrap().success);
+        let asked: Vec<usize> =
+            desk.host.seen.requests[seen..].iter().map(|(request, _)| request.max_tokens).collect();
+        let may_write: Vec<usize> = plan.rungs.iter().map(|plan| plan.output_tokens).collect();
+        assert!(asked.starts_with(&may_write[..asked.len().min(2)]), "{options}: {asked:?} {may_write:?}");
+    }
+}
+
+#[test]
+fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_one_message() {
+    let block = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
+    let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 300) });
+    let ids = ["a", "b", "c"];
+    let mut desk = Desk::new(json!({ "trigger": { "tokens": 400 }, "offload": { "scanRatio": 1 } }));
+    desk.append(&[
+        user("read them"),
+        body(&json!({ "role": "assistant", "content": ids.map(block) })),
+        body(&json!({ "role": "user", "content": ids.map(result) })),
+        assistant("done"),
+    ]);
+    desk.host.refuse = Box::new(|batch| {
+        let blobs: std::collections::BTreeSet<String> = batch
+            .puts
+            .iter()
+            .map(|(key, _)| key.to_string())
+            .filter(|key| key.starts_with("blobs/"))
+            .map(|key| key.split('/').nth(2).unwrap().to_owned())
+            .collect();
+        (blobs.len() > 1).then_some(Code::TooLarge)
+    });
+    let before = desk.session.usage().unwrap().used_tokens;
+    let prepared = desk.prepare();
+    let edit = &prepared.edits[0];
+    assert_eq!(
+        (edit.rung, &edit.indices[..], edit.detail.as_deref()),
+        ("offload", &[2][..], Some("3 results"))
+    );
+    assert_eq!(edit.tokens_freed, before - prepared.usage.used_tokens);
+    let done: Vec<(usize, usize)> =
+        progress(&desk, Stage::Offload).into_iter().map(|(done, total, ..)| (done, total)).collect();
+    assert_eq!(done, [(0, 3), (1, 3), (2, 3), (3, 3)]);
+}
+
+#[test]
+fn f39_s5_3_a_checkpoint_tells_what_it_stands_for_and_one_that_a_fork_took_over_no_message_of_its_own() {
+    let mut desk = checkpoint(json!({ "level": 3, "checkpoint": { "keepUserMessages": 0 } }));
+    another(&mut desk, 1);
+    let record = desk.session.checkpoints().unwrap().remove(0);
+    let result = desk.session.explain().unwrap();
+    assert_eq!(record.message_range.0, 0);
+    assert_eq!(result[record.message_range.1].fate, Fate::Verbatim);
+    assert_eq!(record.compression_ratio, record.compressed_tokens as f64 / record.original_tokens as f64);
+    assert_eq!(record.number, 0);
+    let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+    let taken = child.checkpoints().unwrap().remove(0);
+    assert_eq!((taken.id, taken.message_range), (record.id, (0, 0)));
+    assert_eq!(taken.original_tokens, record.original_tokens);
+}
+
+/// A message that costs what it says.
+fn costing(desk: &mut Desk, tokens: &[u32]) {
+    let said = tokens.iter().enumerate().map(|(nth, tokens)| {
+        let text = format!("message {nth}, t={tokens}");
+        if nth % 2 == 0 { user(&text) } else { assistant(&text) }
+    });
+    desk.append(&said.collect::<Vec<Body>>());
+}
+
+fn factor3(window: usize) -> Desk {
+    let options = json!({ "preset": "factor3", "hasTokenCounter": true, "maxOutputTokens": 0, "retryCount": 1,
+        "contextWindow": window });
+    let memory = Rc::<MemoryStore>::default();
+    let mut host = Host::new(Rc::clone(&memory) as _, "a");
+    host.summarise = Box::new(|_, _| summary(SUMMARY));
+    host.count = Box::new(|_, body| {
+        let said = body.split("t=").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_digit));
+        let said = said.and_then(|digits| digits.collect::<String>().parse::<u32>().ok());
+        Event::Number(f64::from(said.unwrap_or(100)))
+    });
+    let (session, _) = host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
+    Desk { memory, host, session }
+}
+
+#[test]
+fn f39_s4_7_the_plan_of_a_context_that_begins_anew_foretells_what_a_short_summary_leaves() {
+    // Message 2 is quoted, and 3 stays. A summary of 200 tokens is asked for, and it is no more than half of what it replaces.
+    let cases: [([u32; 4], &[usize], usize); 2] = [
+        ([1_000, 2_700, 2_700, 2_700], &[1_000 - 200, 9_100 - 800 - 5_400 - 200], 5_400 + 200),
+        ([60, 60, 80, 7_000], &[0, 7_200 - 7_080 - 100], 7_080 + 100),
+    ];
+    for (tokens, freed, after) in cases {
+        let mut desk = factor3(8_000);
+        costing(&mut desk, &tokens);
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
+        assert_eq!(rungs, ["summarise", "rollover"], "{plan:?}");
+        assert_eq!(plan.rungs.iter().map(|rung| rung.tokens_freed).collect::<Vec<_>>(), freed, "{plan:?}");
+        let told = format!("{} of 4000 tokens: about {after} afterwards", tokens.iter().sum::<u32>());
+        assert_eq!(plan.reason, told);
+        let rollover = &plan.rungs[1];
+        assert_eq!(rollover.indices, [0, 1, 2]);
+        assert_eq!((rollover.llm_calls, rollover.input_tokens, rollover.output_tokens), (0, 0, 0));
+        // As many tokens as it is asked for and a fifth more.
+        assert_eq!((plan.rungs[0].llm_calls, plan.rungs[0].output_tokens), (1, 240));
+    }
+}
+
+#[test]
+fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
+    let options = json!({ "preset": "balanced", "contextWindow": 60_000, "keep": { "messages": 2 } });
+    let mut bodies =
+        vec![user("Never touch migrations/, whatever the tests say. Read src/export/writer.rs.")];
+    bodies.extend((0..6).flat_map(|nth| turn(Format::OpenaiChat, nth, 600)));
+    let mut desk = Desk::new(options.clone());
+    desk.append(&bodies);
+    let result = desk.compact();
+    let of_session = desk.context()[0].clone();
+    let once = desk.host.run(Session::compact_once(settings(options), bodies)).unwrap();
+    let of_once: Value = serde_json::from_str(once.items[0].body.as_deref().unwrap()).unwrap();
+    assert_eq!(result.summary, once.result.summary);
+    assert!(of_once.to_string().contains("Never touch migrations/, whatever the tests say."), "{of_once}");
+    assert_eq!(of_once, of_session);
+}
+
+#[test]
+fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() {
+    for (preset, has, calls) in [("offload", false, 0), ("offload", true, 1), ("factor3", false, 0)] {
+        let options = json!({ "preset": preset, "hasSummarize": has, "trigger": { "tokens": 1_000 } });
+        let mut desk = Desk::new(options);
+        desk.append(&talk(12, 150));
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let rung = plan.rungs.iter().find(|rung| rung.rung == "summarise").unwrap();
+        let replaced: usize = {
+            let items = look(&desk.session).unwrap().context.items().to_vec();
+            rung.indices.iter().map(|index| items[*index].size.tokens).sum()
+        };
+        // A summary of 320 tokens is asked for in this window, or of 200.
+        let target = if preset == "offload" { 320 } else { 200 };
+        assert_eq!(rung.tokens_freed, replaced - target, "{preset} {has}");
+        let output = calls * (target * 6).div_ceil(5);
+        assert_eq!(
+            (rung.llm_calls, rung.input_tokens, rung.output_tokens),
+            (calls, calls * replaced, output)
+        );
+    }
+}
+
+#[test]
+fn f39_s5_2_a_prompt_that_fills_the_window_to_the_token_needs_no_snapshot_and_one_more_does() {
+    for (last, snapshots) in [(4_000, 0), (4_001, 1)] {
+        let mut desk = factor3(8_000);
+        costing(&mut desk, &[1_000, 1_000, 1_000, 1_000, last]);
+        assert!(desk.prepare().result.unwrap().success);
+        let taken = crate::support::snapshots::list(&mut desk);
+        assert_eq!(taken.len(), snapshots, "{last}");
+    }
+}

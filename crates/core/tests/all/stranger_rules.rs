@@ -1,0 +1,124 @@
+//! Rows of other sessions, and of no release, in the place of a session's own (I7).
+
+use crate::support::browser::*;
+use crate::support::*;
+use context_compactor_core::Code;
+use context_compactor_core::keys::batch::Key;
+use context_compactor_core::session::Session;
+use context_compactor_core::step::LossKind;
+use context_compactor_store_tests::conversation::{Body, assistant, user};
+use serde_json::json;
+
+#[test]
+fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
+    let mut browser = Browser::new();
+    let log = {
+        let mut desk = browser.rich();
+        history(&mut desk)
+    };
+    let key = browser.keys("sessions")[0].clone();
+    let mut host = browser.host();
+    let (other, _) = host.run(Session::open(settings(options()), Some("t".into()), 10_000)).unwrap();
+    host.run(other.append(vec![user("else")])).unwrap();
+    let rows = browser.memory.rows();
+    let (_, foreign) =
+        rows.iter().find(|(row, _)| row.to_string().starts_with("sessions/") && *row != key).unwrap();
+    browser.memory.damage(&key, Some(foreign.clone()));
+    survives_every_kill(&browser, |_| {});
+    let mut desk = browser.open();
+    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
+    assert_eq!(history(&mut desk), log);
+    assert_eq!(problems(&mut desk), [""; 0]);
+    desk.append(&[user("go on")]);
+}
+
+fn say(who: &str, nth: usize) -> Body {
+    if nth.is_multiple_of(2) { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
+}
+
+/// Two sessions of `count` messages: the keys of their logs.
+fn with_two_sessions(browser: &mut Browser, count: usize) -> Vec<Vec<Key>> {
+    let mut own: Vec<Vec<Key>> = Vec::new();
+    for who in ["s", "t"] {
+        let mut host = browser.host();
+        let (session, _) = host.run(Session::open(settings(options()), Some(who.into()), 10_000)).unwrap();
+        for nth in 0..count {
+            host.run(session.append(vec![say(who, nth)])).unwrap();
+        }
+        let keys = browser.keys("log").into_iter();
+        own.push(keys.filter(|key| !own.concat().contains(key)).collect::<Vec<Key>>());
+    }
+    own
+}
+
+fn value(browser: &Browser, key: &Key) -> Option<Vec<u8>> {
+    browser.memory.rows().into_iter().find(|(known, _)| known == key).map(|(_, value)| value)
+}
+
+/// Sound rows of another session, each in the place of this one's: never read as this session's, and told as lost.
+#[test]
+fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
+    for count in [1, 2, 3, 4, 7] {
+        for place in 0..count {
+            let mut browser = Browser::new();
+            let own = with_two_sessions(&mut browser, count);
+            browser.memory.damage(&own[0][place], value(&browser, &own[1][place]));
+            let opened = browser.open_with(json!({}));
+            let mut desk = match opened {
+                Ok(desk) => desk,
+                Err(error) => {
+                    assert_eq!((error.code, count), (Code::DataLoss, 1));
+                    continue;
+                }
+            };
+            assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "row {place} of {count}");
+            let left = (0..count).filter(|nth| *nth != place).map(|nth| say("s", nth).to_string());
+            let left: Vec<String> = left.collect();
+            assert_eq!(history(&mut desk), left, "row {place} of {count}");
+            desk.append(&[user("go on")]);
+            assert_eq!(history(&mut browser.open()).len(), count);
+        }
+    }
+}
+
+/// A log row of another session is known by its neighbors: it is taken out before they can be damaged, too.
+#[test]
+fn d21_a_row_of_another_session_that_was_told_is_not_there_any_more() {
+    for place in 1..4 {
+        let mut browser = Browser::new();
+        let own = with_two_sessions(&mut browser, 5);
+        browser.memory.damage(&own[0][place], value(&browser, &own[1][place]));
+        assert_eq!(kinds(&browser.open()), [(LossKind::Records, Some(1))], "row {place}");
+        for key in [&own[0][place - 1], &own[0][place + 1]] {
+            browser.flip(key);
+        }
+        let left = history(&mut browser.open());
+        assert!(left.iter().all(|body| body.contains("\"s ")), "row {place}: {left:?}");
+    }
+}
+
+/// Bits of a name's row and of its session's flipped: neither says any more what it was, and none is of a newer schema.
+#[test]
+fn d15_a_schema_that_flipped_bits_made_a_newer_one_is_damage() {
+    let mut browser = Browser::new();
+    browser.rich();
+    let (name, session) = (browser.keys("meta")[0].clone(), browser.keys("sessions")[0].clone());
+    let before = String::from_utf8(value(&browser, &name).unwrap()).unwrap();
+    browser.memory.damage(&name, Some(before.replace("\"v\":1", "\"v\":9").into_bytes()));
+    let mut other = browser.copy();
+    assert_eq!(
+        kinds(&other.open()),
+        [(LossKind::Repaired, None)],
+        "the session's row says what it is called"
+    );
+    browser.flip(&session);
+    let error = browser.open_with(json!({})).err().unwrap();
+    assert_eq!(error.code, Code::StoreCorrupt, "{error}");
+    // What a release wrote that seals nothing says its schema itself.
+    let unsealed = before.split(",\"seal\"").next().unwrap().replace("\"v\":1", "\"v\":9");
+    browser.memory.damage(&name, Some(format!("{unsealed}}}").into_bytes()));
+    let rows = browser.memory.rows();
+    let error = browser.open_with(json!({})).err().unwrap();
+    assert_eq!(error.code, Code::SchemaTooNew, "{error}");
+    assert_eq!(browser.memory.rows(), rows);
+}
