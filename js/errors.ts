@@ -25,6 +25,21 @@ export type ErrorCode =
   | "stage_unavailable"
   | "poisoned";
 
+interface ErrorDetails {
+  index?: number | undefined;
+  field?: string | undefined;
+  reason?: string | undefined;
+  retryable?: boolean | undefined;
+  cause?: unknown;
+}
+
+const PASSING: readonly ErrorCode[] = ["timeout", "conflict", "store_unavailable", "stage_unavailable"];
+const LASTING: readonly unknown[] = ["csp", "no_webassembly", "version"];
+
+function isPassing(code: ErrorCode, reason: string | undefined): boolean {
+  return PASSING.includes(code) && !LASTING.includes(reason);
+}
+
 const marker = Symbol.for("context-compactor.error");
 
 /** Every error that this library throws. `message` says what is wrong and what to do. */
@@ -37,14 +52,14 @@ export class CompactionError extends Error {
   readonly field?: string;
   /** Of `stage_unavailable`: `no_webassembly`, or `csp` where the page's policy forbids it. */
   readonly reason?: string;
+  /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting reason, and
+   *  `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */
+  readonly retryable: boolean;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    details: { index?: number | undefined; field?: string | undefined; reason?: string | undefined; cause?: unknown } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
+    this.retryable = details.retryable ?? isPassing(code, details.reason);
     if (details.index !== undefined) this.index = details.index;
     if (details.field !== undefined) this.field = details.field;
     if (details.reason !== undefined) this.reason = details.reason;

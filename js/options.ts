@@ -4,7 +4,7 @@ import { checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
 import { readOptions, type Call, type Given } from "./given.js";
 import { checkUrl } from "./provider.js";
-import type { CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
+import type { CompactionReport, CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
 
 /** The options of a call, checked. */
 export function engineOptions(options: CompactOptions | SessionOptions, call: Call): Given {
@@ -67,7 +67,10 @@ export interface Item {
 }
 
 /** A compaction as the engine reports it. */
-export type EngineResult = Omit<CompactionResult, "messages" | "error" | "fellBack"> & {
+export type EngineResult = Omit<CompactionReport, "messages"> & {
+  success: boolean;
+  changed: boolean;
+  reason?: string;
   error?: EngineError;
   fellBack?: EngineError;
 };
@@ -78,11 +81,13 @@ export function toResult<M = Message>(
   messages: M[],
   thrown: Map<number, unknown>,
 ): CompactionResult<M> {
-  const { error, fellBack, ...rest } = result;
+  const { success: _, error, fellBack, reason, ...rest } = result;
+  const report = { ...rest, messages };
+  if (error) return { ...report, success: false, reason: reason ?? error.message, error: toError(error, thrown) };
   return {
-    ...rest,
-    messages,
-    ...(error && { error: toError(error, thrown) }),
+    ...report,
+    success: true,
+    ...(reason !== undefined && { reason }),
     ...(fellBack && { fellBack: toError(fellBack, thrown) }),
   };
 }

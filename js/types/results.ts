@@ -60,22 +60,42 @@ export interface PinProposal {
   tokens: number;
 }
 
-export interface CompactionResult<M = Message> {
+/** What a compaction did, or why it did not. */
+export type CompactionResult<M = Message> = CompactionReport<M> &
+  (
+    | {
+        /** It worked and `fits`. */
+        success: true;
+        /** The context was edited. */
+        changed: boolean;
+        /** Why nothing changed, or how a fallback was used. */
+        reason?: string;
+        /** The built-in summarizer wrote the summary, as `summarize.fallback` asks for: why yours did not. */
+        fellBack?: CompactionError;
+        error?: undefined;
+      }
+    | {
+        /** What was asked for could not be had: the summary failed, or the context does not fit. */
+        success: false;
+        /** The context was edited all the same, as by steps that need no summary. */
+        changed: boolean;
+        /** What `error` says. */
+        reason: string;
+        fellBack?: undefined;
+        /** `context_overflow` whenever the context does not fit: what no compaction goes below, and the largest message. Where it
+         *  does not fit because the summary failed, `cause` is that error, such as `summary_failed`. */
+        error: CompactionError;
+      }
+  );
+
+export interface CompactionReport<M = Message> {
   messages: M[];
-  /** False when what was asked for could not be had: the summary failed, or the context does not fit (`fits`). Where there
-   *  was nothing to do it is true, and `reason` says so. */
-  success: boolean;
   /** The context fits the window, with room for the answer: `currentTokens` is at most `contextWindow` less
    *  `maxOutputTokens` and `reserveTokens`. */
   fits: boolean;
   /** The store has it. False when the store is full: the result stands in memory, `prepare` sends it, and the next call that
    *  finds room stores it. Absent for `compact()`, which stores nothing. */
   stored?: boolean;
-  /** Why it is no success: `context_overflow` whenever the context does not fit, with what no compaction goes below and the
-   *  largest message. Where it does not fit because the summary failed, `cause` is that error, such as `summary_failed`. */
-  error?: CompactionError;
-  /** The built-in summariser wrote the summary, as `fallback: "extractive"` asks for: why `summarize` or `provider` did not. */
-  fellBack?: CompactionError;
   trigger: "auto" | "manual" | "overflow" | "none";
   previousTokens: number;
   currentTokens: number;
@@ -96,8 +116,6 @@ export interface CompactionResult<M = Message> {
   usage?: Usage;
   llmCalls: number;
   durationMs: number;
-  /** Why nothing was done, or how a fallback was used. */
-  reason?: string;
 }
 
 export interface Plan {

@@ -133,6 +133,10 @@ pub struct Error {
     /// The error that led to this one: of a context that does not fit, why there is no summary of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<Box<Error>>,
+    /// The same call may succeed later. Says so where the code alone does not: of a summary that failed, after an
+    /// answer that asks to come back or a connection that was lost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retryable: bool,
 }
 
 /// Result with the engine's [`Error`].
@@ -141,7 +145,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with no place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), index: None, field: None, cause: None, because: None }
+        Error {
+            code,
+            message: message.into(),
+            index: None,
+            field: None,
+            cause: None,
+            because: None,
+            retryable: false,
+        }
     }
 
     /// A malformed message: `index` in the caller's array, `field` as a path inside it.
@@ -153,6 +165,7 @@ impl Error {
             field: Some(field.into()),
             cause: None,
             because: None,
+            retryable: false,
         }
     }
 
@@ -165,6 +178,7 @@ impl Error {
             field: Some(field.into()),
             cause: None,
             because: None,
+            retryable: false,
         }
     }
 

@@ -50,7 +50,7 @@ impl Attempt {
             );
         }
         Attempt {
-            error: Error::new(Code::SummaryFailed, message),
+            error: Error { retryable: failure.retryable, ..Error::new(Code::SummaryFailed, message) },
             aborted: false,
             overflow,
             retryable: (failure.retryable || overflow) && too_long.is_none(),
@@ -62,8 +62,10 @@ impl Attempt {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = failure.overflow
             || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message, &[]);
-        let error =
-            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
+        let error = Error {
+            retryable: failure.status.is_some_and(|status| status == 429 || status >= 500),
+            ..Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect)
+        };
         Attempt {
             aborted: code == Some(Code::Aborted),
             overflow,
@@ -110,7 +112,12 @@ pub(super) async fn call(
         tokens: asked(request, settings),
     };
     let http = provider::request(provider, &prompt);
-    let answer = io.fetch(http, settings.timeout_ms).await.map_err(Attempt::thrown)?;
+    let answer = io.fetch(http, settings.timeout_ms).await.map_err(|failure| {
+        let mut attempt = Attempt::thrown(failure);
+        // No answer came at all.
+        attempt.error.retryable |= attempt.error.code == Code::SummaryFailed;
+        attempt
+    })?;
     let now = io.now().await.unwrap_or(0);
     let (status, headers, body) = answer;
     let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());

@@ -219,8 +219,7 @@ impl Stays {
 /// Says of a context that does not fit that this is no success.
 pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) -> Result<()> {
     if !result.fits {
-        result.success = false;
-        result.error = Some(overflow(io, held, result.trigger, result.error.as_ref()).await?);
+        result.fail(overflow(io, held, result.trigger, result.error.as_ref()).await?);
     }
     Ok(())
 }

@@ -123,6 +123,7 @@ impl CompactionResult {
         let tokens = held.tokens();
         CompactionResult {
             success: true,
+            changed: false,
             stored: held.state().is_stored(),
             fits: tokens <= held.settings().hard_limit,
             error: None,
@@ -162,15 +163,26 @@ impl CompactionResult {
             Some(because) => *because,
             None => error,
         });
-        CompactionResult {
+        let mut result = CompactionResult {
             success: false,
-            error,
             usage: self.usage,
             llm_calls: self.llm_calls,
             duration_ms: self.duration_ms,
             ledger: ledger(&before.context()),
             ..CompactionResult::begin(before, self.trigger)
+        };
+        if let Some(error) = error {
+            result.fail(error);
         }
+        result
+    }
+
+    /// What was asked for could not be had.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.success = false;
+        self.fell_back = None;
+        self.reason = Some(error.message.clone());
+        self.error = Some(error);
     }
 
     /// Takes the tokens as they are now.
@@ -184,6 +196,7 @@ impl CompactionResult {
     /// Tells of every edit of the compaction, those before its summary too.
     pub(crate) fn tell(&mut self, held: &Held, edits: Vec<Edit>) {
         self.freed_tokens = edits.iter().map(|edit| edit.tokens_freed).sum();
+        self.changed = !edits.is_empty();
         self.applied_edits = edits;
         self.count(held);
     }
@@ -213,6 +226,7 @@ impl CompactionResult {
         self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
         self.count(held);
         self.applied_edits.extend_from_slice(edits);
+        self.changed |= !edits.is_empty();
         self.ledger = ledger(&held.context());
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
@@ -234,6 +248,8 @@ impl CompactionResult {
 pub struct CompactionResult {
     /// False when what was asked for could not be had: the summary failed, or the context does not fit.
     pub success: bool,
+    /// Something of the context was edited.
+    pub changed: bool,
     /// The context fits the window, with room for the answer.
     pub fits: bool,
     /// The store has the context. False when it is full: then the context is in memory, and is stored by the next call

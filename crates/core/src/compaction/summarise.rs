@@ -125,6 +125,7 @@ pub(crate) async fn run(
                     result.log_entry = Some(entry.text());
                     result.reason = edit.detail.clone();
                     result.freed_tokens = edit.tokens_freed;
+                    result.changed = true;
                     result.applied_edits.push(edit);
                     if let Ok(written) = written {
                         (result.summary, result.fell_back) = (Some(written.text), written.fell_back);
@@ -142,8 +143,7 @@ pub(crate) async fn run(
                 }
                 Err(error) => {
                     io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
-                    result.success = false;
-                    result.error = Some(error);
+                    result.fail(error);
                 }
             }
             result.usage = spent.usage;

@@ -383,9 +383,8 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
             let reason = done.edits.is_empty().then(|| compaction::reason(&done.idle));
             let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
             let edits = done.edits;
-            let result = CompactionResult {
-                success: error.is_none(),
-                error,
+            let mut result = CompactionResult {
+                changed: !edits.is_empty(),
                 freed_tokens,
                 applied_edits: edits,
                 usage,
@@ -393,6 +392,9 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
                 reason,
                 ..begun
             };
+            if let Some(error) = error {
+                result.fail(error);
+            }
             let mut result = result.end(io, held, started).await?;
             compaction::settle(io, held, &mut result).await?;
             result
