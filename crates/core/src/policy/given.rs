@@ -303,7 +303,7 @@ const RENAMED: [(&str, &str); 31] = [
     ("prefixMismatchBehavior", "advanced.prefixMismatchBehavior"),
     ("hasReadFile", "restoreFiles.read"),
     ("provider", "summarize.provider"),
-    ("hasSummarize", "summarize.call"),
+    ("hasSummarize", "summarize.write"),
     ("hasSummarizeResult", "summarize.forResults"),
     ("hasTokenCounter", "tokenCounter"),
     ("hasWatermark", "advanced.watermark"),
