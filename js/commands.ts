@@ -184,7 +184,7 @@ function compacted(result: CompactionResult, locale: string | undefined): Comman
     const why = reason ?? "Nothing to compress";
     return { tone: "idle", text: `${why}\n${number.format(currentTokens)} tokens in context.` };
   }
-  const deleted = result.deletedFiles.length;
+  const deleted = result.retiredRefs.length;
   const lines = [
     `${number.format(previousTokens)} → ${number.format(currentTokens)} tokens`,
     `Freed ${number.format(freedTokens)} tokens, deleted ${number.format(deleted)} offload${deleted === 1 ? "" : "s"}.`,

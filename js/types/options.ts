@@ -28,14 +28,14 @@ export interface ModelProfile {
 }
 
 export interface Progress {
-  /** Preset `checkpoint` tells its six: identify, prepare, summarise, checkpoint, update, validate (`S5.5`). */
+  /** Preset `checkpoint` tells its six: identify, prepare, summarize, checkpoint, update, validate (`S5.5`). */
   stage:
     | "identify"
     | "prepare"
     | "read"
     | "offload"
     | "compress"
-    | "summarise"
+    | "summarize"
     | "checkpoint"
     | "update"
     | "validate"
@@ -44,8 +44,8 @@ export interface Progress {
     | "erase";
   done: number;
   total: number;
-  tokensBefore: number;
-  tokensNow: number;
+  previousTokens: number;
+  currentTokens: number;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";

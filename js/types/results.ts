@@ -4,11 +4,11 @@ import type { CompactionError } from "../errors.js";
 import type { Message, NewMessageAmong, Usage } from "./messages.js";
 
 export interface Edit {
-  /** The rung; `repair`: messages that the provider would refuse were left out of the prompt, or mended in it. The log
+  /** The step that made it; `repair`: messages that the provider would refuse were left out of the prompt, or mended in it. The log
    *  keeps them, and `context.explain()` says why. */
-  rung: "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover" | "repair";
+  kind: "admit" | "clear" | "offload" | "compress" | "summarize" | "age" | "merge" | "rollover" | "repair";
   indices: number[];
-  tokensFreed: number;
+  freedTokens: number;
   detail?: string;
   /** What offloading reports (`S1.2`). */
   offload?: {
@@ -37,7 +37,7 @@ export interface TokenEstimate {
 export interface LedgerEntry {
   index: number;
   /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
-  fate: "verbatim" | "summarised" | "offloaded" | "reduced" | "dropped";
+  fate: "verbatim" | "summarized" | "offloaded" | "reduced" | "dropped";
   /** It stands word for word inside the message of a summary. */
   quoted?: boolean;
   checkpoint?: string;
@@ -102,14 +102,14 @@ export interface CompactionReport<M = Message> {
   freedTokens: number;
   preservedCount: number;
   /** References of offloads that nothing in the context refers to any more. */
-  deletedFiles: string[];
+  retiredRefs: string[];
   summary?: string;
-  /** Tokens of what was summarised less those of the summary (`S4.4`). */
+  /** Tokens of what was summarized less those of the summary (`S4.4`). */
   savedTokens?: number;
   /** What `archive.compactionLog()` says about it (`S4.4`). */
   logEntry?: string;
-  /** Pins that were proposed for what was summarised and that nobody answered (`S4.3`). Their constraints were quoted to
-   *  the summariser as what it must keep; `pins.add(index)` still brings the message back word for word. */
+  /** Pins that were proposed for what was summarized and that nobody answered (`S4.3`). Their constraints were quoted to
+   *  the summarizer as what it must keep; `pins.add(index)` still brings the message back word for word. */
   pinProposals?: PinProposal[];
   appliedEdits: Edit[];
   ledger: LedgerEntry[];
@@ -125,10 +125,10 @@ export interface Plan {
   limit: number;
   /** Tokens that no compaction can go below: what is fixed plus what must stay. */
   floor: number;
-  rungs: {
-    rung: Edit["rung"];
+  edits: {
+    kind: Edit["kind"];
     indices: number[];
-    tokensFreed: number;
+    freedTokens: number;
     llmCalls: number;
     inputTokens: number;
     outputTokens: number;

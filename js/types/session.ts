@@ -60,7 +60,7 @@ export interface SessionEvents {
   /** `S1.14`. */
   offload: { count: number; freedTokens: number };
   /** `S1.14`. */
-  compact: { previousTokens: number; currentTokens: number; freedTokens: number; deletedFileCount: number };
+  compact: { previousTokens: number; currentTokens: number; freedTokens: number; retiredRefCount: number };
   progress: Progress;
   /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
   pin: PinProposal & { accepted: boolean };

@@ -1,4 +1,4 @@
-/** What an app's own summariser is asked and answers. */
+/** What an app's own summarizer is asked and answers. */
 
 import type { Usage } from "./messages.js";
 
@@ -10,7 +10,7 @@ export interface Fact {
   weight: number;
 }
 
-/** What a summariser is asked. Send `system` and `messages` as they are; cap the answer at `maxTokens`. */
+/** What a summarizer is asked. Send `system` and `messages` as they are; cap the answer at `maxTokens`. */
 export interface SummaryRequest {
   system: string;
   messages: { role: "user"; content: string }[];
@@ -18,7 +18,7 @@ export interface SummaryRequest {
   targetTokens: number;
   /** Things that a good summary names. */
   facts: Fact[];
-  /** Some text was clipped so that the request fits `maxInputTokens`, or the summariser's window. */
+  /** Some text was clipped so that the request fits `maxInputTokens`, or the summarizer's window. */
   truncated: boolean;
   /** `summaryModel`, else `model`, as given in the options. */
   model?: string;
@@ -33,7 +33,7 @@ export interface SummarizeContext {
   purpose: "history" | "result" | "chunk" | "merge" | "age";
 }
 
-/** What a summariser answers. `usage` is read as `recordUsage` reads it: in this library's names, or as the provider has it. */
+/** What a summarizer answers. `usage` is read as `recordUsage` reads it: in this library's names, or as the provider has it. */
 export type SummaryAnswer = string | { text: string; usage?: Usage | object };
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. It must not call `prepare`,

@@ -135,7 +135,7 @@ async function compacted({ messages, format, options, expected }) {
   const given = { format, keep, retryCount: 1, runtime: runtime(), summarize: async () => summary };
   const result = await compact(messages, given);
   assert.equal(result.success, true, String(result.error));
-  if (expected.fates.includes("summarised")) assert.equal(result.summary, summary, result.reason);
+  if (expected.fates.includes("summarized")) assert.equal(result.summary, summary, result.reason);
   check(messages, result.messages, result.ledger, format, expected, { summary });
   return result;
 }

@@ -101,7 +101,7 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
       test(`prepared with ${how}, in official shapes`, async () => {
         const { messages, edits, result } = await prepared(format, history(2_000), { summarise });
         assert.equal(result?.error, undefined);
-        const rungs = summarise && takesSummary ? ["offload", "summarise"] : ["offload"];
+        const rungs = summarise && takesSummary ? ["offload", "summarize"] : ["offload"];
         assert.deepEqual(
           edits.map(({ rung }) => rung),
           rungs,

@@ -184,7 +184,7 @@ export const s1summary = [
     what: "a rewrite that fails is silent",
     file: `${core}/compaction/summarise.rs`,
     from: "let edit = update.commit(io, held, &proposal, order).await?;",
-    to: "let edit = update.commit(io, held, &proposal, order).await.unwrap_or_else(|_| Edit::of(order.rung));",
+    to: "let edit = update.commit(io, held, &proposal, order).await.unwrap_or_else(|_| Edit::of(order.kind));",
     tests: ["compact_faults"],
   },
   {
@@ -264,7 +264,7 @@ export const s1summary = [
     what: "the answer comes before the compaction has ended",
     file: "js/commands.ts",
     from: "return compacted(await session.compact(asked), locale);",
-    to: "void session.compact(asked).catch(() => {});\n      return compacted({ success: true, appliedEdits: [], deletedFiles: [] } as unknown as CompactionResult, locale);",
+    to: "void session.compact(asked).catch(() => {});\n      return compacted({ success: true, appliedEdits: [], retiredRefs: [] } as unknown as CompactionResult, locale);",
     tests: ["tests/node/commands.test.mjs"],
   },
   {
@@ -279,7 +279,7 @@ export const s1summary = [
     id: "S1.13",
     what: "deleted offloads are not counted",
     file: "js/commands.ts",
-    from: "const deleted = result.deletedFiles.length;",
+    from: "const deleted = result.retiredRefs.length;",
     to: "const deleted = 0;",
     tests: ["tests/node/commands.test.mjs"],
   },

@@ -90,7 +90,7 @@ test("balanced keeps the user's rule beside any summary, and what left the conte
     const [{ content }] = steps.at(-1).messages;
     assert.match(content, /^\[Compressed History\]/);
     assert.ok(content.includes(RULE), content);
-    assert.ok((await session.context.explain()).some(({ fate }) => fate === "summarised"));
+    assert.ok((await session.context.explain()).some(({ fate }) => fate === "summarized"));
     const found = await session.recall.search("Point 3.17 of the plan");
     assert.ok(found.some(({ snippet }) => snippet.includes("Point 3.17")), JSON.stringify(found));
   }

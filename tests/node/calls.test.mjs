@@ -54,7 +54,7 @@ test("what is looked at during a compaction is whole: usage, plan and ledger", a
   assert.equal((await session.context.plan()).willCompact, false);
   answer.resolve(SUMMARY);
   await compacting;
-  assert.equal((await session.context.explain()).filter(({ fate }) => fate === "summarised").length, 15);
+  assert.equal((await session.context.explain()).filter(({ fate }) => fate === "summarized").length, 15);
 });
 
 test("two compactions are one after the other", async () => {
@@ -161,15 +161,15 @@ test("s1_14_the events offload and compact say what the results say", async () =
   for (const event of ["offload", "compact", "warning"]) session.on(event, (data) => events.push([event, data]));
   await session.append(...exchanges);
   const { edits } = await session.prepare();
-  assert.deepEqual(events, [["offload", { count: 10, freedTokens: edits[0].tokensFreed }]]);
+  assert.deepEqual(events, [["offload", { count: 10, freedTokens: edits[0].freedTokens }]]);
   events.length = 0;
   // S1.4: emitted only when something was offloaded.
   await session.prepare();
   assert.deepEqual(events, []);
-  const { previousTokens, currentTokens, freedTokens, deletedFiles } = await session.compact();
-  const data = { previousTokens, currentTokens, freedTokens, deletedFileCount: deletedFiles.length };
+  const { previousTokens, currentTokens, freedTokens, retiredRefs } = await session.compact();
+  const data = { previousTokens, currentTokens, freedTokens, retiredRefCount: retiredRefs.length };
   assert.deepEqual(events, [["compact", data]]);
-  assert.ok(deletedFiles.length > 0);
+  assert.ok(retiredRefs.length > 0);
   events.length = 0;
   await session.compact();
   assert.deepEqual(events, []);

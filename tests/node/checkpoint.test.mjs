@@ -49,7 +49,7 @@ test("s5_3_s5_11_checkpoints_reliability_and_validation_are_told", async () => {
   await session.append(...chat(20));
   const result = await session.compact();
   assert.equal(result.success, true);
-  assert.deepEqual(stages, ["identify", "prepare", "summarise", "checkpoint", "update", "validate"]);
+  assert.deepEqual(stages, ["identify", "prepare", "summarize", "checkpoint", "update", "validate"]);
   const [record] = session.context.checkpoints();
   assert.equal(result.messages[0].content.startsWith(`[Checkpoint ${record.id} @ `), true);
   assert.equal(result.messages[0].content.includes(SUMMARY), true);
@@ -152,13 +152,13 @@ test("s5_12_a_profile_may_name_what_the_provider_takes, and without a share it i
 });
 
 test("S5.5: a failure at any stage leaves the context as it was, and the stages told end with the one that failed", async () => {
-  const STAGES = ["identify", "prepare", "summarise", "checkpoint", "update", "validate"];
+  const STAGES = ["identify", "prepare", "summarize", "checkpoint", "update", "validate"];
   const large = (messages) => messages.map((message) => ({ ...message, content: message.content.repeat(12) }));
   const disk = new Error("the disk is gone");
   const down = new Error("down");
   for (const [name, last, messages, over] of [
-    ["the summariser fails", "summarise", chat(10), { summarize: async () => Promise.reject(down) }],
-    ["the summary is refused", "summarise", chat(10), { summarize: async () => "Done." }],
+    ["the summariser fails", "summarize", chat(10), { summarize: async () => Promise.reject(down) }],
+    ["the summary is refused", "summarize", chat(10), { summarize: async () => "Done." }],
     ["the prompt does not fit", "validate", [...chat(10), ...large(chat(3))], { contextWindow: 4_000, summaryContextWindow: 32_000 }],
     ["the store fails", "validate", chat(10), {}],
   ]) {
@@ -192,7 +192,7 @@ test("s5_6_five_messages_or_fewer_are_nothing_to_compress, whatever they are", a
     const { reason, success, ledger } = await compact(history.slice(0, count), { ...OPTIONS, format: "openai-chat", summarize });
     assert.equal(success, true);
     assert.equal(reason, count <= 5 ? "No messages to compress" : undefined, `${count}`);
-    assert.equal(ledger[0].fate, count <= 5 ? "verbatim" : "summarised", `${count}`);
+    assert.equal(ledger[0].fate, count <= 5 ? "verbatim" : "summarized", `${count}`);
     assert.equal(summarize.calls.length, count <= 5 ? 0 : 1);
   }
 });

@@ -53,7 +53,7 @@ test("s1_8_the new history is the summary and the preserved messages, the same o
   kept.forEach((message, index) => assert.equal(message, history[15 + index]));
   assert.equal(result.summary, SUMMARY);
   assert.equal(result.trigger, "manual");
-  assert.deepEqual([result.preservedCount, result.llmCalls, result.deletedFiles], [5, 1, []]);
+  assert.deepEqual([result.preservedCount, result.llmCalls, result.retiredRefs], [5, 1, []]);
   assert.equal(result.previousTokens, estimateTokens(history));
   assert.equal(result.currentTokens, estimateTokens(result.messages));
   assert.equal(result.freedTokens, result.previousTokens - result.currentTokens);
@@ -67,11 +67,11 @@ test("s1_8_the new history is the summary and the preserved messages, the same o
 test("the ledger gives every message one fate, and the edit names what it touched", async () => {
   const { ledger, appliedEdits } = await compact(chat(10), { summarize: summariser() });
   assert.deepEqual(ledger.map(({ index }) => index), [...Array(20).keys()]);
-  assert.ok(ledger.every(({ index, fate }) => fate === (index < 15 ? "summarised" : "verbatim")));
+  assert.ok(ledger.every(({ index, fate }) => fate === (index < 15 ? "summarized" : "verbatim")));
   assert.ok(ledger[0].checkpoint.startsWith("cp_"));
   assert.equal(appliedEdits.length, 1);
-  assert.deepEqual([appliedEdits[0].rung, appliedEdits[0].indices], ["summarise", [...Array(15).keys()]]);
-  assert.ok(appliedEdits[0].tokensFreed > 0);
+  assert.deepEqual([appliedEdits[0].kind, appliedEdits[0].indices], ["summarize", [...Array(15).keys()]]);
+  assert.ok(appliedEdits[0].freedTokens > 0);
 });
 
 test("unknown fields and block types survive, and system messages stay in front", async () => {
@@ -201,7 +201,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
     assert.equal(result.messages.length, history.length);
     result.messages.forEach((message, index) => assert.equal(message, history[index]));
     assert.equal(result.previousTokens, result.currentTokens);
-    assert.deepEqual([result.appliedEdits, result.deletedFiles, result.summary], [[], [], undefined]);
+    assert.deepEqual([result.appliedEdits, result.retiredRefs, result.summary], [[], [], undefined]);
     assert.equal(result.error.code, code);
     if (cause === "TypeError" || cause === "CompactionError") assert.equal(result.error.cause.name, cause);
     else assert.equal(result.error.cause, cause);
@@ -487,12 +487,12 @@ test("onProgress and logger are told what happens; the counts add up", async (co
   const logger = (level, message) => lines.push(`${level}: ${message}`);
   const result = await passing(compact(chat(10), { summarize, onProgress, logger }));
   const stages = progress.map(({ stage }) => stage);
-  assert.deepEqual(stages, ["read", "summarise", "summarise", "commit"]);
-  for (const { done, total, tokensBefore } of progress) {
+  assert.deepEqual(stages, ["read", "summarize", "summarize", "commit"]);
+  for (const { done, total, previousTokens } of progress) {
     assert.ok(done <= total);
-    assert.equal(tokensBefore, result.previousTokens);
+    assert.equal(previousTokens, result.previousTokens);
   }
-  assert.equal(progress.at(-1).tokensNow, result.currentTokens);
+  assert.equal(progress.at(-1).currentTokens, result.currentTokens);
   assert.ok(lines.some((line) => /^warn: .*attempt 1 of 3 failed.*the model is gone/i.test(line)), lines.join("\n"));
   assert.ok(lines.some((line) => /^info: /.test(line)));
 });

@@ -233,8 +233,8 @@ test("planCompaction says what a session would do, and calls no model", () => {
   assert.deepEqual(small.rungs, []);
   const large = planCompaction(history, { summarize, contextWindow: 8_000 });
   assert.equal(large.willCompact, true);
-  assert.equal(large.rungs[0].rung, "offload");
-  assert.ok(large.rungs[0].tokensFreed > 0 && large.rungs[0].llmCalls === 0);
+  assert.equal(large.rungs[0].kind, "offload");
+  assert.ok(large.rungs[0].freedTokens > 0 && large.rungs[0].llmCalls === 0);
   assert.ok(large.tokens >= large.limit && large.floor <= large.tokens);
   assert.ok(large.reason.length > 0);
 });

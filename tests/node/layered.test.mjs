@@ -67,7 +67,7 @@ test("S3.4: a compaction of its own is told to the user, and acknowledged only w
     await session.append(...history);
     const { messages, result } = await session.prepare();
     const { previousTokens, currentTokens, freedTokens } = result;
-    assert.deepEqual(told, [{ previousTokens, currentTokens, freedTokens, deletedFileCount: 0 }]);
+    assert.deepEqual(told, [{ previousTokens, currentTokens, freedTokens, retiredRefCount: 0 }]);
     assert.deepEqual(messages.map(({ role }) => role), roles);
     const acknowledged = messages[1].content === "Understood. Continuing with compressed context.";
     assert.equal(acknowledged, more.length > 0);

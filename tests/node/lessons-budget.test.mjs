@@ -161,7 +161,7 @@ for (const [name, history] of Object.entries({
     const purposes = summarize.calls.map(({ purpose }) => purpose);
     assert.equal(purposes.at(-1), "merge");
     // The plan takes answers to be as long as they may be; shorter ones are joined in fewer calls.
-    const foretold = plan.rungs.find(({ rung }) => rung === "summarise")?.llmCalls ?? Infinity;
+    const foretold = plan.edits.find(({ rung }) => rung === "summarize")?.llmCalls ?? Infinity;
     assert.ok(purposes.length <= foretold, `${purposes.length} ${foretold}`);
     assert.equal(summarize.calls.filter(({ request }) => request.truncated).length, name.startsWith("one huge") || name.startsWith("text") ? 1 : 0);
     const clipped = summariser();

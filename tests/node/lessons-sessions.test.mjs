@@ -221,10 +221,10 @@ test("lesson: blocked UI / lost queued input: progress is told before the model 
   await session.append(...chat(10));
   const work = session.compact();
   await settled();
-  assert.deepEqual(told, ["read", "summarise"]);
+  assert.deepEqual(told, ["read", "summarize"]);
   answer.resolve(SUMMARY);
   await work;
-  assert.deepEqual(told, ["read", "summarise", "commit"]);
+  assert.deepEqual(told, ["read", "summarize", "commit"]);
 });
 
 test("lesson: blocked UI / lost queued input: a model that never answers is given up after its time", async (context) => {

@@ -11,14 +11,14 @@ test("a long history is summarised in parts, once over and as planned", async ()
   const history = chat(300);
   const summarize = summariser();
   const progress = [];
-  const options = { ...LONG, summarize, onProgress: ({ stage, done, total }) => stage === "summarise" && progress.push([done, total]) };
+  const options = { ...LONG, summarize, onProgress: ({ stage, done, total }) => stage === "summarize" && progress.push([done, total]) };
   const plan = planCompaction(history, options);
   const result = await compact(history, options);
   const purposes = summarize.calls.map(({ purpose }) => purpose);
   const parts = purposes.length - 1;
   assert.ok(parts >= 4 && result.success);
   assert.deepEqual(purposes, [...Array(parts).fill("chunk"), "merge"]);
-  assert.deepEqual([plan.rungs[0].llmCalls, result.llmCalls], [parts + 1, parts + 1]);
+  assert.deepEqual([plan.edits[0].llmCalls, result.llmCalls], [parts + 1, parts + 1]);
   assert.deepEqual(progress.at(-1), [parts, parts + 1]);
   const shown = summarize.calls.flatMap(({ request }) => [...request.messages[0].content.matchAll(/<message index="(\d+)"/g)].map(([, index]) => Number(index)));
   assert.deepEqual(shown.sort((a, b) => a - b), Array.from({ length: 595 }, (_, index) => index));

@@ -49,7 +49,7 @@ test("S1.4: a summary follows what frees less than compactTriggerThreshold, and 
     if (role !== "tool") return 100;
     return content.startsWith("Tool result is at: ") ? 10 : 310;
   };
-  for (const [compactTriggerThreshold, rungs] of [[300, ["offload"]], [301, ["offload", "summarise"]]]) {
+  for (const [compactTriggerThreshold, rungs] of [[300, ["offload"]], [301, ["offload", "summarize"]]]) {
     const session = await openSession({
       store: "memory",
       contextWindow: 24_000,
@@ -60,7 +60,7 @@ test("S1.4: a summary follows what frees less than compactTriggerThreshold, and 
     });
     await session.append(...exchange(0), ...chat(4));
     const { edits } = await session.prepare();
-    assert.equal(edits[0].tokensFreed, 300);
+    assert.equal(edits[0].freedTokens, 300);
     assert.deepEqual(edits.map(({ rung }) => rung), rungs, `${compactTriggerThreshold}`);
     await session.close();
   }
@@ -102,11 +102,11 @@ test("S1.9: what one compaction retired is not retired again by the next, and wh
   const first = await session.compact();
   const kept = all.filter((ref) => JSON.stringify(first.messages).includes(ref));
   assert.deepEqual(kept, all.slice(19), "a preserved message references it");
-  assert.deepEqual(first.deletedFiles, all.slice(0, 19));
+  assert.deepEqual(first.retiredRefs, all.slice(0, 19));
   assert.equal(session.context.usage().offloadCount, 1);
   await session.append(...chat(6));
   const second = await session.compact();
-  assert.deepEqual(second.deletedFiles, kept);
+  assert.deepEqual(second.retiredRefs, kept);
   assert.equal(session.context.usage().offloadCount, 0);
   for (const [nth, ref] of all.entries()) assert.equal(await session.recall.read(ref), history[indices[nth]].content);
   await session.close();

@@ -166,10 +166,10 @@ test("search finds what was said, offloaded and summarised, with references that
   secret[2].content = `${secret[2].content} 暗号は「青い鯨」 port 5432`;
   await session.append(...secret, ...Array.from({ length: 20 }, (_, nth) => exchange(nth + 1, 2_000)).flat());
   const { edits } = await session.prepare();
-  assert.equal(edits[0].rung, "offload");
+  assert.equal(edits[0].kind, "offload");
   const [{ ref }] = (await session.context.explain()).slice(2);
   assert.equal((await session.compact()).success, true);
-  assert.equal((await session.context.explain())[2].fate, "summarised");
+  assert.equal((await session.context.explain())[2].fate, "summarized");
   for (const query of ["青い鯨", "port 5432"]) {
     const [best] = await session.recall.search(query);
     assert.deepEqual([best.ref, best.seq], [ref, 2], query);

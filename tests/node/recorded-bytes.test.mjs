@@ -32,7 +32,7 @@ const HISTORIES = [
 ];
 const PRESETS = ["balanced", "offload", "react", "layered", "factor3", "checkpoint"];
 const SUMMARIZERS = ["built-in summarizer", "own summarizer"];
-const RUNGS = ["admit", "age", "clear", "compress", "merge", "offload", "repair", "rollover", "summarise"];
+const RUNGS = ["admit", "age", "clear", "compress", "merge", "offload", "repair", "rollover", "summarize"];
 
 /** What is hashed of a case, in the order of its hashes. */
 const PARTS = ["asked", "logged", "prepared", "compacted", "stateless", "recall", "history", "archive", "rows"];

@@ -67,7 +67,7 @@ test("s1_1_a_session_offloads old results, keeps the rest, and reads them back",
   const history = frozen(exchanges(20));
   await session.append(...history);
   const { messages, edits, usage } = await session.prepare();
-  assert.equal(edits[0].rung, "offload");
+  assert.equal(edits[0].kind, "offload");
   assert.equal(edits[0].indices.length, 10);
   assert.ok(edits[0].indices.every((index) => index < 40 && history[index].role === "tool"));
   const found = references(messages);
@@ -107,9 +107,9 @@ test("s1_9_offloads_that_a_summary_replaced are retired and still readable", asy
   const history = exchanges(20);
   await session.append(...history);
   const [reference] = references((await session.prepare()).messages);
-  const { deletedFiles, success } = await session.compact();
+  const { retiredRefs, success } = await session.compact();
   assert.equal(success, true);
-  assert.ok(deletedFiles.includes(reference));
+  assert.ok(retiredRefs.includes(reference));
   assert.equal(await session.recall.read(reference), history[2].content);
 });
 
@@ -270,8 +270,8 @@ test("plan says what prepare then does, and changes nothing", async () => {
   assert.equal(store.text(), before);
   assert.equal(plan.willCompact, true);
   const { edits } = await session.prepare();
-  assert.deepEqual(plan.rungs[0].indices, edits[0].indices);
-  assert.equal(plan.rungs[0].tokensFreed, edits[0].tokensFreed);
+  assert.deepEqual(plan.edits[0].indices, edits[0].indices);
+  assert.equal(plan.edits[0].freedTokens, edits[0].freedTokens);
 });
 
 // ---- sync -----------------------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ test("S3.9: a session is restored from the transcript or from the summary", asyn
   assert.ok((await whole.context.explain()).every(({ fate }) => fate === "verbatim"));
   assert.equal((await whole.context.explain()).length, messages.length);
   const summed = await importSession(text, { ...options, from: "context", store: "memory" });
-  assert.ok((await summed.context.explain()).some(({ fate }) => fate === "summarised"));
+  assert.ok((await summed.context.explain()).some(({ fate }) => fate === "summarized"));
 });
 
 test("S3.9: export is pulled, one page at a time, and can be stopped; import takes a stream cut anywhere", async () => {

@@ -39,7 +39,7 @@ export async function scenario(library) {
     // Which one, the tests in Node say.
     version: typeof library.version(),
     error: [thrown instanceof Error, thrown.code, library.CompactionError.isInstance(thrown)],
-    plan: [plan.willCompact, plan.rungs[0].rung, plan.rungs[0].indices],
+    plan: [plan.willCompact, plan.edits[0].kind, plan.edits[0].indices],
     prepared: {
       offloaded: offloaded.map(({ index }) => index),
       read: texts.every((text, at) => text === messages[offloaded[at].index].content),
@@ -52,7 +52,7 @@ export async function scenario(library) {
       smaller: compacted.currentTokens < compacted.previousTokens,
       valid: library.validateHistory(compacted.messages).valid,
     },
-    fates: [fates.length, fates.lastIndexOf("summarised"), fates.indexOf("verbatim")],
+    fates: [fates.length, fates.lastIndexOf("summarized"), fates.indexOf("verbatim")],
     mirrored: [pair.behind, lost, ...logs.map(({ length }) => length)],
     models: [facts.model, facts.contextWindow > facts.maxOutputTokens, facts.prices.output > facts.prices.input, unknown],
     tokens: tokenizers.map((one) => [one.count(text), one.decode(one.encode(text)) === text, one.countMessages(messages)]),

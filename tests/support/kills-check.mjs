@@ -189,11 +189,11 @@ function checkContext({ messages, ledger, texts, history }, leaves, { torn, dang
     if (fate === "offloaded" && !ref) dangling.push(`message ${index} is offloaded to nowhere`);
     if (ref && texts[ref] !== history[index].content) dangling.push(`${ref} is not the text of message ${index}`);
   }
-  const gone = leaves ? ["summarised", "dropped"] : ["summarised"];
+  const gone = leaves ? ["summarized", "dropped"] : ["summarized"];
   const standing = ledger.filter(({ fate }) => !gone.includes(fate));
   // A summary, with an answer behind it or a question before it where the order of roles needs one.
   const ours = messages.slice(0, Math.max(0, messages.length - standing.length));
-  const isSummarised = ledger.some(({ fate }) => fate === "summarised");
+  const isSummarised = ledger.some(({ fate }) => fate === "summarized");
   const summaries = ours.filter(({ content }) => /mark \d+;/.test(content));
   if (isSummarised ? summaries.length !== 1 || ours.length > 2 : ours.length !== 0) {
     const seen = `${messages.map(({ role }) => role)}; ${ledger.map(({ fate }) => fate)}; ${JSON.stringify(ours)}`;

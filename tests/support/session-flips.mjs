@@ -116,7 +116,7 @@ export async function flipSessions(directory, over, choose) {
   for (const id of IDS) {
     const { opening, told, gaps, problems, fates, history } = whole[id];
     assert.deepEqual([opening, told, gaps, problems], [[], [], [], []]);
-    const summarised = fates.filter((fate) => fate.startsWith("summarised")).length;
+    const summarised = fates.filter((fate) => fate.startsWith("summarized")).length;
     assert.ok(summarised > history.length / 2, `${id}: ${summarised} of ${history.length} messages are summarised`);
   }
   const counts = { flips: 0, "messages lost": 0, "mended or told": 0, "without effect": 0 };

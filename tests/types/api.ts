@@ -134,9 +134,9 @@ export async function sessions(): Promise<void> {
   create({ messages: (await session.compact({ instructions: "short" })).messages });
   const { appended } = await session.sync(chat);
   same<typeof appended, number>();
-  const off = session.on("compact", ({ previousTokens, deletedFileCount }) => {
+  const off = session.on("compact", ({ previousTokens, retiredRefCount }) => {
     same<typeof previousTokens, number>();
-    same<typeof deletedFileCount, number>();
+    same<typeof retiredRefCount, number>();
   });
   same<typeof off, () => void>();
   // @ts-expect-error: no such event.
@@ -284,7 +284,7 @@ export const options: CompactOptions[] = [
 
 /** What this release does, and nothing that it does not. */
 export function release(edit: Edit, entry: LedgerEntry, { logger }: CompactOptions): void {
-  same<typeof edit.rung, "admit" | "clear" | "offload" | "compress" | "summarise" | "age" | "merge" | "rollover" | "repair">();
+  same<typeof edit.kind, "admit" | "clear" | "offload" | "compress" | "summarize" | "age" | "merge" | "rollover" | "repair">();
   same<Plan["rungs"][number]["rung"], Edit["rung"]>();
   same<Parameters<Summarize>[1]["purpose"], "history" | "result" | "chunk" | "merge" | "age">();
   same<Parameters<NonNullable<typeof logger>>["length"], 2>();

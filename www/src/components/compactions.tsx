@@ -23,7 +23,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
   return (
     <ol class="compactions">
       {[...compactions].reverse().map((compaction) => {
-        const { number, kind, tokensBefore, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
+        const { number, kind, previousTokens, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
           compaction;
         const open = number === selected;
         const moved = edits.reduce((sum, { offload }) => sum + (offload?.offloadedCount ?? 0), 0);
@@ -36,7 +36,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
               onClick={() => onSelect(open ? undefined : number)}
             >
               <span class={`kind ${kind}`}>
-                <Icon name={kind === "summary" ? "summarised" : "offloaded"} />
+                <Icon name={kind === "summary" ? "summarized" : "offloaded"} />
               </span>
               <span class="title">
                 <b>
@@ -51,9 +51,9 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
               </span>
               <span class="change number">
                 <b>
-                  {count(tokensBefore)} → {count(tokensAfter)}
+                  {count(previousTokens)} → {count(tokensAfter)}
                 </b>
-                <span>−{percent(tokensBefore === 0 ? 0 : 1 - tokensAfter / tokensBefore)}</span>
+                <span>−{percent(previousTokens === 0 ? 0 : 1 - tokensAfter / previousTokens)}</span>
               </span>
               <Icon name="chevron" />
             </button>

@@ -1,6 +1,6 @@
 import type { Fate } from "../run/types.js";
 
-export const FATES: readonly Fate[] = ["verbatim", "offloaded", "summarised", "reduced", "dropped"];
+export const FATES: readonly Fate[] = ["verbatim", "offloaded", "summarized", "reduced", "dropped"];
 
 export const FATE_HINT: Record<Fate, string> = {
   verbatim: "in the context as it was",

@@ -129,14 +129,14 @@ function Find({ query, found, inContext, live, onQuery }: FindProps) {
 }
 
 function Marker({ compaction, onOpen }: { compaction: Compaction; onOpen(number: number): void }) {
-  const { number, kind, tokensBefore, tokensAfter } = compaction;
+  const { number, kind, previousTokens, tokensAfter } = compaction;
   return (
     <li class={`fold ${kind}`}>
       <button type="button" onClick={() => onOpen(number)}>
-        <Icon name={kind === "summary" ? "summarised" : "offloaded"} />
+        <Icon name={kind === "summary" ? "summarized" : "offloaded"} />
         <span>{kind === "summary" ? "Summarised" : "Offloaded"}</span>
         <span class="number">
-          {count(tokensBefore)} → {count(tokensAfter)}
+          {count(previousTokens)} → {count(tokensAfter)}
         </span>
         <span class="more">
           what changed <Icon name="chevron" />

@@ -16,7 +16,7 @@ export function Working({ busy, onAbort }: { busy: RunState["busy"]; onAbort(): 
       <progress max={1} {...(share === undefined ? {} : { value: share })} aria-label="Progress" />
       {progress && (
         <span class="number">
-          {count(progress.tokensBefore)} → {count(progress.tokensNow)}
+          {count(progress.previousTokens)} → {count(progress.currentTokens)}
         </span>
       )}
       <button type="button" class="button" onClick={onAbort}>

@@ -240,7 +240,7 @@ export class RunController extends Store<RunState> {
     const session = this.#session;
     if (!session) return [];
     const before = [...this.state.context];
-    const tokensBefore = session.context.usage().usedTokens;
+    const previousTokens = session.context.usage().usedTokens;
     const started = performance.now();
     const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
     this.#appended = false;
@@ -248,7 +248,7 @@ export class RunController extends Store<RunState> {
     if (prepared.edits.length > 0) {
       await this.#record({
         before,
-        tokensBefore,
+        previousTokens,
         edits: prepared.edits,
         result: prepared.result,
         started,
@@ -269,7 +269,7 @@ export class RunController extends Store<RunState> {
 
   async #record(change: {
     before: Message[];
-    tokensBefore: number;
+    previousTokens: number;
     edits: Edit[];
     result: CompactionResult | undefined;
     started: number;
@@ -288,10 +288,10 @@ export class RunController extends Store<RunState> {
       manual: change.manual,
       before: change.before,
       after: [...context],
-      tokensBefore: change.tokensBefore,
+      previousTokens: change.previousTokens,
       tokensAfter: usage?.usedTokens ?? 0,
       edits: change.edits,
-      deleted: result?.deletedFiles ?? [],
+      deleted: result?.retiredRefs ?? [],
       llmCalls: result?.llmCalls ?? 0,
       durationMs: performance.now() - change.started,
       ledger: [...ledger],
@@ -387,13 +387,13 @@ export class RunController extends Store<RunState> {
 
   async #compact(session: Session, options?: { instructions?: string }): Promise<CompactionResult> {
     const before = [...this.state.context];
-    const tokensBefore = session.context.usage().usedTokens;
+    const previousTokens = session.context.usage().usedTokens;
     const started = performance.now();
     const result = await this.#working("Compacting", (signal) => session.compact({ ...options, signal }));
     // What was freed is gone also where the rest still does not fit.
     if (result.freedTokens > 0) {
       this.set({ context: result.messages });
-      await this.#record({ before, tokensBefore, edits: result.appliedEdits, result, started, manual: true });
+      await this.#record({ before, previousTokens, edits: result.appliedEdits, result, started, manual: true });
     }
     return result;
   }

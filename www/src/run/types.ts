@@ -22,7 +22,7 @@ export interface Compaction {
   manual: boolean;
   before: Message[];
   after: Message[];
-  tokensBefore: number;
+  previousTokens: number;
   tokensAfter: number;
   edits: Edit[];
   deleted: string[];

@@ -97,9 +97,9 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     let asks = usize::from(state.settings.asks_a_model());
     let items = places.iter().filter_map(|at| state.context.items().get(*at));
     Some(RungPlan {
-        rung: rung.as_str(),
+        kind: rung.as_str(),
         indices: items.flat_map(indices).collect(),
-        tokens_freed: before.saturating_sub(after),
+        freed_tokens: before.saturating_sub(after),
         llm_calls: asks * levels.len(),
         input_tokens: asks * before,
         output_tokens: asks * levels.iter().map(|level| max_tokens(target(*level))).sum::<usize>(),
@@ -209,7 +209,7 @@ pub(super) async fn shorten(
         // Where the old text stays nobody has written anything.
         prompt_version: is_shorter.then_some(PROMPT_VERSION),
         model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
-        ..Cause::of(&held.state(), rung.as_str(), held.tokens_without(freed))
+        ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
     };
     held.change(io, Change::compaction(splices, cause)).await?;
     if !is_shorter {
@@ -218,7 +218,7 @@ pub(super) async fn shorten(
     let detail = Some(format!("{} to level {}", texts.len(), u8::from(level)));
     Ok(Some(Edit {
         indices: items.iter().flat_map(indices).collect(),
-        tokens_freed: freed,
+        freed_tokens: freed,
         detail,
         ..Edit::of(rung)
     }))

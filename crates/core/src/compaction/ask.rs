@@ -106,8 +106,8 @@ pub(super) async fn ask_all(
         stage: Stage::Compress,
         done: 0,
         total,
-        tokens_before: tokens,
-        tokens_now: tokens,
+        previous_tokens: tokens,
+        current_tokens: tokens,
     }));
     let pace = Cell::new(spent.pace);
     let mut work: Vec<Work<'_, (Result<String, Error>, Spent)>> = Vec::with_capacity(total);

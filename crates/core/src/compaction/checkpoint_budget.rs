@@ -170,9 +170,9 @@ pub(super) fn rehearse(state: &State, level: Level) -> Vec<RungPlan> {
         let items = state.context.items().get(range).unwrap_or_default();
         let calls = usize::from(state.settings.asks_a_model());
         plans.push(RungPlan {
-            rung: rung.as_str(),
+            kind: rung.as_str(),
             indices: items.iter().flat_map(ageing::indices).collect(),
-            tokens_freed: before.saturating_sub(total(&left)),
+            freed_tokens: before.saturating_sub(total(&left)),
             llm_calls: calls,
             input_tokens: calls * input,
             output_tokens: calls * max_tokens(target(level)),

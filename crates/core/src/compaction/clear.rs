@@ -103,7 +103,7 @@ fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
     }
     let (mut paying, mut from) = (Paying::new(state), found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
-        let frees = planned.blobs.iter().map(|blob| tokens_freed(state, blob)).sum();
+        let frees = planned.blobs.iter().map(|blob| freed_tokens(state, blob)).sum();
         if paying.clear(planned.at, frees) {
             from = nth;
         }
@@ -153,7 +153,7 @@ impl<'s> Paying<'s> {
     }
 }
 
-fn tokens_freed(state: &State, replacement: &Replacement) -> usize {
+fn freed_tokens(state: &State, replacement: &Replacement) -> usize {
     let estimator = state.settings.estimator;
     estimator.text(&replacement.blob.text).saturating_sub(estimator.text(&replacement.text))
 }

@@ -35,9 +35,9 @@ pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result
         return Ok(None);
     }
     let plan = |proposal: Proposal| RungPlan {
-        rung: Rung::Rollover.as_str(),
+        kind: Rung::Rollover.as_str(),
         indices: proposal.indices(),
-        tokens_freed: tokens
+        freed_tokens: tokens
             .saturating_sub(proposal.mandatory_tokens)
             .saturating_sub(proposal.target_tokens.min(proposal.replaced_tokens / 2)),
         llm_calls: 0,

@@ -136,7 +136,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     continue;
                 };
                 if *rung == Rung::Offload {
-                    freed = edit.tokens_freed;
+                    freed = edit.freed_tokens;
                 }
                 done.rungs.push(RungPlan::of(&edit));
                 done.edits.push(edit);
@@ -168,7 +168,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
             Rung::Summarise if tells => done.idle.push("the next summary is not due yet".into()),
             Rung::Summarise => {}
             Rung::Age | Rung::Merge => {
-                let summarises = done.rungs.iter().any(|plan| plan.rung == Rung::Summarise.as_str());
+                let summarises = done.rungs.iter().any(|plan| plan.kind == Rung::Summarise.as_str());
                 let summarised = done.result.as_ref().is_some_and(|result| result.summary.is_some());
                 if climb.rehearse {
                     if summarises {
@@ -193,7 +193,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 }
             }
             Rung::Rollover if climb.rehearse => {
-                let freed: usize = done.rungs.iter().map(|plan| plan.tokens_freed).sum();
+                let freed: usize = done.rungs.iter().map(|plan| plan.freed_tokens).sum();
                 let after = held.tokens_without(freed);
                 done.rungs.extend(emergency::rehearse(&held.state(), climb.trigger, after)?);
             }
@@ -363,7 +363,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     let floor = floor(io, &copy, trigger, false).await?;
     let moment = moment(io, &copy).await?;
     let done = climb(io, &mut copy, Climb { rehearse: true, ..Climb::whole(trigger, None) }).await?;
-    let freed: usize = done.rungs.iter().map(|rung| rung.tokens_freed).sum();
+    let freed: usize = done.rungs.iter().map(|rung| rung.freed_tokens).sum();
     let reason = if !done.rungs.is_empty() {
         let afterwards = format!("about {} afterwards", tokens.saturating_sub(freed));
         match by_price {
@@ -385,7 +385,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
         floor: floor.total,
         cost: moment.map(|moment| cost(&copy.state(), moment, &done.rungs)),
         proof: (floor.total > hard_limit).then(|| floor.to_string()),
-        rungs: done.rungs,
+        edits: done.rungs,
     })
 }
 
@@ -405,7 +405,7 @@ async fn moment(io: &Io, held: &Held) -> Result<Option<Moment>> {
 fn cost(state: &State, mut moment: Moment, rungs: &[RungPlan]) -> PlanCost {
     if !rungs.is_empty() {
         let sum = |of: fn(&RungPlan) -> usize| rungs.iter().map(of).sum::<usize>();
-        moment.after = moment.context.saturating_sub(sum(|rung| rung.tokens_freed));
+        moment.after = moment.context.saturating_sub(sum(|rung| rung.freed_tokens));
         (moment.read, moment.summary) = (sum(|rung| rung.input_tokens), sum(|rung| rung.output_tokens));
     }
     let (now, later) = moment.over(&state.prices(), Rule::TUNED.refetch, state.row.steps.max(1));

@@ -267,13 +267,13 @@ impl Long<'_> {
         let done = Cell::new(before);
         let tell = |more: usize| {
             done.set(done.get() + more);
-            let (done, tokens_before, tokens_now) = (done.get(), tokens, tokens);
+            let (done, previous_tokens, current_tokens) = (done.get(), tokens, tokens);
             io.tell(Effect::Progress(Progress {
                 stage: Stage::Summarise,
                 done,
                 total,
-                tokens_before,
-                tokens_now,
+                previous_tokens,
+                current_tokens,
             }));
         };
         tell(0);

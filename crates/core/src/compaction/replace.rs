@@ -279,7 +279,7 @@ pub(crate) async fn run(
 ) -> Result<Edit> {
     let before = held.tokens();
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
-    let progress = |done, tokens_now| {
+    let progress = |done, current_tokens| {
         if rehearse {
             return;
         }
@@ -287,8 +287,8 @@ pub(crate) async fn run(
             stage: Stage::Offload,
             done,
             total,
-            tokens_before: before,
-            tokens_now,
+            previous_tokens: before,
+            current_tokens,
         }));
     };
     let mut edit = Edit::of(rung);
@@ -316,7 +316,7 @@ pub(crate) async fn run(
         }
     }
     edit.indices.dedup();
-    edit.tokens_freed = before.saturating_sub(held.tokens());
+    edit.freed_tokens = before.saturating_sub(held.tokens());
     // Clearing is silent (`S3.1`), but not where it leaves references as offloading does.
     let silent = rung == Rung::Clear && !held.settings().preset.stubs;
     if !silent {
@@ -324,7 +324,7 @@ pub(crate) async fn run(
             offloaded_count: count,
             previous_tokens: before,
             current_tokens: held.tokens(),
-            freed_tokens: edit.tokens_freed,
+            freed_tokens: edit.freed_tokens,
             still_exceeds_threshold: held.state().is_due(),
         });
     }
@@ -334,9 +334,9 @@ pub(crate) async fn run(
     if count > 0 && !rehearse {
         let did = if silent { "Cleared" } else { "Offloaded" };
         let level = if silent { Level::Debug } else { Level::Info };
-        io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.tokens_freed));
+        io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens));
         if !silent {
-            io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.tokens_freed }));
+            io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.freed_tokens }));
         }
     }
     Ok(edit)
@@ -416,7 +416,7 @@ async fn store(
     freed += of_reasoning;
     let cause = Cause {
         trigger: trigger.as_str().into(),
-        ..Cause::of(&held.state(), rung.as_str(), tokens_before.saturating_sub(freed))
+        ..Cause::of(&held.state(), rung.stored(), tokens_before.saturating_sub(freed))
     };
     let first = splices.iter().map(|splice| splice.at).min();
     held.change(io, Change { blobs, job, ..Change::compaction(splices, cause) }).await?;

@@ -14,11 +14,11 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
     /// The rung; `repair` for what a prompt leaves out or mends.
-    pub rung: &'static str,
+    pub kind: &'static str,
     /// The app's messages that it touched.
     pub indices: Vec<usize>,
     /// Tokens freed.
-    pub tokens_freed: usize,
+    pub freed_tokens: usize,
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -30,7 +30,7 @@ pub struct Edit {
 impl Edit {
     /// A rung that has changed nothing yet.
     pub(crate) fn of(rung: Rung) -> Self {
-        Edit { rung: rung.as_str(), indices: Vec::new(), tokens_freed: 0, detail: None, offload: None }
+        Edit { kind: rung.as_str(), indices: Vec::new(), freed_tokens: 0, detail: None, offload: None }
     }
 }
 
@@ -66,11 +66,11 @@ pub struct PlanCost {
 #[serde(rename_all = "camelCase")]
 pub struct RungPlan {
     /// The rung; `repair` for what a prompt leaves out or mends.
-    pub rung: &'static str,
+    pub kind: &'static str,
     /// The app's messages that it would touch.
     pub indices: Vec<usize>,
     /// Tokens that it would free.
-    pub tokens_freed: usize,
+    pub freed_tokens: usize,
     /// Calls of a model.
     pub llm_calls: usize,
     /// Tokens of those calls' prompts.
@@ -83,9 +83,9 @@ impl RungPlan {
     /// A rung that calls no model.
     pub(crate) fn of(edit: &Edit) -> Self {
         RungPlan {
-            rung: edit.rung,
+            kind: edit.kind,
             indices: edit.indices.clone(),
-            tokens_freed: edit.tokens_freed,
+            freed_tokens: edit.freed_tokens,
             llm_calls: 0,
             input_tokens: 0,
             output_tokens: 0,
@@ -108,7 +108,7 @@ pub struct Plan {
     /// Tokens that no compaction can go below.
     pub floor: usize,
     /// What would be done, in order.
-    pub rungs: Vec<RungPlan>,
+    pub edits: Vec<RungPlan>,
     /// What the calls that are still to come would cost, where prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<PlanCost>,
@@ -133,7 +133,7 @@ impl CompactionResult {
             current_tokens: tokens,
             freed_tokens: 0,
             preserved_count: held.context().items().len().saturating_sub(held.context().head()),
-            deleted_files: Vec::new(),
+            retired_refs: Vec::new(),
             summary: None,
             saved_tokens: None,
             log_entry: None,
@@ -195,7 +195,7 @@ impl CompactionResult {
 
     /// Tells of every edit of the compaction, those before its summary too.
     pub(crate) fn tell(&mut self, held: &Held, edits: Vec<Edit>) {
-        self.freed_tokens = edits.iter().map(|edit| edit.tokens_freed).sum();
+        self.freed_tokens = edits.iter().map(|edit| edit.freed_tokens).sum();
         self.changed = !edits.is_empty();
         self.applied_edits = edits;
         self.count(held);
@@ -203,7 +203,7 @@ impl CompactionResult {
 
     /// Leaves out references, where nobody keeps what they stand for.
     pub(crate) fn forget_references(&mut self) {
-        self.deleted_files.clear();
+        self.retired_refs.clear();
         self.ledger.iter_mut().for_each(LedgerEntry::forget_references);
     }
 
@@ -223,7 +223,7 @@ impl CompactionResult {
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
     pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
-        self.freed_tokens += edits.iter().map(|edit| edit.tokens_freed).sum::<usize>();
+        self.freed_tokens += edits.iter().map(|edit| edit.freed_tokens).sum::<usize>();
         self.count(held);
         self.applied_edits.extend_from_slice(edits);
         self.changed |= !edits.is_empty();
@@ -273,7 +273,7 @@ pub struct CompactionResult {
     /// Messages that were kept as they are behind the summary.
     pub preserved_count: usize,
     /// Offloads that were retired.
-    pub deleted_files: Vec<String>,
+    pub retired_refs: Vec<String>,
     /// The summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,

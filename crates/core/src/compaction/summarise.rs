@@ -61,9 +61,9 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
         _ => Some(parts::foretell(held, proposal)?),
     };
     Ok(RungPlan {
-        rung: Rung::Summarise.as_str(),
+        kind: Rung::Summarise.as_str(),
         indices: proposal.indices(),
-        tokens_freed: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
+        freed_tokens: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
         llm_calls: calls.map_or(0, |calls| calls.count),
         input_tokens: calls.map_or(0, |calls| calls.input),
         output_tokens: calls.map_or(0, |calls| calls.output),
@@ -117,14 +117,14 @@ pub(crate) async fn run(
             match update {
                 Ok(update) => {
                     result.preserved_count = proposal.preserved;
-                    result.deleted_files = proposal.retired();
+                    result.retired_refs = proposal.retired();
                     let entry = update.entry;
                     let edit = update.commit(io, held, &proposal, order).await?;
                     result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
                     result.reason = edit.detail.clone();
-                    result.freed_tokens = edit.tokens_freed;
+                    result.freed_tokens = edit.freed_tokens;
                     result.changed = true;
                     result.applied_edits.push(edit);
                     if let Ok(written) = written {
@@ -156,7 +156,7 @@ pub(crate) async fn run(
             previous_tokens: result.previous_tokens,
             current_tokens: result.current_tokens,
             freed_tokens: result.freed_tokens,
-            deleted_file_count: result.deleted_files.len(),
+            retired_ref_count: result.retired_refs.len(),
         }));
     }
     Ok(result)
@@ -227,7 +227,7 @@ impl Update {
             trigger: order.trigger.as_str().into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            ..Cause::of(&held.state(), order.rung.as_str(), after)
+            ..Cause::of(&held.state(), order.rung.stored(), after)
         };
         let entry = LogEntry {
             at: written.started,
@@ -251,6 +251,6 @@ impl Update {
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);
         io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-        Ok(Edit { indices, tokens_freed: freed, detail: self.detail, ..Edit::of(order.rung) })
+        Ok(Edit { indices, freed_tokens: freed, detail: self.detail, ..Edit::of(order.rung) })
     }
 }

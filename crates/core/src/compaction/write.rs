@@ -64,8 +64,8 @@ pub(super) fn tell(io: &Io, held: &Held, stage: Stage, total: usize, freed: usiz
         stage,
         done: 0,
         total,
-        tokens_before: tokens,
-        tokens_now: tokens.saturating_sub(freed),
+        previous_tokens: tokens,
+        current_tokens: tokens.saturating_sub(freed),
     }));
 }
 
@@ -266,8 +266,8 @@ async fn ask(
             stage: Stage::Summarise,
             done: steps.0,
             total: steps.1,
-            tokens_before: tokens,
-            tokens_now: tokens,
+            previous_tokens: tokens,
+            current_tokens: tokens,
         }));
         request.model = settings.summary_model.clone();
         let bytes = request.messages.iter().map(|message| message.content.len()).sum();

@@ -74,6 +74,7 @@ pub enum Fate {
     /// In the context as the app handed it over.
     Verbatim,
     /// In the context through a summary only.
+    #[serde(rename = "summarized")]
     Summarised,
     /// In the context with a reference in place of a result.
     Offloaded,

@@ -24,17 +24,25 @@ pub enum Rung {
 }
 
 impl Rung {
-    /// The name in plans, edits and records.
+    /// The name in plans and edits.
     pub fn as_str(self) -> &'static str {
         match self {
             Rung::Process | Rung::Admit => "admit",
             Rung::Clear => "clear",
             Rung::Offload => "offload",
             Rung::Compress => "compress",
-            Rung::Summarise => "summarise",
+            Rung::Summarise => "summarize",
             Rung::Age => "age",
             Rung::Merge => "merge",
             Rung::Rollover => "rollover",
+        }
+    }
+
+    /// The name in what is stored, which does not change.
+    pub(crate) fn stored(self) -> &'static str {
+        match self {
+            Rung::Summarise => "summarise",
+            rung => rung.as_str(),
         }
     }
 }

@@ -165,8 +165,8 @@ async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
         stage: Stage::Erase,
         done,
         total,
-        tokens_before: tokens,
-        tokens_now: tokens,
+        previous_tokens: tokens,
+        current_tokens: tokens,
     }));
     io.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
 }

@@ -379,7 +379,7 @@ async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result
         }
         // A preset that never summarises.
         None => {
-            let freed_tokens = done.edits.iter().map(|edit| edit.tokens_freed).sum();
+            let freed_tokens = done.edits.iter().map(|edit| edit.freed_tokens).sum();
             let reason = done.edits.is_empty().then(|| compaction::reason(&done.idle));
             let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
             let edits = done.edits;

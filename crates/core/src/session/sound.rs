@@ -109,9 +109,9 @@ fn mended(held: &Held, sent: &Context, changes: &[Change]) -> Edit {
     rules.dedup();
     let indices: BTreeSet<usize> = state.unsent.iter().map(|unsent| unsent.index).collect();
     Edit {
-        rung: "repair",
+        kind: "repair",
         indices: indices.into_iter().collect(),
-        tokens_freed: state.tokens().saturating_sub(state.tokens_with(sent)),
+        freed_tokens: state.tokens().saturating_sub(state.tokens_with(sent)),
         detail: Some(format!("not sent as the provider would refuse it ({})", rules.join(", "))),
         offload: None,
     }

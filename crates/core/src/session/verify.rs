@@ -129,8 +129,8 @@ impl Verifier {
             stage: Stage::Verify,
             done: (self.done as usize).min(total),
             total,
-            tokens_before: self.tokens,
-            tokens_now: self.tokens,
+            previous_tokens: self.tokens,
+            current_tokens: self.tokens,
         }));
         self.io.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
     }

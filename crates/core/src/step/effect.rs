@@ -167,9 +167,9 @@ pub struct Progress {
     /// Steps of this stage.
     pub total: usize,
     /// Tokens before the operation.
-    pub tokens_before: usize,
+    pub previous_tokens: usize,
     /// Tokens now.
-    pub tokens_now: usize,
+    pub current_tokens: usize,
 }
 
 /// Stages of an operation.
@@ -187,6 +187,7 @@ pub enum Stage {
     /// Making tool results shorter.
     Compress,
     /// Waiting for a summary.
+    #[serde(rename = "summarize")]
     Summarise,
     /// Making the message that holds the summary.
     Checkpoint,
@@ -222,7 +223,7 @@ pub enum Notice {
         /// Tokens freed.
         freed_tokens: usize,
         /// Offloads that nothing refers to any more.
-        deleted_file_count: usize,
+        retired_ref_count: usize,
     },
     /// A message of the user states constraints (`S4.3`).
     Pin {

@@ -156,6 +156,6 @@ fn f39_s2_a_result_that_no_answer_shortens_is_asked_for_as_often_and_stays() {
     let compress: Vec<_> = told.iter().filter(|told| told.stage == Stage::Compress).collect();
     assert_eq!(compress.len(), 1);
     let tokens = result.current_tokens;
-    let Progress { done, total, tokens_before, tokens_now, .. } = *compress[0];
-    assert_eq!((done, total, tokens_before, tokens_now), (0, 1, tokens, tokens));
+    let Progress { done, total, previous_tokens, current_tokens, .. } = *compress[0];
+    assert_eq!((done, total, previous_tokens, current_tokens), (0, 1, tokens, tokens));
 }

@@ -69,7 +69,7 @@ fn f39_s5_8_what_ageing_cost_is_part_of_what_the_compaction_cost() {
         }
     });
     let result = desk.compact();
-    assert!(result.applied_edits.iter().any(|edit| edit.rung == "age"), "{result:?}");
+    assert!(result.applied_edits.iter().any(|edit| edit.kind == "age"), "{result:?}");
     let usage = result.usage.unwrap();
     assert_eq!((result.llm_calls, usage.input_tokens, usage.output_tokens), (2, 2_300, 2));
 }
@@ -150,7 +150,7 @@ fn s5_8_messages_that_arrive_while_a_checkpoint_ages_count_on_both_sides() {
         }
     });
     let result = desk.compact();
-    assert!(result.applied_edits.iter().any(|edit| edit.rung == "age"), "{result:?}");
+    assert!(result.applied_edits.iter().any(|edit| edit.kind == "age"), "{result:?}");
     assert_eq!(result.current_tokens, result.previous_tokens - result.freed_tokens);
 }
 
@@ -291,8 +291,8 @@ fn s5_9_a_one_shot_compaction_quotes_what_its_checkpoint_quoted_before_it_was_ma
     });
     let done = desk.host.run(Session::compact_once(settings(options), messages)).unwrap();
     assert!(done.result.success, "{:?}", done.result.error);
-    let rungs: Vec<&str> = done.result.applied_edits.iter().map(|edit| edit.rung).collect();
-    assert_eq!(rungs, ["summarise", "age"]);
+    let rungs: Vec<&str> = done.result.applied_edits.iter().map(|edit| edit.kind).collect();
+    assert_eq!(rungs, ["summarize", "age"]);
     let quoted = done.result.ledger.iter().filter(|entry| entry.quoted).count();
     assert!(quoted > 0, "{:?}", done.result.ledger);
     let context: Vec<&str> = done.items.iter().filter_map(|item| item.body.as_deref()).collect();
@@ -367,11 +367,11 @@ fn s5_9_the_plan_tells_what_the_budget_asks_for() {
     rounds(&mut desk, 2, 300, 480);
     desk.append(&chat(6, 300));
     let plan = desk.host.run(desk.session.plan()).unwrap();
-    let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
-    assert_eq!(rungs, ["summarise", "age"], "{plan:?}");
-    assert_eq!((plan.rungs[1].llm_calls, plan.rungs[1].indices.first()), (1, Some(&0)));
+    let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
+    assert_eq!(rungs, ["summarize", "age"], "{plan:?}");
+    assert_eq!((plan.edits[1].llm_calls, plan.edits[1].indices.first()), (1, Some(&0)));
     let fixed = vec![long("You are a tool.", 300)];
     let done = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap();
-    let rungs: Vec<&str> = done.edits.iter().map(|edit| edit.rung).collect();
-    assert_eq!(rungs, ["summarise", "age"]);
+    let rungs: Vec<&str> = done.edits.iter().map(|edit| edit.kind).collect();
+    assert_eq!(rungs, ["summarize", "age"]);
 }

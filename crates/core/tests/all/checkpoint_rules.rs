@@ -317,7 +317,7 @@ fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
         desk.append(&[user("What is the last question? 한국어")]);
         desk.append(&exchange(format, "x", "short"));
         let prepared = prepare(&mut desk).unwrap();
-        assert_eq!(prepared.edits.iter().map(|edit| edit.rung).collect::<Vec<_>>(), ["rollover"]);
+        assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["rollover"]);
         assert_eq!(desk.host.seen.requests.len(), 1, "who does not answer is not asked again");
         let sent = bodies(&desk.session, &prepared);
         assert_valid(format, &sent);
@@ -388,12 +388,12 @@ fn the_plan_tells_what_ages_and_what_rolls_over() {
     }
     desk.append(&chat(60, 400));
     let plan = desk.host.run(desk.session.plan()).unwrap();
-    let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
-    assert_eq!(rungs, ["summarise", "age"]);
+    let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
+    assert_eq!(rungs, ["summarize", "age"]);
     let mut full = Desk::new(options(json!({ "contextWindow": 4_000 })));
     full.append(&chat(4, 1_000));
     let plan = full.host.run(full.session.plan()).unwrap();
-    assert!(plan.rungs.iter().any(|rung| rung.rung == "rollover"), "{plan:?}");
+    assert!(plan.edits.iter().any(|rung| rung.kind == "rollover"), "{plan:?}");
 }
 
 #[test]

@@ -23,10 +23,10 @@ fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough()
             desk.append(&turn(format, 0, 300));
             desk.append(&talk(4, 80));
             let prepared = desk.prepare();
-            assert!(prepared.edits[0].tokens_freed > 200 && prepared.edits[0].tokens_freed < 600);
+            assert!(prepared.edits[0].freed_tokens > 200 && prepared.edits[0].freed_tokens < 600);
             assert_eq!(prepared.result.is_some(), compacts, "{format:?} {threshold}");
-            let rungs: Vec<&str> = prepared.edits.iter().map(|edit| edit.rung).collect();
-            assert_eq!(rungs, if compacts { vec!["offload", "summarise"] } else { vec!["offload"] });
+            let rungs: Vec<&str> = prepared.edits.iter().map(|edit| edit.kind).collect();
+            assert_eq!(rungs, if compacts { vec!["offload", "summarize"] } else { vec!["offload"] });
         }
     }
 }
@@ -268,7 +268,7 @@ fn s1_7_s1_10_three_attempts_with_waits_and_then_the_history_is_unchanged() {
         );
         assert_eq!((result.success, result.freed_tokens, result.llm_calls), (false, 0, 3));
         assert_eq!(
-            (result.previous_tokens, result.summary.is_none(), result.deleted_files.len()),
+            (result.previous_tokens, result.summary.is_none(), result.retired_refs.len()),
             (result.current_tokens, true, 0)
         );
         let error = result.error.unwrap();
@@ -429,7 +429,7 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
         assert_eq!(references.len(), 3);
         let result = desk.compact();
         assert_eq!(
-            result.deleted_files,
+            result.retired_refs,
             references[..2],
             "{format:?}: the last is referenced by a preserved message"
         );
@@ -458,7 +458,7 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
         let is_job = |key: &Key| key.to_string().starts_with("jobs/");
         assert!(desk.host.seen.commits.iter().all(|batch| batch.deletes.iter().all(is_job)));
         let retired = desk.host.seen.notices.iter().find_map(|notice| match notice {
-            Notice::Compact { deleted_file_count, .. } => Some(*deleted_file_count),
+            Notice::Compact { retired_ref_count, .. } => Some(*retired_ref_count),
             _ => None,
         });
         assert_eq!(retired, Some(2));
@@ -473,9 +473,9 @@ fn f39_s1_10_as_long_as_nothing_was_freed_the_progress_says_so() {
     assert!(desk.compact().success);
     let told = &desk.host.seen.progress;
     let read = told.iter().find(|told| told.stage == Stage::Read).unwrap();
-    assert_eq!((read.tokens_before, read.tokens_now), (before, before));
+    assert_eq!((read.previous_tokens, read.current_tokens), (before, before));
     let last = told.last().unwrap();
-    assert!(last.tokens_now < before, "{last:?}");
+    assert!(last.current_tokens < before, "{last:?}");
 }
 
 #[test]
@@ -497,12 +497,12 @@ fn s1_10_s1_14_the_result_and_the_event_agree() {
         assert_eq!((result.previous_tokens, result.current_tokens), (before, usage.used_tokens));
         assert_eq!(before - usage.used_tokens, result.freed_tokens);
         assert_eq!((result.success, result.preserved_count, result.trigger), (true, 5, Trigger::Manual));
-        assert_eq!((result.deleted_files.len(), desk.context().len()), (deleted, 6));
+        assert_eq!((result.retired_refs.len(), desk.context().len()), (deleted, 6));
         let expected = Notice::Compact {
             previous_tokens: result.previous_tokens,
             current_tokens: result.current_tokens,
             freed_tokens: result.freed_tokens,
-            deleted_file_count: deleted,
+            retired_ref_count: deleted,
         };
         assert_eq!(desk.host.seen.notices, [expected]);
     }

@@ -100,7 +100,7 @@ fn s4_7_the_emergency_begins_at_four_fifths_and_not_below() {
         desk.append(&costing(&[1_200, 1_200, 1_200, 1_200, last]));
         let prepared = desk.prepare();
         assert_eq!(desk.host.seen.notices.iter().any(is_emergency), warns, "{last}");
-        assert_eq!(prepared.edits.iter().any(|edit| edit.rung == "rollover"), warns, "{last}");
+        assert_eq!(prepared.edits.iter().any(|edit| edit.kind == "rollover"), warns, "{last}");
         assert!(prepared.usage.used_tokens < 6_400);
     }
 }

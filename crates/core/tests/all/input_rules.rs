@@ -71,8 +71,8 @@ fn old_inputs_leave_the_context_and_can_be_read_and_explained() {
         }
         let before = desk.host.run(desk.session.plan()).unwrap();
         let prepared = desk.prepare();
-        assert_eq!(prepared.edits.iter().map(|edit| edit.rung).collect::<Vec<_>>(), ["clear"]);
-        assert_eq!(before.rungs[0].tokens_freed, prepared.edits[0].tokens_freed, "as the plan said");
+        assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["clear"]);
+        assert_eq!(before.edits[0].freed_tokens, prepared.edits[0].freed_tokens, "as the plan said");
         let sent = bodies(&desk.session, &prepared);
         assert_valid(format, &sent);
         let found: Vec<Value> = sent.iter().filter_map(|message| arguments(format, message)).collect();
@@ -99,7 +99,7 @@ fn old_inputs_leave_the_context_and_can_be_read_and_explained() {
             Notice::Offload { count, freed_tokens } => Some((*count, *freed_tokens)),
             _ => None,
         });
-        let freed = prepared.edits[0].tokens_freed;
+        let freed = prepared.edits[0].freed_tokens;
         assert!(told.is_some_and(|(count, tokens)| count >= 2 && tokens == freed), "{told:?}: it is told");
         assert!(desk.prepare().edits.is_empty(), "and done once");
         let verified = desk.host.run(desk.session.verify()).unwrap();

@@ -74,7 +74,7 @@ fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
     desk.append(&[assistant("I see.")]);
     desk.append(&talk(3, 20));
     let prepared = desk.prepare();
-    assert_eq!(prepared.edits.iter().map(|edit| edit.rung).collect::<Vec<_>>(), ["offload"]);
+    assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["offload"]);
     for batch in &desk.host.seen.commits {
         let (operations, largest, all) = sizes(batch);
         assert!(operations <= 32 && largest <= MIB && all <= 9 * MIB, "{operations} {largest} {all}");

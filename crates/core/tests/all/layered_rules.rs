@@ -33,7 +33,7 @@ fn s3_1_clears_old_results_of_compactable_tools_every_turn_and_keeps_the_calls()
             desk.append(&turn(format, nth, 1_200));
         }
         let prepared = desk.prepare();
-        assert_eq!(prepared.edits.iter().map(|edit| edit.rung).collect::<Vec<_>>(), ["clear"]);
+        assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["clear"]);
         let sent = bodies(&desk.session, &prepared);
         let results: Vec<String> = sent.iter().filter_map(|message| result_text(format, message)).collect();
         assert_eq!(results.len(), 5, "{format:?}");
@@ -124,7 +124,7 @@ fn s3_1_break_even_clears_in_one_batch_when_the_calls_so_far_would_have_paid_for
         (1..=80).find(|step| {
             desk.append(&[user("go on"), assistant("done")]);
             let edits = desk.prepare().edits;
-            assert!(edits.iter().all(|edit| edit.rung == "clear" && edit.indices.len() == 2), "{step}");
+            assert!(edits.iter().all(|edit| edit.kind == "clear" && edit.indices.len() == 2), "{step}");
             !edits.is_empty()
         })
     };

@@ -129,7 +129,7 @@ fn mission_8_the_plan_foretells_the_calls() {
             desk.host.summarise =
                 Box::new(|request, _| summary(&"word ".repeat(request.target_tokens * 4 / 5)));
             let plan = desk.host.run(desk.session.plan()).unwrap();
-            let Some(rung) = plan.rungs.iter().find(|rung| rung.rung == "summarise") else {
+            let Some(rung) = plan.edits.iter().find(|rung| rung.kind == "summarize") else {
                 assert_eq!(turns, 2);
                 continue;
             };
@@ -362,7 +362,7 @@ fn results_that_were_offloaded_are_shown_whole_in_their_part() {
     let all: String = requests(&desk).iter().map(|request| content(request).to_string()).collect();
     assert!(all.matches(&long("result 0", 3_000)).count() == 1 && !all.contains("Tool result is at"));
     assert!(requests(&desk).iter().all(|request| !request.truncated));
-    let planned = plan.rungs.iter().find(|rung| rung.rung == "summarise");
+    let planned = plan.edits.iter().find(|rung| rung.kind == "summarize");
     assert!(
         planned.is_none_or(|rung| rung.llm_calls.abs_diff(calls(&desk)) <= 1),
         "{planned:?}, {}",

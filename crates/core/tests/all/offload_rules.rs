@@ -158,13 +158,13 @@ fn s1_2_reports_what_it_did() {
         let prepared = desk.prepare();
         let edit = &prepared.edits[0];
         assert_eq!(
-            (edit.rung, &edit.indices[..], edit.detail.as_deref()),
+            (edit.kind, &edit.indices[..], edit.detail.as_deref()),
             ("offload", &[2][..], Some("1 results"))
         );
-        assert_eq!(previous - prepared.usage.used_tokens, edit.tokens_freed);
-        assert!(edit.tokens_freed > 300);
+        assert_eq!(previous - prepared.usage.used_tokens, edit.freed_tokens);
+        assert!(edit.freed_tokens > 300);
         let report = edit.offload.clone().unwrap();
-        assert_eq!((report.offloaded_count, report.freed_tokens), (1, edit.tokens_freed));
+        assert_eq!((report.offloaded_count, report.freed_tokens), (1, edit.freed_tokens));
         assert_eq!((report.previous_tokens, report.current_tokens), (previous, prepared.usage.used_tokens));
         let threshold = prepared.usage.threshold;
         assert_eq!(report.still_exceeds_threshold, prepared.usage.used_tokens >= threshold);
@@ -174,7 +174,7 @@ fn s1_2_reports_what_it_did() {
         let stages: Vec<Stage> = desk.host.seen.progress.iter().map(|progress| progress.stage).collect();
         assert_eq!(stages, [Stage::Offload, Stage::Offload]);
         let last = desk.host.seen.progress[1].clone();
-        assert_eq!((last.done, last.total, last.tokens_now), (1, 1, prepared.usage.used_tokens));
+        assert_eq!((last.done, last.total, last.current_tokens), (1, 1, prepared.usage.used_tokens));
     }
 }
 
@@ -284,7 +284,7 @@ fn s1_14_the_event_says_how_many_and_how_much() {
     desk.append(&turn(Format::OpenaiChat, 1, 200));
     desk.append(&talk(3, 10));
     let prepared = desk.prepare();
-    let freed_tokens = prepared.edits[0].tokens_freed;
+    let freed_tokens = prepared.edits[0].freed_tokens;
     assert_eq!(desk.host.seen.notices, [Notice::Offload { count: 2, freed_tokens }]);
 }
 
@@ -295,7 +295,7 @@ fn a_plan_tells_nobody_that_something_happened() {
     desk.append(&talk(2, 10));
     let commits = desk.host.seen.commits.len();
     let plan = desk.host.run(desk.session.plan()).unwrap();
-    assert_eq!((plan.will_compact, &plan.rungs[0].indices[..]), (true, &[2][..]));
+    assert_eq!((plan.will_compact, &plan.edits[0].indices[..]), (true, &[2][..]));
     assert_eq!(desk.host.seen.commits.len(), commits);
     assert!(desk.host.seen.notices.is_empty() && desk.host.seen.progress.is_empty());
 }

@@ -99,7 +99,7 @@ fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
         desk.append(&exchange(format, "a", &text));
         desk.append(&talk(2, 400));
         // Offloaded first, then summarised.
-        assert_eq!(desk.prepare().edits[0].rung, "offload", "{format:?}");
+        assert_eq!(desk.prepare().edits[0].kind, "offload", "{format:?}");
         desk.append(&talk(4, 100));
         assert!(desk.compact().success);
         assert!(summary_text(&desk).contains(&text));
@@ -124,7 +124,7 @@ fn s5_6_what_the_user_said_beside_a_result_that_left_is_quoted_without_the_resul
         ] })),
         assistant("I do."),
     ]);
-    assert_eq!(desk.prepare().edits[0].rung, "admit");
+    assert_eq!(desk.prepare().edits[0].kind, "admit");
     // The second compaction finds it quoted.
     for round in 0..2 {
         desk.append(&[assistant(&long("work", 200)), assistant(&long("more", 200))]);

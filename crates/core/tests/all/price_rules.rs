@@ -178,7 +178,7 @@ fn clearing_does_not_end_the_rent() {
             if prepared.result.is_some() {
                 return (step, cleared);
             }
-            cleared += prepared.edits.iter().filter(|edit| edit.rung == "clear").count();
+            cleared += prepared.edits.iter().filter(|edit| edit.kind == "clear").count();
         }
         panic!("it never acted: {clear}");
     };

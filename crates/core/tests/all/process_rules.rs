@@ -70,8 +70,8 @@ fn s4_5_results_are_processed_by_the_type_of_their_tool_before_they_are_ever_sen
             let mut desk = factor3(json!({}));
             ask(&mut desk, format, tool, &text);
             let prepared = desk.prepare();
-            assert_eq!((prepared.edits.len(), prepared.edits[0].rung), (1, "admit"), "{tool}");
-            assert!(prepared.edits[0].tokens_freed > 100 && desk.host.seen.requests.is_empty());
+            assert_eq!((prepared.edits.len(), prepared.edits[0].kind), (1, "admit"), "{tool}");
+            assert!(prepared.edits[0].freed_tokens > 100 && desk.host.seen.requests.is_empty());
             let shown = result(&mut desk, format);
             let reference =
                 shown.strip_prefix(says).unwrap_or_else(|| panic!("{shown}")).split(']').next().unwrap();
@@ -218,7 +218,7 @@ fn s4_6_a_result_that_its_format_calls_an_error_is_kept_whole() {
 fn s4_6_debug_keeps_everything_and_still_summarises() {
     let mut desk = factor3(json!({ "factor3": { "verbosity": "debug" }, "contextWindow": 8_000 }));
     ask(&mut desk, FORMATS[0], "read_file", &source());
-    assert!(desk.prepare().edits.iter().all(|edit| edit.rung != "admit"));
+    assert!(desk.prepare().edits.iter().all(|edit| edit.kind != "admit"));
     assert_eq!(result(&mut desk, FORMATS[0]), source());
     desk.append(&talk(8, 200));
     assert!(desk.prepare().result.is_some_and(|result| result.success), "S4.1 goes on");
@@ -239,7 +239,7 @@ fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
     let mut desk =
         Desk::new(json!({ "contextWindow": 200_000, "factor3": { "processTools": { "files": ["Cat"] } } }));
     ask(&mut desk, FORMATS[0], "cat", &source());
-    assert_eq!(desk.prepare().edits[0].rung, "admit");
+    assert_eq!(desk.prepare().edits[0].kind, "admit");
 }
 
 #[test]
@@ -247,6 +247,6 @@ fn s4_5_a_plan_tells_it_and_changes_nothing() {
     let mut desk = factor3(json!({}));
     ask(&mut desk, FORMATS[0], "query", &rows());
     let plan = desk.host.run(desk.session.plan()).unwrap();
-    assert_eq!((plan.rungs.len(), plan.rungs[0].rung, plan.rungs[0].llm_calls), (1, "admit", 0));
+    assert_eq!((plan.edits.len(), plan.edits[0].kind, plan.edits[0].llm_calls), (1, "admit", 0));
     assert_eq!(result_text(FORMATS[0], &desk.context()[2]).unwrap(), rows());
 }

@@ -67,8 +67,8 @@ fn f12_a_shortened_prompt_is_listed_in_its_edits() {
             let prepared = desk.prepare();
             assert_eq!(prepared.items.len(), 2, "{format}");
             let [edit] = &prepared.edits[..] else { panic!("{format}: {:?}", prepared.edits) };
-            assert_eq!((edit.rung, &edit.indices[..]), ("repair", &[1][..]), "{format}");
-            assert!(edit.tokens_freed > 0, "{format}");
+            assert_eq!((edit.kind, &edit.indices[..]), ("repair", &[1][..]), "{format}");
+            assert!(edit.freed_tokens > 0, "{format}");
             assert!(edit.detail.as_ref().unwrap().contains(rule), "{format}: {:?}", edit.detail);
         }
     }

@@ -329,7 +329,7 @@ fn a_plan_tells_the_calls_and_makes_none() {
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(150_000));
     let plan = desk.host.run(desk.session.plan()).unwrap();
     assert!(plan.will_compact && desk.host.seen.requests.is_empty());
-    assert_eq!((plan.rungs[0].rung, plan.rungs[0].llm_calls), ("compress", 3));
+    assert_eq!((plan.edits[0].kind, plan.edits[0].llm_calls), ("compress", 3));
     assert!(desk.host.seen.logs.is_empty());
 }
 
@@ -340,8 +340,8 @@ fn f39_a_plan_frees_what_is_freed_where_answers_are_as_long_as_asked_for() {
     let plan = desk.host.run(desk.session.plan()).unwrap();
     let edits = desk.prepare().edits;
     let freed = |all: Vec<usize>| all.into_iter().sum::<usize>();
-    let planned = freed(plan.rungs.iter().map(|rung| rung.tokens_freed).collect());
-    assert_eq!(planned, freed(edits.iter().map(|edit| edit.tokens_freed).collect()));
+    let planned = freed(plan.edits.iter().map(|rung| rung.freed_tokens).collect());
+    assert_eq!(planned, freed(edits.iter().map(|edit| edit.freed_tokens).collect()));
     assert!(planned > 30_000, "{planned}");
 }
 
@@ -351,7 +351,7 @@ fn a_manual_compaction_compresses_at_once_and_reports() {
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(6_000));
     let result = desk.compact();
     assert!(result.success && result.freed_tokens > 1_000 && result.llm_calls == 1);
-    assert_eq!(result.applied_edits[0].rung, "compress");
+    assert_eq!(result.applied_edits[0].kind, "compress");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::rc::Rc;
 /// Progress of one stage: done, total, tokens before and now.
 fn progress(desk: &Desk, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
     let of_stage = desk.host.seen.progress.iter().filter(|progress| progress.stage == stage);
-    of_stage.map(|told| (told.done, told.total, told.tokens_before, told.tokens_now)).collect()
+    of_stage.map(|told| (told.done, told.total, told.previous_tokens, told.current_tokens)).collect()
 }
 
 fn telling(text: &str) -> Event {
@@ -65,16 +65,16 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         let before = plan.tokens;
         let prepared = desk.prepare();
         let edit = &prepared.edits[0];
-        let foretold = &plan.rungs[0];
-        assert_eq!(foretold.rung, rung, "{told}");
+        let foretold = &plan.edits[0];
+        assert_eq!(foretold.kind, rung, "{told}");
         assert_eq!(
-            (foretold.rung, &foretold.indices, foretold.tokens_freed),
-            (edit.rung, &edit.indices, edit.tokens_freed),
+            (foretold.kind, &foretold.indices, foretold.freed_tokens),
+            (edit.kind, &edit.indices, edit.freed_tokens),
             "{told}"
         );
         assert_eq!((foretold.llm_calls, foretold.input_tokens, foretold.output_tokens), (0, 0, 0));
         let after = prepared.usage.used_tokens;
-        assert_eq!(before - after, edit.tokens_freed, "{told}");
+        assert_eq!(before - after, edit.freed_tokens, "{told}");
         let count = edit.indices.len();
         assert_eq!(edit.detail, Some(format!("{count} results")));
         assert_eq!(
@@ -85,16 +85,16 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         // Clearing is silent, but not where it leaves references.
         let silent = rung == "clear" && options["preset"] == "layered";
         let (level, did) = if silent { (Level::Debug, "Cleared") } else { (Level::Info, "Offloaded") };
-        let line = format!("{did} {count} tool results, {} tokens freed", edit.tokens_freed);
+        let line = format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens);
         assert_eq!(desk.host.seen.logs, [(level, line)], "{told}");
         let report = OffloadReport {
             offloaded_count: count,
             previous_tokens: before,
             current_tokens: after,
-            freed_tokens: edit.tokens_freed,
+            freed_tokens: edit.freed_tokens,
             still_exceeds_threshold: prepared.still_exceeds_threshold,
         };
-        let notice = Notice::Offload { count, freed_tokens: edit.tokens_freed };
+        let notice = Notice::Offload { count, freed_tokens: edit.freed_tokens };
         let (report, notices) = if silent { (None, vec![]) } else { (Some(report), vec![notice]) };
         assert_eq!((edit.offload.clone(), desk.host.seen.notices.clone()), (report, notices), "{told}");
         let limit = plan.limit;
@@ -118,11 +118,11 @@ fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
     let calls = desk.host.seen.requests.len();
     let prepared = desk.host.run(desk.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
     let result = prepared.result.unwrap();
-    let rungs: Vec<&str> = result.applied_edits.iter().map(|edit| edit.rung).collect();
-    assert_eq!(rungs[0], "summarise");
+    let rungs: Vec<&str> = result.applied_edits.iter().map(|edit| edit.kind).collect();
+    assert_eq!(rungs[0], "summarize");
     assert!(rungs.contains(&"age"), "{rungs:?}");
     assert_eq!(result.applied_edits, prepared.edits);
-    let freed: usize = result.applied_edits.iter().map(|edit| edit.tokens_freed).sum();
+    let freed: usize = result.applied_edits.iter().map(|edit| edit.freed_tokens).sum();
     assert_eq!((result.freed_tokens, result.previous_tokens), (freed, before));
     assert_eq!(result.current_tokens, before - freed);
     assert_eq!(result.current_tokens, prepared.usage.used_tokens);
@@ -151,16 +151,16 @@ fn f39_s5_8_s5_9_the_plan_of_ageing_foretells_the_calls_and_what_they_may_write(
         }
         desk.append(&crate::support::checkpoints::chat(60, 400));
         let plan = desk.host.run(desk.session.plan()).unwrap();
-        let foretold: Vec<_> = plan.rungs[1..]
+        let foretold: Vec<_> = plan.edits[1..]
             .iter()
-            .map(|plan| (plan.rung, plan.output_tokens, plan.input_tokens, plan.tokens_freed))
+            .map(|plan| (plan.kind, plan.output_tokens, plan.input_tokens, plan.freed_tokens))
             .collect();
         assert_eq!(foretold, expected, "{options}");
         let seen = desk.host.seen.requests.len();
         assert!(desk.prepare().result.unwrap().success);
         let asked: Vec<usize> =
             desk.host.seen.requests[seen..].iter().map(|(request, _)| request.max_tokens).collect();
-        let may_write: Vec<usize> = plan.rungs.iter().map(|plan| plan.output_tokens).collect();
+        let may_write: Vec<usize> = plan.edits.iter().map(|plan| plan.output_tokens).collect();
         assert!(asked.starts_with(&may_write[..asked.len().min(2)]), "{options}: {asked:?} {may_write:?}");
     }
 }
@@ -191,10 +191,10 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
     let prepared = desk.prepare();
     let edit = &prepared.edits[0];
     assert_eq!(
-        (edit.rung, &edit.indices[..], edit.detail.as_deref()),
+        (edit.kind, &edit.indices[..], edit.detail.as_deref()),
         ("offload", &[2][..], Some("3 results"))
     );
-    assert_eq!(edit.tokens_freed, before - prepared.usage.used_tokens);
+    assert_eq!(edit.freed_tokens, before - prepared.usage.used_tokens);
     let done: Vec<(usize, usize)> =
         progress(&desk, Stage::Offload).into_iter().map(|(done, total, ..)| (done, total)).collect();
     assert_eq!(done, [(0, 3), (1, 3), (2, 3), (3, 3)]);
@@ -251,16 +251,16 @@ fn f39_s4_7_the_plan_of_a_context_that_begins_anew_foretells_what_a_short_summar
         let mut desk = factor3(8_000);
         costing(&mut desk, &tokens);
         let plan = desk.host.run(desk.session.plan()).unwrap();
-        let rungs: Vec<&str> = plan.rungs.iter().map(|rung| rung.rung).collect();
-        assert_eq!(rungs, ["summarise", "rollover"], "{plan:?}");
-        assert_eq!(plan.rungs.iter().map(|rung| rung.tokens_freed).collect::<Vec<_>>(), freed, "{plan:?}");
+        let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
+        assert_eq!(rungs, ["summarize", "rollover"], "{plan:?}");
+        assert_eq!(plan.edits.iter().map(|rung| rung.freed_tokens).collect::<Vec<_>>(), freed, "{plan:?}");
         let told = format!("{} of 4000 tokens: about {after} afterwards", tokens.iter().sum::<u32>());
         assert_eq!(plan.reason, told);
-        let rollover = &plan.rungs[1];
+        let rollover = &plan.edits[1];
         assert_eq!(rollover.indices, [0, 1, 2]);
         assert_eq!((rollover.llm_calls, rollover.input_tokens, rollover.output_tokens), (0, 0, 0));
         // As many tokens as it is asked for and a fifth more.
-        assert_eq!((plan.rungs[0].llm_calls, plan.rungs[0].output_tokens), (1, 240));
+        assert_eq!((plan.edits[0].llm_calls, plan.edits[0].output_tokens), (1, 240));
     }
 }
 
@@ -288,14 +288,14 @@ fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() 
         let mut desk = Desk::new(options);
         desk.append(&talk(12, 150));
         let plan = desk.host.run(desk.session.plan()).unwrap();
-        let rung = plan.rungs.iter().find(|rung| rung.rung == "summarise").unwrap();
+        let rung = plan.edits.iter().find(|rung| rung.kind == "summarize").unwrap();
         let replaced: usize = {
             let items = look(&desk.session).unwrap().context.items().to_vec();
             rung.indices.iter().map(|index| items[*index].size.tokens).sum()
         };
         // A summary of 320 tokens is asked for in this window, or of 200.
         let target = if preset == "offload" { 320 } else { 200 };
-        assert_eq!(rung.tokens_freed, replaced - target, "{preset} {has}");
+        assert_eq!(rung.freed_tokens, replaced - target, "{preset} {has}");
         let output = calls * (target * 6).div_ceil(5);
         assert_eq!(
             (rung.llm_calls, rung.input_tokens, rung.output_tokens),

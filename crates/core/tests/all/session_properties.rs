@@ -123,15 +123,15 @@ proptest! {
             prop_assert_eq!(desk.context(), context);
             prop_assert_eq!(desk.host.seen.requests.len(), seen);
             let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
-            let planned: Vec<_> = plan.rungs.iter().map(|rung| (rung.rung, rung.indices.clone())).collect();
-            let mut done: Vec<_> = prepared.edits.iter().map(|edit| (edit.rung, edit.indices.clone())).collect();
+            let planned: Vec<_> = plan.edits.iter().map(|rung| (rung.kind, rung.indices.clone())).collect();
+            let mut done: Vec<_> = prepared.edits.iter().map(|edit| (edit.kind, edit.indices.clone())).collect();
             if let Some(result) = prepared.result.filter(|result| !result.success) {
                 // What a summary could not do was planned all the same.
                 prop_assert!(result.error.is_some());
                 done.extend(planned.last().cloned());
             }
             prop_assert_eq!(planned, done, "{}", plan.reason);
-            prop_assert_eq!(plan.will_compact, !plan.rungs.is_empty());
+            prop_assert_eq!(plan.will_compact, !plan.edits.is_empty());
             let items = context_compactor_core::session::audit::look(&desk.session).unwrap();
             prop_assert!(conserve(&items.context, desk.session.explain().unwrap().len()).is_ok());
         }

@@ -193,13 +193,13 @@ fn s5_2_an_offload_of_a_branch_that_was_left_is_still_read_and_made_again() {
     desk.append(&turn(format, 1, 400));
     let (id, whole) = (take(&mut desk), items(&desk));
     let prepared = desk.prepare();
-    assert_eq!(prepared.edits[0].rung, "offload");
+    assert_eq!(prepared.edits[0].kind, "offload");
     let (offloaded, reference) =
         (items(&desk), desk.session.explain().unwrap()[2].reference.clone().unwrap());
     restore(&mut desk, &id);
     assert_eq!(items(&desk), whole);
     assert!(desk.read(&reference).starts_with("result 0"));
-    assert_eq!(desk.prepare().edits[0].rung, "offload");
+    assert_eq!(desk.prepare().edits[0].kind, "offload");
     assert_eq!(items(&desk), offloaded, "by the same reference");
     desk.stored();
 }

@@ -145,7 +145,7 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
             let known: Vec<&str> = given.iter().flat_map(|body| references(body)).collect();
             let new = bodies.iter().flat_map(|body| references(body)).find(|found| !known.contains(found));
             assert_eq!(new, None, "{told}: nobody can read it");
-            assert!(compacted.result.deleted_files.is_empty(), "{told}");
+            assert!(compacted.result.retired_refs.is_empty(), "{told}");
             assert!(compacted.result.ledger.iter().all(|entry| entry.reference.is_none()), "{told}");
             assert!(!was_valid || problems(format, &bodies).unwrap().is_empty(), "{told}: {bodies:#?}");
             compacted.result
@@ -185,7 +185,7 @@ fn f1_a_compaction_by_hand_admits_large_results() {
         desk.append(&exchange(Format::OpenaiChat, "c", &text("word", 50_000)));
         let result = desk.compact();
         assert!(result.success && result.fits, "{name}: {result:?}");
-        assert_eq!(result.applied_edits[0].rung, "admit", "{name}");
+        assert_eq!(result.applied_edits[0].kind, "admit", "{name}");
         assert!(result.previous_tokens > 50_000 && result.current_tokens < 6_000, "{name}: {result:?}");
     }
 }

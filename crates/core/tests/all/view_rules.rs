@@ -67,7 +67,7 @@ fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_wa
     let usage = desk.session.usage().unwrap().used_tokens;
     assert_eq!((result.current_tokens, before - result.freed_tokens), (usage, usage));
     let edit = &result.applied_edits[0];
-    assert_eq!((edit.tokens_freed, edit.indices.clone()), (result.freed_tokens, (0..7).collect::<Vec<_>>()));
+    assert_eq!((edit.freed_tokens, edit.indices.clone()), (result.freed_tokens, (0..7).collect::<Vec<_>>()));
     // The answer 1 (7), call (9) and answer (11) of the last turn are edited; the others are the app's own objects.
     let entries = ledger(&desk.session);
     for (index, (fate, reason)) in entries.iter().enumerate().skip(7) {
@@ -103,8 +103,8 @@ fn an8_offloading_takes_the_thinking_behind_the_first_offload_and_leaves_what_is
     let before = desk.session.usage().unwrap().used_tokens;
     let plan = desk.host.run(desk.session.plan()).unwrap();
     let prepared = desk.prepare();
-    assert_eq!(plan.rungs[0].tokens_freed, prepared.edits[0].tokens_freed, "the plan counts it too");
-    assert_eq!(before - prepared.edits[0].tokens_freed, prepared.usage.used_tokens);
+    assert_eq!(plan.edits[0].freed_tokens, prepared.edits[0].freed_tokens, "the plan counts it too");
+    assert_eq!(before - prepared.edits[0].freed_tokens, prepared.usage.used_tokens);
     assert_eq!(prepared.edits[0].indices, [2], "the first half: one result");
     let sent = bodies(&desk.session, &prepared);
     assert_valid(Format::Anthropic, &sent);
@@ -297,7 +297,7 @@ fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
     signed[11] = body(&json!({ "role": "assistant", "content": [thinking, text] }));
     other.append(&signed);
     let with = other.host.run(other.session.plan()).unwrap();
-    assert!(with.rungs[0].tokens_freed >= without.rungs[0].tokens_freed + 80);
+    assert!(with.edits[0].freed_tokens >= without.edits[0].freed_tokens + 80);
     assert!(with.floor <= without.floor + 1, "{} {}", with.floor, without.floor);
 }
 

@@ -149,7 +149,7 @@ impl Checked {
         for edit in &prepared.edits {
             let results = edit.offload.as_ref().map_or(0, |report| report.offloaded_count);
             self.counts.add("results offloaded", results);
-            self.counts.add(edit.rung, 1);
+            self.counts.add(edit.kind, 1);
         }
         if let Some(result) = &prepared.result {
             self.counts.add(outcome(result), 1);

@@ -60,7 +60,7 @@ impl World {
             (Asked::PrepareBeside, Outcome::PreparedBeside(prepared)) => {
                 if let Some(prepared) = *prepared {
                     self.report.beside += 1;
-                    let leaves_out = |edit: &Edit| edit.rung == "repair";
+                    let leaves_out = |edit: &Edit| edit.kind == "repair";
                     if !prepared.edits.iter().all(leaves_out) || prepared.put_off {
                         return Err("a prompt beside a summary changed the context".into());
                     }
@@ -104,7 +104,7 @@ impl World {
 
     fn changed(&mut self, edits: &[Edit]) {
         for edit in edits {
-            *self.report.rungs.entry(edit.rung).or_default() += 1;
+            *self.report.rungs.entry(edit.kind).or_default() += 1;
         }
     }
 

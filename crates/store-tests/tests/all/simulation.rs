@@ -120,7 +120,7 @@ fn every_seed_keeps_the_invariants() {
         seeds(SEEDS).count() < 400 || (sum.kept > 0 && sum.resumed > 0),
         "answers are kept and used: {sum:?}"
     );
-    let rungs = ["admit", "clear", "offload", "compress", "summarise", "age", "merge", "rollover"];
+    let rungs = ["admit", "clear", "offload", "compress", "summarize", "age", "merge", "rollover"];
     let missing = rungs.iter().find(|rung| seeds(SEEDS).count() >= 2_000 && !sum.rungs.contains_key(**rung));
     assert_eq!(missing, None, "every rung of every preset has something to do");
     assert!(

@@ -53,7 +53,7 @@ pub fn another(desk: &mut Desk, nth: usize) -> (Vec<Purpose>, Vec<&'static str>)
     let result = desk.compact();
     assert!(result.success && result.summary.is_some(), "{nth}: {result:?}");
     assert_eq!(result.current_tokens, result.previous_tokens - result.freed_tokens);
-    let rungs = result.applied_edits.iter().map(|edit| edit.rung).collect();
+    let rungs = result.applied_edits.iter().map(|edit| edit.kind).collect();
     (desk.host.seen.purposes[seen..].to_vec(), rungs)
 }
 

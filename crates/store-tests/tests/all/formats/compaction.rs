@@ -250,7 +250,7 @@ fn told(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) ->
     let (session, _) = host.run(Session::open(settings(&options), Some("s".into()), 10_000)).map_err(run)?;
     host.run(session.append(history.iter().map(body).collect())).map_err(run)?;
     let plan = host.run(session.plan()).map_err(run)?;
-    let summary = plan.rungs.iter().find(|rung| rung.rung == "summarise");
+    let summary = plan.edits.iter().find(|rung| rung.kind == "summarize");
     let found = summary.map(|summary| summary.indices.clone()).unwrap_or_default();
     counts.add("summaries", usize::from(!found.is_empty()));
     match found == expected {
