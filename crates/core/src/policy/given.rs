@@ -172,10 +172,15 @@ impl<'v> Given<'v> {
 
     /// The error of an option that does nothing.
     fn no_effect(&self, row: &Row, path: &str) -> Error {
-        let group =
-            row.path.strip_prefix("advanced.").unwrap_or(row.path).split('.').next().unwrap_or_default();
-        let can_be_on = self::row(group).is_some_and(|row| row.or_false && row.rung.is_none());
-        let remedy = if can_be_on { format!(": switch it on with {group}: {{}}") } else { String::new() };
+        let remedy = match row.rung {
+            Some(Rung::Compress) => ": it is of preset react alone".to_owned(),
+            Some(Rung::Age) => ": it is of preset checkpoint alone".to_owned(),
+            Some(Rung::Process | Rung::Admit | Rung::Clear | Rung::Offload) => {
+                let path = row.path.strip_prefix("advanced.").unwrap_or(row.path);
+                format!(": switch it on with {}: {{}}", path.split('.').next().unwrap_or_default())
+            }
+            _ => String::new(),
+        };
         Error::option(path, format!("has no effect in preset {}{remedy}", self.preset.name))
     }
 
