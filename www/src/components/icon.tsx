@@ -5,7 +5,7 @@ const PATHS = {
   next: "M4 4v8l5-4zM11.5 4v8",
   previous: "M12 4v8L7 8zM4.5 4v8",
   verbatim: "M3.5 8.5l3 3 6-7",
-  summarised: "M3 4h10M3 8h7M3 12h4",
+  summarized: "M3 4h10M3 8h7M3 12h4",
   offloaded: "M8 2.5v7M5 7l3 3 3-3M3 12.5h10",
   reduced: "M3 5h10M5 8h6M7 11h2",
   dropped: "M4 4l8 8M12 4l-8 8",

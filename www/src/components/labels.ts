@@ -5,7 +5,7 @@ export const FATES: readonly Fate[] = ["verbatim", "offloaded", "summarized", "r
 export const FATE_HINT: Record<Fate, string> = {
   verbatim: "in the context as it was",
   offloaded: "stored, a reference stands in its place",
-  summarised: "told by the summary",
+  summarized: "told by the summary",
   reduced: "shortened by a rule",
   dropped: "left out, with a reason",
 };

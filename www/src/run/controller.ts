@@ -280,11 +280,11 @@ export class RunController extends Store<RunState> {
     this.#refresh();
     const { log, context, compactions, ledger, usage, id } = this.state;
     const { result } = change;
-    const summarised = result?.summary !== undefined;
+    const summarized = result?.summary !== undefined;
     const compaction: Compaction = {
       number: compactions.length + 1,
       x: log.length,
-      kind: summarised ? "summary" : "offload",
+      kind: summarized ? "summary" : "offload",
       manual: change.manual,
       before: change.before,
       after: [...context],
@@ -305,7 +305,7 @@ export class RunController extends Store<RunState> {
     await this.#save();
   }
 
-  /** References stand in the messages, several in one perhaps; what was summarised since is named by the ledger. */
+  /** References stand in the messages, several in one perhaps; what was summarized since is named by the ledger. */
   #offloads({ after, deleted, ledger, x }: Compaction): Offload[] {
     const { log, offloads } = this.state;
     const known = new Map(offloads.map((offload) => [offload.ref, offload]));
