@@ -103,7 +103,7 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
         assert.equal(result?.error, undefined);
         const rungs = summarise && takesSummary ? ["offload", "summarize"] : ["offload"];
         assert.deepEqual(
-          edits.map(({ rung }) => rung),
+          edits.map(({ kind }) => kind),
           rungs,
         );
         await assertSound(messages, "prepared");

@@ -40,7 +40,7 @@ async function agent(options, of = turn, turns = 60) {
     await session.append(...of(nth));
     const tokens = session.context.usage().usedTokens;
     const { messages, edits, result } = await session.prepare();
-    steps.push({ messages, tokens, rungs: edits.map(({ rung }) => rung), result });
+    steps.push({ messages, tokens, rungs: edits.map(({ kind }) => kind), result });
   }
   return { session, steps };
 }
@@ -97,6 +97,6 @@ test("balanced keeps the user's rule beside any summary, and what left the conte
 });
 
 test("planCompaction of a short chat proves that nothing is to be done", () => {
-  const { willCompact, tokens, floor, rungs } = planCompaction(turn(0));
+  const { willCompact, tokens, floor, edits: rungs } = planCompaction(turn(0));
   assert.deepEqual([willCompact, floor, rungs], [false, tokens, []]);
 });

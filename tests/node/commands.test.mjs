@@ -133,7 +133,7 @@ test("S1.13: success prints before and after, the freed tokens and the deleted o
     const session = await open({ summarize: summariser(), offload: { offloadThreshold: 10_000, compactTriggerThreshold: 1 } });
     await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 8_000)).flat());
     const { edits } = await session.prepare();
-    const deleted = edits.find(({ rung }) => rung === "offload").offload.offloadedCount;
+    const deleted = edits.find(({ kind }) => kind === "offload").offload.offloadedCount;
     const tokens = () => session.context.usage().usedTokens;
     const before = tokens();
     const { tone, text } = await chatCommand(session, "/compact", { locale });
@@ -232,7 +232,7 @@ test("S1.13: the command ends when the compaction has ended, and not before", as
   assert.equal(ended, false);
   resolve(await summariser()());
   assert.equal((await command).tone, "ok");
-  assert.match((await session.context.explain())[0].fate, /summarised/);
+  assert.match((await session.context.explain())[0].fate, /summarized/);
 });
 
 test("S3.7: /compact with instructions brings them to the prompt, over several lines", async () => {

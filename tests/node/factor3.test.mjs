@@ -250,7 +250,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: async () => Promise.reject(new Error("down")) });
     await anew.append(...talk(6, 600));
     const { messages, edits } = await anew.prepare();
-    assert.deepEqual(edits.map(({ rung }) => rung), ["rollover"]);
+    assert.deepEqual(edits.map(({ kind }) => kind), ["rollover"]);
     fenced(messages, preset);
   }
 });
@@ -261,7 +261,7 @@ async function shown(format, messages, options = {}) {
   await session.append(...messages);
   const { messages: sent, edits } = await session.prepare();
   await session.close();
-  return { same: sent.at(-1) === messages.at(-1), rungs: edits.map(({ rung }) => rung) };
+  return { same: sent.at(-1) === messages.at(-1), rungs: edits.map(({ kind }) => kind) };
 }
 
 test("S4.6: what a format calls an error is kept whole, whatever it says", async () => {

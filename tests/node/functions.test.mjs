@@ -230,11 +230,11 @@ test("planCompaction says what a session would do, and calls no model", () => {
   const small = planCompaction(history, { summarize });
   assert.equal(small.willCompact, false);
   assert.equal(small.limit, 150_000);
-  assert.deepEqual(small.rungs, []);
+  assert.deepEqual(small.edits, []);
   const large = planCompaction(history, { summarize, contextWindow: 8_000 });
   assert.equal(large.willCompact, true);
-  assert.equal(large.rungs[0].kind, "offload");
-  assert.ok(large.rungs[0].freedTokens > 0 && large.rungs[0].llmCalls === 0);
+  assert.equal(large.edits[0].kind, "offload");
+  assert.ok(large.edits[0].freedTokens > 0 && large.edits[0].llmCalls === 0);
   assert.ok(large.tokens >= large.limit && large.floor <= large.tokens);
   assert.ok(large.reason.length > 0);
 });

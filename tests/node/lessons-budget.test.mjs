@@ -161,7 +161,7 @@ for (const [name, history] of Object.entries({
     const purposes = summarize.calls.map(({ purpose }) => purpose);
     assert.equal(purposes.at(-1), "merge");
     // The plan takes answers to be as long as they may be; shorter ones are joined in fewer calls.
-    const foretold = plan.edits.find(({ rung }) => rung === "summarize")?.llmCalls ?? Infinity;
+    const foretold = plan.edits.find(({ kind }) => kind === "summarize")?.llmCalls ?? Infinity;
     assert.ok(purposes.length <= foretold, `${purposes.length} ${foretold}`);
     assert.equal(summarize.calls.filter(({ request }) => request.truncated).length, name.startsWith("one huge") || name.startsWith("text") ? 1 : 0);
     const clipped = summariser();
@@ -401,7 +401,7 @@ test("lesson: cache destroyed: results go in one batch at the threshold; none is
     await session.append(...exchange(step, 4_000));
     const { usedTokens, threshold } = session.context.usage();
     const { messages, edits } = await session.prepare();
-    const moved = edits.filter(({ rung }) => rung === "offload");
+    const moved = edits.filter(({ kind }) => kind === "offload");
     assert.ok(moved.length === 0 || usedTokens >= threshold, `step ${step}: ${usedTokens} of ${threshold}`);
     batches += moved.length;
     const older = messages.slice(0, messages.length / 2);

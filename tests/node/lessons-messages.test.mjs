@@ -152,7 +152,7 @@ test("lesson: server tools / new block types: their results are never moved out"
   await session.append(...frozen(SERVER));
   const { messages, edits } = await session.prepare();
   assert.deepEqual(
-    edits.filter(({ rung }) => rung === "offload"),
+    edits.filter(({ kind }) => kind === "offload"),
     [],
   );
   messages.forEach((message, at) => assert.equal(message, SERVER[at]));

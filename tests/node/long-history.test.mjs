@@ -53,5 +53,5 @@ test("aborted half-way, the next attempt pays only for what is missing", async (
   const again = await openSession({ id: "long", store, ...LONG, summarize });
   const planned = planCompaction(chat(300), { ...LONG, summarize });
   const { success, llmCalls } = await again.compact();
-  assert.deepEqual([success, llmCalls], [true, planned.rungs[0].llmCalls - 2]);
+  assert.deepEqual([success, llmCalls], [true, planned.edits[0].llmCalls - 2]);
 });

@@ -61,7 +61,7 @@ test("S1.4: a summary follows what frees less than compactTriggerThreshold, and 
     await session.append(...exchange(0), ...chat(4));
     const { edits } = await session.prepare();
     assert.equal(edits[0].freedTokens, 300);
-    assert.deepEqual(edits.map(({ rung }) => rung), rungs, `${compactTriggerThreshold}`);
+    assert.deepEqual(edits.map(({ kind }) => kind), rungs, `${compactTriggerThreshold}`);
     await session.close();
   }
 });

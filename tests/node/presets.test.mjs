@@ -27,7 +27,7 @@ test("s3_1_layered clears old results at every prepare and the reference still r
   await session.append(...messages);
   const { messages: sent, edits } = await session.prepare();
   valid(sent);
-  assert.deepEqual(edits.map(({ rung }) => rung), ["clear"]);
+  assert.deepEqual(edits.map(({ kind }) => kind), ["clear"]);
   assert.deepEqual(results(sent).map((text) => text.startsWith("[Output compacted")), [true, true, true, false, false, false]);
   const [entry] = (await session.context.explain()).filter(({ fate }) => fate === "reduced");
   assert.equal(await session.recall.read(entry.ref), messages[2].content);

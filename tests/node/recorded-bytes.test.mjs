@@ -107,7 +107,7 @@ async function worked(messages, steps, summarizer, given) {
   };
   await session.close();
   const edits = [...prepared.flatMap(({ edits }) => edits), ...compacted.appliedEdits, ...stateless.appliedEdits];
-  return { hashes: PARTS.map((part) => hash(made[part])).join(" "), rungs: edits.map(({ rung }) => rung) };
+  return { hashes: PARTS.map((part) => hash(made[part])).join(" "), rungs: edits.map(({ kind }) => kind) };
 }
 
 const found = {};

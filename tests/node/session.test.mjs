@@ -129,7 +129,7 @@ test("prepare with trigger overflow acts whatever the estimate says", async () =
   const session = await openSession({ store: "memory", summarize: summariser() });
   await session.append(...exchanges(6));
   const { edits, result } = await session.prepare({ force: true });
-  assert.ok(edits.some(({ rung }) => rung === "offload"));
+  assert.ok(edits.some(({ kind }) => kind === "offload"));
   assert.equal(result.trigger, "overflow");
 });
 
