@@ -50,8 +50,11 @@ pub(super) const PIN_PROPOSALS: [(&str, PinProposals); 4] = [
 pub(super) const FALLBACKS: [(&str, Fallback); 2] =
     [("none", Fallback::None), ("extractive", Fallback::Extractive)];
 
-/// Values of `advanced.estimator`: the estimator for a family of tokenizers.
-pub(super) const ESTIMATORS: [(&str, fn(Option<&str>) -> Estimator); 2] = [
+/// The estimator for a model.
+pub(super) type EstimatorOf = fn(Option<&str>) -> Estimator;
+
+/// Values of `advanced.estimator`.
+pub(super) const ESTIMATORS: [(&str, EstimatorOf); 2] = [
     ("calibrated", |model| Estimator::Calibrated(model.map(tokens::of_model).unwrap_or_default())),
     ("chars4", |_| Estimator::Chars4),
 ];
@@ -317,6 +320,6 @@ pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
 }
 
 /// The estimator that was chosen, else the calibrated one; for the family of the model.
-pub(super) fn estimator(chosen: Option<fn(Option<&str>) -> Estimator>, model: Option<&str>) -> Estimator {
+pub(super) fn estimator(chosen: Option<EstimatorOf>, model: Option<&str>) -> Estimator {
     chosen.unwrap_or(|model| Estimator::Calibrated(model.map(tokens::of_model).unwrap_or_default()))(model)
 }

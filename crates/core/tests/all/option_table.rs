@@ -38,7 +38,7 @@ fn h4_every_bound_of_every_option_has_one_answer() {
     }
     for options in [
         json!({ "keepRecent": 1 }),
-        json!({ "clear": { "keepRecnt": 1 } }),
+        json!({ "clear": { "keepRecents": 1 } }),
         json!({ "preset": "react", "presetOptions": { "keepRecent": 1 } }),
         json!({ "preset": "layered", "presetOptions": { "keepRecent": 1 }, "clear": { "keepRecent": 2 } }),
         json!({ "preset": "layered", "clear": { "keepRecent": 2 }, "presetOptions": { "keepRecent": 1 } }),
