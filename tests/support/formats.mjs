@@ -11,9 +11,8 @@ export async function compacted(format, history, messages) {
   const options = {
     format,
     keep: { messages },
-    summarize: async () => SUMMARY,
-    retryCount: 1,
-    runtime: runtime(),
+    summarize: { call: async () => SUMMARY, attempts: 1 },
+    advanced: { runtime: runtime() },
   };
   const result = await compact(history, options);
   if (result.error) throw result.error;
@@ -33,9 +32,8 @@ export async function prepared(format, history, { summarise = false } = {}) {
     format,
     store: "memory",
     offload,
-    summarize: async () => SUMMARY,
-    retryCount: 1,
-    runtime: runtime(),
+    summarize: { call: async () => SUMMARY, attempts: 1 },
+    advanced: { runtime: runtime() },
   });
   await session.append(...history);
   const result = await session.prepare();
