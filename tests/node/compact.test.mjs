@@ -441,9 +441,9 @@ test("lesson: secrets; keys of a known shape are replaced by default, and never 
   const history = frozen([{ role: "user", content: `My key is ${secret}.` }, ...chat(10), { role: "user", content: secret }]);
   const told = "My key is [redacted: api-key 1].";
   for (const on of [undefined, true, false]) {
-    const options = on === undefined ? {} : { redact: { secrets: on } };
+    const options = on === undefined ? {} : { redactSecrets: on };
     const summarize = summariser();
-    const { messages } = await compact(history, { ...options, summarize });
+    const { messages } = await compact(history, { redact: { secrets: on }, summarize });
     const [{ content }] = summarize.calls[0].request.messages;
     assert.deepEqual([content.includes(told), content.includes(secret)], [on !== false, on === false]);
     assert.equal(messages.at(-1), history.at(-1));

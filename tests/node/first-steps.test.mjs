@@ -300,6 +300,8 @@ test("F34: only names that are near are named", async () => {
   assert.match(await told({ sumarize: 5 }), /did you mean summarize/);
   assert.match(await told({ window: 5 }), /did you mean contextWindow/);
   assert.match(await told({ maxTokens: 5 }), /did you mean maxOutputTokens/);
+  assert.match(await told({ summaryModel: "m" }), /did you mean model, .*summarize\.model/);
+  assert.match(await told({ pinProposals: "off" }), /did you mean pins\.proposals/);
   assert.match(await told({ flavour: 5 }), /is not an option of this release$/);
   for (const text of [await told({ sumarize: 5 }), await told({ contextwindow: 5 })]) assert.doesNotMatch(text, /runtime|signal|level/);
 });

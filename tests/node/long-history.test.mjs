@@ -12,7 +12,7 @@ test("a long history is summarised in parts, once over and as planned", async ()
   const history = chat(300);
   const summarize = summariser();
   const progress = [];
-  const options = { ...LONG, summarize, onProgress: ({ stage, done, total }) => stage === "summarise" && progress.push([done, total]) };
+  const options = { ...long(summarize), onProgress: ({ stage, done, total }) => stage === "summarise" && progress.push([done, total]) };
   const plan = planCompaction(history, options);
   const result = await compact(history, options);
   const purposes = summarize.calls.map(({ purpose }) => purpose);

@@ -21,18 +21,19 @@ export async function compacted(format, history, messages) {
 
 /** What a session of these messages would send: with results offloaded, and with `summarise` a summary besides. */
 export async function prepared(format, history, { summarise = false } = {}) {
-  const offload = {
+  const presetOptions = {
     offloadThreshold: 1,
     scanRatio: 0.8,
     // Offloading is never enough, or always.
     compactTriggerThreshold: summarise ? 1e9 : 1,
     preserveCount: 3,
+    retryCount: 1,
   };
   const session = await openSession({
     format,
     store: "memory",
-    offload,
-    summarize: { call: async () => SUMMARY, attempts: 1 },
+    presetOptions,
+    summarize: async () => SUMMARY,
     advanced: { runtime: runtime() },
   });
   await session.append(...history);
