@@ -25,6 +25,7 @@ export function checkOptions(options: unknown, known: readonly string[], group =
 
 /** What may be meant by a name that is not known: all of a short list, of a long one those that are nearly so. */
 export function namedApart(unknown: string, known: readonly string[]): string {
+  if (known.length === 0) return "";
   if (known.length <= NAMED) return `; there are ${nearest(unknown, known).join(", ")}`;
   const names = near(unknown, known, NAMED);
   return names.length > 0 ? `; did you mean ${names.join(", ")}?` : "";

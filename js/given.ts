@@ -2,7 +2,7 @@
 
 import { checkObject, invalidOption, namedApart, plainOptions } from "./checks.js";
 import { OPTIONS, type Documented, type Option } from "./generated/options.js";
-import { distance } from "./near.js";
+import { distance, near } from "./near.js";
 import { plainHeaders } from "./provider.js";
 
 /** Checked here: errors tell nothing of a key. */
@@ -56,33 +56,12 @@ class Reading {
     if (group === "presetOptions") {
       const [option, documented] = documentedAs(`${this.#preset}.${name}`) ?? [];
       if (option && documented) return this.#documented(option, documented, shown, value);
-      const known = OPTIONS.flatMap(({ was = [] }) => was.map(([own]) => own)).filter((own) => own.startsWith(`${this.#preset}.`));
-      throw invalidOption(shown, `is not an option of preset ${this.#preset}${namedApart(name, known.map(last))}`);
+      throw notOfPreset(shown, this.#preset, name);
     }
-    const old = this.#old(shown, group, name, value);
-    if (old) return old.value;
     const option = OPTIONS.find(({ path }) => path === join(group, name));
     if (!option || isAlone(option)) throw unknown(shown, group, name, this.#call, beside);
     if (!takes(this.#call, option)) throw invalidOption(shown, `${this.#call} has no use for it: ${option.remedy ?? "leave it out"}`);
     return this.#value(option, shown, value);
-  }
-
-  #old(shown: string, group: string, name: string, value: unknown): { value: unknown } | undefined {
-    const path = join(group, name);
-    const renamed = OPTIONS.find((option) => option.path === RENAMED[path]);
-    if (renamed) {
-      if (!takes(this.#call, renamed)) throw invalidOption(shown, `${this.#call} has no use for it: ${renamed.remedy ?? "leave it out"}`);
-      return { value: this.#value(renamed, shown, value) };
-    }
-    const [option, documented] = documentedAs(path) ?? [];
-    if (option && documented) return { value: this.#documented(option, documented, shown, value) };
-    if (path === "redact" && typeof value === "function") {
-      this.host.set("redact.text", value);
-      return { value: true };
-    }
-    if (!["trigger", "layered", "factor3", "react", "checkpoint"].includes(path)) return undefined;
-    if (typeof value !== "object" || value === null) throw invalidOption(shown, "must be an object");
-    return { value: this.members(shown, path, value as Record<string, unknown>) };
   }
 
   /** An option by its name in an original system. The engine reads what is off by it. */
@@ -106,9 +85,7 @@ class Reading {
   }
 
   #group({ path, short, off }: Option, shown: string, value: unknown): unknown {
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      return this.members(shown, path, value as Record<string, unknown>);
-    }
+    if (isGroup(value)) return this.members(shown, path, value);
     const member = OPTIONS.find((option) => option.path === short);
     if (member && value === "extractive") return value;
     if (member && typeof value === "function") return this.#value(member, shown, value);
@@ -162,6 +139,11 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
+/** A `RegExp` or a `Map` has no members to read, and would be ignored without a word. */
+function isGroup(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
 /** Options that have no name but that of an original system. */
 function isAlone({ path }: Option): boolean {
   return path.startsWith("presetOptions.");
@@ -195,17 +177,42 @@ function meant(value: unknown, names: readonly string[]): string {
 
 /** A misspelt option would be ignored without a word. */
 function unknown(shown: string, group: string, name: string, call: Call, beside: Record<string, unknown>): Error {
-  const same = OPTIONS.filter(({ path }) => path !== name && last(path) === name);
-  const elsewhere = same.find((option) => !isAlone(option)) ?? same[0] ?? documentedOf(name);
-  if (elsewhere) {
-    return invalidOption(shown, `is not an option here: give ${elsewhere.path}, as in ${nested(elsewhere.path)}`);
+  const known = OPTIONS.filter((option) => takes(call, option) && !isAlone(option)).map(({ path }) => path);
+  const own = known.filter((path) => path === join(group, last(path))).map(last);
+  const there = pathOf(name);
+  if (there) {
+    const names = near(name, own, 4);
+    return invalidOption(shown, `is not an option here${names.length > 0 ? didYouMean([...names, there]) : giving(there)}`);
   }
   const isProvider = group === "summarize.provider";
   if ((isProvider ? /key|token|auth/i : /^(api|auth|access|secret|bearer|headers?$)/i).test(name)) {
     return invalidOption(shown, `is not an option of this release: the key is a header of summarize.provider, ${keyOf(beside["kind"])}`);
   }
-  const known = OPTIONS.filter((option) => option.path === join(group, last(option.path)) && takes(call, option) && !isAlone(option));
-  return invalidOption(shown, `is not an option of this release${namedApart(name, known.map(({ path }) => last(path)))}`);
+  // All of a small group; else what is near in this one, and then the nearest of others.
+  const [nearest] = near(name, known.map(last), 1);
+  const others = known.filter((path) => path !== join(group, last(path)) && last(path) === nearest);
+  const named = own.length > 0 && own.length <= 5 ? namedApart(name, own) : didYouMean([...near(name, own, 5), ...others]);
+  return invalidOption(shown, `is not an option of this release${named}`);
+}
+
+function notOfPreset(shown: string, preset: string, name: string): Error {
+  const known = OPTIONS.flatMap(({ was = [] }) => was.map(([own]) => own)).filter((own) => own.startsWith(`${preset}.`));
+  const there = pathOf(name);
+  return invalidOption(shown, `is not an option of preset ${preset}${there ? giving(there) : namedApart(name, known.map(last))}`);
+}
+
+/** Where an option of this name is: the last part of its own name, or one of an original system. */
+function pathOf(name: string): string | undefined {
+  const same = OPTIONS.filter(({ path }) => path.includes(".") && last(path) === name);
+  return (same.find((option) => !isAlone(option)) ?? same[0] ?? documentedOf(name))?.path;
+}
+
+function giving(path: string): string {
+  return `: give ${path}, as in ${nested(path)}`;
+}
+
+function didYouMean(names: readonly string[]): string {
+  return names.length > 0 ? `; did you mean ${names.slice(0, 5).join(", ")}?` : "";
 }
 
 /** The option that has this name in an original system. */
@@ -229,31 +236,3 @@ function keyOf(kind: unknown): string {
   const known = typeof kind === "string" && Object.hasOwn(KEYS, kind) ? KEYS[kind] : undefined;
   return known ?? Object.entries(KEYS).map(([name, key]) => `${name}: ${key}`).join("; ");
 }
-
-/** Names of before, until nothing uses them. */
-const RENAMED: Record<string, string> = {
-  "trigger.tokens": "compactAt.tokens",
-  "trigger.fraction": "compactAt.fraction",
-  "trigger.price": "economy",
-  pinned: "pins.match",
-  pinProposals: "pins.proposals",
-  redactSecrets: "redact.secrets",
-  summaryModel: "summarize.model",
-  summaryContextWindow: "summarize.contextWindow",
-  longHistory: "summarize.longHistory",
-  fallback: "summarize.fallback",
-  retryCount: "summarize.attempts",
-  concurrency: "summarize.concurrency",
-  timeoutMs: "summarize.timeoutMs",
-  instructions: "summarize.instructions",
-  mode: "summarize.mode",
-  level: "summarize.detail",
-  estimator: "advanced.estimator",
-  prefixMismatchBehavior: "advanced.prefixMismatchBehavior",
-  readFile: "restoreFiles.read",
-  provider: "summarize.provider",
-  fetch: "summarize.fetch",
-  summarizeResult: "summarize.forResults",
-  runtime: "advanced.runtime",
-  watermark: "advanced.watermark",
-};

@@ -10,7 +10,7 @@ import type { CompactionReport, CompactionResult, CompactOptions, Message, Model
 export function engineOptions(options: CompactOptions | SessionOptions, call: Call): Given {
   const given = readOptions(options, call);
   const { host } = given;
-  const provider = (Object(given.values["summarize"]) as { provider?: { url?: string } }).provider ?? (given.values["provider"] as { url?: string } | undefined);
+  const { provider } = Object(given.values["summarize"]) as { provider?: { url?: string } };
   if (host.has("summarize.fetch") && !provider) {
     throw invalidOption("summarize.fetch", "only the requests to `provider` go through it: give provider too, or call your model in `write`");
   }

@@ -132,7 +132,7 @@ function split({ messages, format, options, expected }) {
 
 async function compacted({ messages, format, options, expected }) {
   const { keep, summary } = options;
-  const given = { format, keep, retryCount: 1, runtime: runtime(), summarize: async () => summary };
+  const given = { format, keep, advanced: { runtime: runtime() }, summarize: { write: async () => summary, attempts: 1 } };
   const result = await compact(messages, given);
   assert.equal(result.success, true, String(result.error));
   if (expected.fates.includes("summarized")) assert.equal(result.summary, summary, result.reason);
@@ -145,10 +145,9 @@ async function offloaded({ messages, format, options, expected }) {
     id: "vector",
     format,
     store: memoryStore(),
-    runtime: runtime(),
-    retryCount: 1,
     // Everything that may go goes, and nothing is summarised.
-    offload: { ...options, offloadThreshold: 1, compactTriggerThreshold: 1 },
+    presetOptions: { ...options, offloadThreshold: 1, compactTriggerThreshold: 1, retryCount: 1 },
+    advanced: { runtime: runtime() },
     summarize: async () => {
       throw new Error("not asked for");
     },

@@ -25,11 +25,10 @@ async function open(options = {}) {
     format: "openai-chat",
     contextWindow: 9_000,
     maxOutputTokens: 1_000,
-    trigger: { tokens: 3_000 },
-    retryCount: 1,
+    compactAt: { tokens: 3_000 },
     background: true,
-    summarize: model.summarize,
     ...options,
+    summarize: { write: model.summarize, attempts: 1, ...options.summarize },
   });
   return { session, calls: model.calls };
 }
@@ -147,7 +146,7 @@ test("the signal of a prepare ends that prepare alone, the session's ends the su
 });
 
 test("a summary that fails is told by the next prepare, and changes nothing", async () => {
-  const { session, calls } = await open({ fallback: "none" });
+  const { session, calls } = await open({ summarize: { fallback: "none" } });
   const messages = chat(16);
   await session.append(...messages);
   await session.prepare();
@@ -164,8 +163,8 @@ test("a summary that fails is told by the next prepare, and changes nothing", as
 test("what offloading and clearing would change meanwhile waits for the summary", async () => {
   const { session, calls } = await open({
     preset: "layered",
-    trigger: { tokens: 3_000 },
-    layered: { keepRecent: 1, clearMinTokens: 50, minSavings: 0, compactableTools: ["read"] },
+    compactAt: { tokens: 3_000 },
+    presetOptions: { keepRecent: 1, clearMinTokens: 50, minSavings: 0, compactableTools: ["read"] },
   });
   const messages = Array.from({ length: 12 }, (_, nth) => exchange(nth, 200)).flat();
   await session.append(...messages, ...chat(16));
@@ -199,7 +198,7 @@ test("a compaction by hand comes after it", async () => {
 });
 
 test("without a model there is nothing to wait for", async () => {
-  const { session } = await open({ summarize: undefined });
+  const { session } = await open({ summarize: { write: undefined } });
   await session.append(...chat(16));
   const prepared = await session.prepare();
   assert.equal(prepared.pending, undefined);

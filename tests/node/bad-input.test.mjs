@@ -216,7 +216,7 @@ test("bad input: a text of 50 MB is counted, kept and sent as the same object", 
 });
 
 test("bad input: 100,000 messages are appended in whole batches", async () => {
-  const session = await openSession({ store: "memory", contextWindow: 100_000_000, trigger: { fraction: 1 } });
+  const session = await openSession({ store: "memory", contextWindow: 100_000_000, compactAt: { fraction: 1 } });
   const many = Array.from({ length: 100_000 }, (_, nth) => ({
     role: nth % 2 ? "assistant" : "user",
     content: `Message ${nth}`,
@@ -294,7 +294,7 @@ test("bad input: bytes of another realm and of subclasses are bytes", async () =
 
 test("bad input: headers of the app's own fetch that cannot be read fail the attempt", async () => {
   const response = { status: 200, headers: [withGetter(["retry-after"], 1)], text: async () => "{}" };
-  const options = { provider: { kind: "openai", model: "m" }, retryCount: 1, fetch: async () => response };
+  const options = { summarize: { provider: { kind: "openai", model: "m" }, attempts: 1, fetch: async () => response } };
   const { success, error } = await compact(chat(10), options);
   assert.equal(success, false);
   fails("summary_failed", { cause: boom })(error);
@@ -302,6 +302,6 @@ test("bad input: headers of the app's own fetch that cannot be read fail the att
 
 test("bad input: nothing of the above has hurt the engine", async () => {
   assert.equal(version(), VERSION);
-  const result = await compact(chat(10), { summarize: async () => SUMMARY, runtime: runtime() });
+  const result = await compact(chat(10), { summarize: async () => SUMMARY, advanced: { runtime: runtime() } });
   assert.equal(result.success, true);
 });

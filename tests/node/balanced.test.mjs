@@ -34,7 +34,7 @@ function talk(nth) {
 async function agent(options, of = turn, turns = 60) {
   let [now, ids] = [1_700_000_000_000, 0];
   const runtime = { now: () => (now += 1_000), id: () => (++ids).toString(16).padStart(32, "0") };
-  const session = await openSession({ store: "memory", runtime, ...options });
+  const session = await openSession({ store: "memory", advanced: { runtime }, ...options });
   const steps = [];
   for (let nth = 0; nth < turns; nth++) {
     await session.append(...of(nth));
@@ -50,7 +50,7 @@ test("balanced, the default, acts long before the window ends, by what the calls
   const acted = steps.filter(({ rungs }) => rungs.length > 0);
   assert.ok(acted.length >= 2 && acted.length < steps.length / 3, `${acted.length} of ${steps.length} steps`);
   assert.ok(acted.every(({ tokens }) => tokens > 5_000 && tokens < 60_000), `${acted.map(({ tokens }) => tokens)} of 200,000`);
-  const { steps: waiting } = await agent({ trigger: { tokens: 150_000 } }, talk);
+  const { steps: waiting } = await agent({ compactAt: { tokens: 150_000 } }, talk);
   assert.equal(waiting.filter(({ rungs }) => rungs.length > 0).length, 0, "who names a threshold gets that");
 });
 
@@ -86,7 +86,7 @@ for (const [name, of] of Object.entries({ results: turn, talk })) {
 
 test("balanced keeps the user's rule beside any summary, and what left the context is one search away", async () => {
   for (const text of ["## Current Status\nThe points of the plan are settled one after the other.", undefined]) {
-    const { session, steps } = await agent(text ? { summarize: async () => text, fallback: "extractive" } : {}, talk, 80);
+    const { session, steps } = await agent(text ? { summarize: { write: async () => text, fallback: "extractive" } } : {}, talk, 80);
     const [{ content }] = steps.at(-1).messages;
     assert.match(content, /^\[Compressed History\]/);
     assert.ok(content.includes(RULE), content);

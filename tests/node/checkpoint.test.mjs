@@ -71,7 +71,7 @@ test("s5_8_old_checkpoints_go_to_the_summariser_of_the_history_with_purposes_of_
     return `${purpose} ${purposes.length}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   };
   const summarizeResult = async () => assert.fail("a checkpoint is no tool result");
-  const session = await openSession({ ...OPTIONS, level: 3, store: memoryStore(), summarize, summarizeResult });
+  const session = await openSession({ ...OPTIONS, store: memoryStore(), summarize: { write: summarize, detail: 3, forResults: summarizeResult } });
   for (let nth = 0; nth < 13; nth += 1) {
     await session.append(...chat(10, nth * 10));
     const { success, error } = await session.compact();
@@ -96,7 +96,7 @@ test("s5_7_s5_10_a_prompt_by_level_mode_and_goal", () => {
 test("s5_12_an_unknown_model_or_size_is_an_error", async () => {
   const profiles = [{ model: "llama3:7b", size: 8_000, share: 0.85 }];
   const open = (model, contextWindow) =>
-    openSession({ preset: "checkpoint", store: "memory", model, contextWindow, checkpoint: { profiles } });
+    openSession({ preset: "checkpoint", store: "memory", model, contextWindow, presetOptions: { profiles } });
   assert.equal((await open("llama3:7b", 8_000)).context.usage().maxTokens, 6_800);
   await assert.rejects(open("other", 8_000), fails("unknown_model", { message: "Model not found: other" }));
   await assert.rejects(open("llama3:7b", 9_000), fails("invalid_option", { field: "contextWindow" }));
@@ -107,7 +107,7 @@ test("s5_3_s5_8_a record has the document's fields, and keeps its id, time, numb
   const runtime = { now: () => (now += 1_000), id: () => crypto.randomUUID() };
   const summarize = async (_, { purpose }) => `${purpose} at ${now}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   const checkpoint = { ageModerate: 3, ageCompact: 4 };
-  const session = await openSession({ ...OPTIONS, store: "memory", level: 3, checkpoint, summarize, runtime });
+  const session = await openSession({ ...OPTIONS, store: "memory", presetOptions: checkpoint, summarize: { write: summarize, detail: 3 }, advanced: { runtime } });
   await session.append(...chat(10));
   const begun = now;
   const { previousTokens, freedTokens } = await session.compact();
@@ -137,7 +137,7 @@ test("s5_12_a_profile_may_name_what_the_provider_takes, and without a share it i
     { model: "llama3:7b", size: 16_000 },
   ];
   for (const [contextWindow, takes] of [[8_000, 7_000], [16_000, 16_000]]) {
-    const session = await openSession({ ...OPTIONS, contextWindow, store: "memory", checkpoint: { profiles } });
+    const session = await openSession({ ...OPTIONS, contextWindow, store: "memory", presetOptions: { profiles } });
     assert.equal(session.context.usage().maxTokens, takes);
     assert.deepEqual((await session.context.validate()), { valid: true, tokens: 0, limit: takes - 1_000 });
     await session.close();
@@ -156,10 +156,10 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
   const large = (messages) => messages.map((message) => ({ ...message, content: message.content.repeat(12) }));
   const disk = new Error("the disk is gone");
   const down = new Error("down");
-  for (const [name, last, messages, over] of [
-    ["the summariser fails", "summarize", chat(10), { summarize: async () => Promise.reject(down) }],
-    ["the summary is refused", "summarize", chat(10), { summarize: async () => "Done." }],
-    ["the prompt does not fit", "validate", [...chat(10), ...large(chat(3))], { contextWindow: 4_000, summaryContextWindow: 32_000 }],
+  for (const [name, last, messages, over, contextWindow = OPTIONS.contextWindow] of [
+    ["the summariser fails", "summarize", chat(10), { write: async () => Promise.reject(down) }],
+    ["the summary is refused", "summarize", chat(10), { write: async () => "Done." }],
+    ["the prompt does not fit", "validate", [...chat(10), ...large(chat(3))], { contextWindow: 32_000 }, 4_000],
     ["the store fails", "validate", chat(10), {}],
   ]) {
     const stages = [];
@@ -169,7 +169,7 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
       return store.commit(batch);
     };
     const onProgress = ({ stage }) => stages.push(stage);
-    const session = await openSession({ ...OPTIONS, store: { ...store, commit }, retryCount: 1, summarize: summariser(), onProgress, ...over });
+    const session = await openSession({ ...OPTIONS, contextWindow, store: { ...store, commit }, onProgress, summarize: { write: summariser(), attempts: 1, ...over } });
     session.on("compact", () => assert.fail(`${name}: nothing was compacted`));
     await session.append(...messages);
     const before = await session.context.parts();
@@ -201,7 +201,7 @@ test("s5_13_every_state_and_every_action_of_a_marker_reaches_the_goal and its bl
   const steps = ["one", "two", "three"].map((description) => ({ description, status: "pending" }));
   const goal = { ...GOAL, checkpoints: steps, decisions: [], artifacts: [] };
   const runtime = { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() };
-  const session = await openSession({ ...OPTIONS, store: "memory", goal, systemPrompt: "You are a tool.", runtime });
+  const session = await openSession({ ...OPTIONS, store: "memory", goal, systemPrompt: "You are a tool.", advanced: { runtime } });
   const output = [
     "[CHECKPOINT] one - IN-PROGRESS",
     "[CHECKPOINT] two - COMPLETED",
@@ -241,7 +241,7 @@ test("S5.17: with ten checkpoints and more, a compaction takes less than 5 s bes
     asking += await timed(() => new Promise((resolve) => setTimeout(resolve, 5)));
     return SUMMARY.repeat(3);
   };
-  const session = await openSession({ ...OPTIONS, contextWindow: 200_000, level: 3, store: "memory", summarize });
+  const session = await openSession({ ...OPTIONS, contextWindow: 200_000, store: "memory", summarize: { write: summarize, detail: 3 } });
   for (let nth = 0; nth < 12; nth += 1) {
     await session.append(...chat(60, nth * 60));
     asking = 0;

@@ -130,7 +130,7 @@ test("S1.13: the help text of /compact is the document's", async () => {
 
 test("S1.13: success prints before and after, the freed tokens and the deleted offloads, as the locale writes numbers", async () => {
   for (const [locale, separator] of [["en-US", ","], ["de-DE", "."], ["fr-FR", "\u202f"]]) {
-    const session = await open({ summarize: summariser(), offload: { offloadThreshold: 10_000, compactTriggerThreshold: 1 } });
+    const session = await open({ summarize: summariser(), compactAt: { tokens: 10_000 }, advanced: { minOffloadGain: 1 } });
     await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 8_000)).flat());
     const { edits } = await session.prepare();
     const deleted = edits.find(({ kind }) => kind === "offload").offload.offloadedCount;
@@ -148,7 +148,7 @@ test("S1.13: success prints before and after, the freed tokens and the deleted o
 });
 
 test("S1.13: one deleted offload is one offload", async () => {
-  const session = await open({ summarize: summariser(), offload: { offloadThreshold: 100, compactTriggerThreshold: 1 } });
+  const session = await open({ summarize: summariser(), compactAt: { tokens: 100 }, advanced: { minOffloadGain: 1 } });
   await session.append(...exchange(1, 4_000), ...chat(10));
   await session.prepare();
   assert.match((await chatCommand(session, "/compact", US)).text, / deleted 1 offload\.$/);
@@ -157,8 +157,8 @@ test("S1.13: one deleted offload is one offload", async () => {
 test("S1.13: /compact skips threshold, cooldown and minimum gain", async () => {
   const cases = {
     threshold: {},
-    cooldown: { offload: { offloadThreshold: 1_000, compactCooldownSteps: 1_000 } },
-    "minimum gain": { preset: "layered", trigger: { tokens: 1_000 }, layered: { minSavings: 1_000_000 } },
+    cooldown: { compactAt: { tokens: 1_000 }, advanced: { cooldownSteps: 1_000 } },
+    "minimum gain": { preset: "layered", compactAt: { tokens: 1_000 }, presetOptions: { minSavings: 1_000_000 } },
   };
   for (const [name, options] of Object.entries(cases)) {
     const summarize = summariser();
@@ -190,7 +190,7 @@ test("S1.13: nothing to do says so, without asking a model: the last messages st
 
 test("S1.13: failure says that the history is unchanged, and it is", async () => {
   const summarize = async () => { throw new Error("the model is gone"); };
-  const session = await talked(20, { summarize, retryCount: 1 });
+  const session = await talked(20, { summarize: { write: summarize, attempts: 1 } });
   const before = (await session.prepare()).messages;
   const { tone, text } = await chatCommand(session, "/compact", US);
   assert.equal(tone, "error");
@@ -243,7 +243,7 @@ test("S3.7: /compact with instructions brings them to the prompt, over several l
 });
 
 test("S1.13: /context prints tokens, percent, a bar, the threshold and the counts", async () => {
-  const options = { contextWindow: 32_000, maxOutputTokens: 1_000, trigger: { tokens: 24_000 }, tokenCounter: () => 1_000 };
+  const options = { contextWindow: 32_000, maxOutputTokens: 1_000, compactAt: { tokens: 24_000 }, tokenCounter: () => 1_000 };
   const session = await open(options);
   await session.append(...exchange(1), ...chat(6));
   assert.deepEqual(await chatCommand(session, "/context", US), {
@@ -260,7 +260,7 @@ test("S1.13: /context prints tokens, percent, a bar, the threshold and the count
 });
 
 test("S1.13: /context counts the offloads that the context references, as the locale writes numbers", async () => {
-  const session = await open({ contextWindow: 32_000, offload: { offloadThreshold: 1_000, scanRatio: 1, preserveCount: 1_000 } });
+  const session = await open({ contextWindow: 32_000, compactAt: { tokens: 1_000 }, advanced: { offload: { scanFraction: 1 } }, keep: { messages: 1_000 } });
   await session.append(...Array.from({ length: 3 }, (_, nth) => exchange(nth, 4_000)).flat());
   await session.prepare();
   assert.match((await chatCommand(session, "/context", US)).text, /^12 messages · 3 tool calls · 3 offloads$/m);

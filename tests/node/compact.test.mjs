@@ -45,7 +45,7 @@ function mockTimers(context) {
 test("s1_8_the new history is the summary and the preserved messages, the same objects", async () => {
   const history = frozen(chat(10));
   const summarize = summariser();
-  const result = await compact(history, frozen({ summarize, model: "large", summaryModel: "small", contextWindow: 200_000 }));
+  const result = await compact(history, frozen({ summarize: { write: summarize, model: "small" }, model: "large", contextWindow: 200_000 }));
   assert.equal(result.success, true);
   assert.deepEqual(result.messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}${RECORD}` });
   const kept = result.messages.slice(1);
@@ -144,8 +144,7 @@ test("usage out of any bounds stays a number that JavaScript has, summed over th
     usage: { prompt_tokens: 0 },
   }).replace('"prompt_tokens":0', '"prompt_tokens":18446744073709551615');
   const { success, usage } = await compact(chat(10), {
-    provider: { kind: "openai", model: "m" },
-    fetch: async () => new Response(body),
+    summarize: { provider: { kind: "openai", model: "m" }, fetch: async () => new Response(body) },
   });
   assert.deepEqual([success, usage.inputTokens], [true, most]);
 });
@@ -196,7 +195,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
     const history = frozen(chat(10));
     let calls = 0;
     const counting = (...given) => (calls++, summarize(...given));
-    const result = await passing(compact(history, { summarize: counting, timeoutMs: 5_000 }));
+    const result = await passing(compact(history, { summarize: { write: counting, timeoutMs: 5_000 } }));
     assert.deepEqual([result.success, result.freedTokens, result.llmCalls, calls], [false, 0, 3, 3]);
     assert.equal(result.messages.length, history.length);
     result.messages.forEach((message, index) => assert.equal(message, history[index]));
@@ -209,7 +208,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
 
   test(`a summariser that ${name}, with a fallback: the result says that it fell back`, async (context) => {
     mockTimers(context);
-    const given = { summarize, fallback: "extractive", timeoutMs: 5_000, retryCount: 2 };
+    const given = { summarize: { write: summarize, fallback: "extractive", timeoutMs: 5_000, attempts: 2 } };
     const result = await passing(compact(frozen(chat(20)), given));
     assert.deepEqual([result.success, result.llmCalls], [true, 2]);
     assert.match(result.reason, /the summariser failed .*the built-in one was used/s);
@@ -226,7 +225,7 @@ test("an answer that came after its attempt had timed out is not used", async (c
     signals.push(signal);
     return attempt === 1 ? late.promise : Promise.resolve(SUMMARY);
   };
-  const work = compact(chat(10), { summarize, timeoutMs: 5_000 });
+  const work = compact(chat(10), { summarize: { write: summarize, timeoutMs: 5_000 } });
   await settled();
   mock.timers.tick(5_000);
   assert.equal(signals[0].aborted, true);
@@ -245,7 +244,7 @@ test("s1_7_the waits between attempts are 1,000 ms times the attempt", async (co
     starts.push(time);
     throw boom;
   };
-  const work = compact(chat(10), { summarize, retryCount: 4 });
+  const work = compact(chat(10), { summarize: { write: summarize, attempts: 4 } });
   while (starts.length < 4) {
     await settled();
     mock.timers.tick(100);
@@ -279,7 +278,7 @@ test("lesson: the compaction request overflows; it is shrunk and sent again", as
     assert.equal(request.truncated, true);
     return SUMMARY;
   };
-  const result = await passing(compact(history, { summarize, contextWindow: 20_000, longHistory: "clip" }));
+  const result = await passing(compact(history, { summarize: { write: summarize, longHistory: "clip" }, contextWindow: 20_000 }));
   assert.equal(result.success, true);
   assert.ok(sizes[1] < sizes[0] && sizes[2] < sizes[1], `${sizes}`);
 });
@@ -378,7 +377,7 @@ test("aborted during the wait between attempts", async (context) => {
     calls++;
     throw boom;
   };
-  const work = compact(chat(10), { summarize, signal: controller.signal, fallback: "extractive" });
+  const work = compact(chat(10), { summarize: { write: summarize, fallback: "extractive" }, signal: controller.signal });
   const ended = assert.rejects(work, fails("aborted", { cause: reason }));
   await settled();
   mock.timers.tick(500);
@@ -426,12 +425,12 @@ test("redact sees what the summariser sees, and never changes what is kept", asy
   const history = frozen([{ role: "user", content: `My key is ${secret}.` }, ...chat(10), { role: "user", content: secret }]);
   const summarize = summariser();
   const redact = (text) => text.replaceAll(secret, "[key]");
-  const { messages } = await compact(history, { summarize, redact });
+  const { messages } = await compact(history, { summarize, redact: { text: redact } });
   const asked = JSON.stringify(summarize.calls[0].request.messages);
   assert.ok(asked.includes("[key]") && !asked.includes(secret));
   assert.equal(messages.at(-1), history.at(-1));
   const store = openStore();
-  const session = await openSession({ store, summarize, redact });
+  const session = await openSession({ store, summarize, redact: { text: redact } });
   await session.append(...history);
   await session.compact();
   assert.ok(store.text().includes(secret) && !store.text().includes("[key]"));
@@ -444,7 +443,7 @@ test("lesson: secrets; keys of a known shape are replaced by default, and never 
   for (const on of [undefined, true, false]) {
     const options = on === undefined ? {} : { redactSecrets: on };
     const summarize = summariser();
-    const { messages } = await compact(history, { ...options, summarize });
+    const { messages } = await compact(history, { redact: { secrets: on }, summarize });
     const [{ content }] = summarize.calls[0].request.messages;
     assert.deepEqual([content.includes(told), content.includes(secret)], [on !== false, on === false]);
     assert.equal(messages.at(-1), history.at(-1));
@@ -452,7 +451,7 @@ test("lesson: secrets; keys of a known shape are replaced by default, and never 
     assert.deepEqual([prompt.includes(told), prompt.includes(secret)], [on !== false, on === false]);
     assert.equal(extractiveSummary(history, options).includes(secret), on === false);
   }
-  const session = await openSession({ store: "memory", fallback: "extractive" });
+  const session = await openSession({ store: "memory", summarize: { fallback: "extractive" } });
   await session.append(...history);
   const { summary } = await session.compact();
   assert.ok(summary.includes("[redacted: api-key 1]") && !summary.includes(secret));
@@ -463,15 +462,15 @@ test("lesson: secrets; facts and the built-in summary are redacted too", async (
   const history = [{ role: "user", content: `Always post to ${secret}.` }, ...chat(20)];
   const redact = (text) => text.replaceAll(secret, "[hook]");
   const summarize = summariser();
-  await compact(history, { summarize, redact });
+  await compact(history, { summarize, redact: { text: redact } });
   assert.ok(!JSON.stringify(summarize.calls[0].request).includes(secret));
-  const { summary } = await compact(history, { redact });
+  const { summary } = await compact(history, { redact: { text: redact } });
   assert.ok(!summary.includes(secret));
 });
 
 test("instructions reach the summariser", async () => {
   const summarize = summariser();
-  await compact(chat(10), { summarize, instructions: "Name every file." });
+  await compact(chat(10), { summarize: { write: summarize, instructions: "Name every file." } });
   assert.ok(JSON.stringify(summarize.calls[0].request).includes("Name every file."));
 });
 
@@ -502,11 +501,11 @@ test("onProgress and logger are told what happens; the counts add up", async (co
 test("the same input, clock and ids give the same bytes, results and store alike", async () => {
   const run = async () => {
     const store = openStore();
-    const session = await openSession({ store, id: "same", runtime: runtime(), summarize: summariser(), contextWindow: 8_000 });
+    const session = await openSession({ store, id: "same", advanced: { runtime: runtime() }, summarize: summariser(), contextWindow: 8_000 });
     await session.append(...Array.from({ length: 12 }, (_, nth) => exchange(nth, 2_000)).flat());
     const prepared = await session.prepare();
     const compacted = await session.compact();
-    const once = await compact(chat(20), { runtime: runtime() });
+    const once = await compact(chat(20), { advanced: { runtime: runtime() } });
     return JSON.stringify([prepared, compacted, once]) + store.text();
   };
   assert.equal(await run(), await run());

@@ -46,7 +46,7 @@ test("S7: nothing that was said is at rest in the clear, and all of it comes bac
   const inner = memoryStore();
   const content = `${SECRET} `.repeat(2_000);
   const call = { id: "call_1", type: "function", function: { name: "read_file", arguments: "{}" } };
-  const options = { id: "chat of Ada", offload: { offloadThreshold: 1_000, scanRatio: 1 } };
+  const options = { id: "chat of Ada", compactAt: { tokens: 1_000 }, advanced: { offload: { scanFraction: 1 } } };
   const open = () => openSession({ ...options, store: encryptedStore(inner, { encryptionKey }) });
   const session = await open();
   await session.append({ role: "user", content: SECRET }, { role: "assistant", content: null, tool_calls: [call] });

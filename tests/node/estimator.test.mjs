@@ -89,7 +89,7 @@ test("S3.11: chars4 is an estimator: a quarter of the characters, ties up, howev
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 7, 8].map((length) => tokens("x".repeat(length))), [0, 0, 1, 1, 1, 1, 2, 2, 2]);
   for (const one of ["x", "字", "👍", "é"]) assert.equal(tokens(one.repeat(4_000)), 1_000, one);
   const used = async (content) => {
-    const session = await openSession({ store: "memory", contextWindow: 32_000, estimator: "chars4" });
+    const session = await openSession({ store: "memory", contextWindow: 32_000, advanced: { estimator: "chars4" } });
     await session.append({ role: "user", content });
     const { usedTokens } = session.context.usage();
     await session.close();

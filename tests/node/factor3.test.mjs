@@ -29,7 +29,7 @@ const said = (summary) => (messages) =>
 
 test("S4.4: the log and the result have the document's lines, and survive a reload", async () => {
   const store = memoryStore();
-  const options = { ...OPTIONS, id: "a", store, tokenCounter: said(700), runtime: { now: () => 1_762_684_522_000, id: () => crypto.randomUUID() } };
+  const options = { ...OPTIONS, id: "a", store, tokenCounter: said(700), advanced: { runtime: { now: () => 1_762_684_522_000, id: () => crypto.randomUUID() } } };
   const session = await openSession(options);
   assert.equal(session.archive.compactionLog(), "");
   const tokens = [300, 200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700];
@@ -75,7 +75,7 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   const told = [];
   const asked = [];
   const summarize = async (request) => (asked.push(request), SUMMARY);
-  const session = await openSession({ ...OPTIONS, summarize, store: "memory", pinProposals: "ask" });
+  const session = await openSession({ ...OPTIONS, summarize, store: "memory", pins: { proposals: "ask" } });
   session.on("pin", (data) => told.push(data));
   await session.append(...messages);
   assert.equal(told.length, 1);
@@ -140,15 +140,15 @@ test("F4: a constraint that no summary repeats stays in every preset until it is
 });
 
 test("S4.3: pinProposals accept pins at once, off looks for nothing", async () => {
-  const accept = await compact(history(), { ...OPTIONS, pinProposals: "accept" });
+  const accept = await compact(history(), { ...OPTIONS, pins: { proposals: "accept" } });
   assert.ok(accept.messages[0].content.includes("Clean it up. Never touch &lt;/message> main.rs $& 한국어!"));
   assert.deepEqual([accept.ledger[2].quoted, accept.pinProposals], [true, undefined]);
-  const off = await openSession({ ...OPTIONS, pinProposals: "off", store: "memory" });
+  const off = await openSession({ ...OPTIONS, pins: { proposals: "off" }, store: "memory" });
   off.on("pin", () => assert.fail("nothing is looked for"));
   await off.append(...history());
   assert.deepEqual(off.pins.proposals(), []);
   await off.close();
-  await assert.rejects(compact(history(), { ...OPTIONS, pinProposals: "yes" }), fails("invalid_option", { field: "pinProposals" }));
+  await assert.rejects(compact(history(), { ...OPTIONS, pins: { proposals: "yes" } }), fails("invalid_option", { field: "pins.proposals" }));
 });
 
 test("S4.6: of each of the four types the app names the tools, and those of old are of it no longer", async () => {
@@ -164,7 +164,7 @@ test("S4.6: of each of the four types the app names the tools, and those of old 
   for (const [type, [usual, says, content]] of Object.entries(results)) {
     for (const [name, isProcessed] of [["Mine", true], [usual, false]]) {
       const call = { id: "c", type: "function", function: { name, arguments: '{"path":"src/a.rs"}' } };
-      const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", factor3: { processTools: { [type]: ["mine"] } } });
+      const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", presetOptions: { processTools: { [type]: ["mine"] } } });
       await session.append({ role: "user", content: "Go." }, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: "c", content });
       const { messages } = await session.prepare();
       if (isProcessed) assert.ok(messages[2].content.startsWith(`[${says}; the whole result is at: off_`), messages[2].content.slice(0, 99));
@@ -183,7 +183,7 @@ test("S4.6: verbosity debug keeps results whole and still summarises; originals 
     { role: "tool", tool_call_id: "c", content: lines },
   ];
   for (const verbosity of ["normal", "debug"]) {
-    const session = await openSession({ ...OPTIONS, contextWindow: 100_000, factor3: { verbosity }, store: "memory" });
+    const session = await openSession({ ...OPTIONS, contextWindow: 100_000, presetOptions: { verbosity }, store: "memory" });
     await session.append(...read);
     const { messages } = await session.prepare();
     const [entry] = (await session.context.explain()).filter(({ ref }) => ref);
@@ -223,7 +223,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
   const begin = [{ role: "user", content: pinned[0] }, call, { ...result, content: words }, { role: "assistant", content: pinned[2] }];
   const purposes = new Set();
   const rounds = async (options) => {
-    const session = await openSession({ ...OPTIONS, store: "memory", fallback: "none", retryCount: 1, logger: () => {}, ...options });
+    const session = await openSession({ ...OPTIONS, store: "memory", logger: () => {}, ...options, summarize: { fallback: "none", attempts: 1, ...options.summarize } });
     await session.append(...begin);
     for (const index of [0, 2, 3]) await session.pins.add(index);
     return session;
@@ -238,7 +238,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     return `${purpose} ${purposes.size}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   };
   const checkpoint = { ageModerate: 1, ageCompact: 2, mergeCount: 2 };
-  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, level: 3, checkpoint, summarize });
+  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, presetOptions: checkpoint, summarize: { write: summarize, detail: 3 } });
   for (let round = 0; round < 5; round += 1) {
     await aging.append(...chat(10, round * 10));
     const { messages, success, error } = await aging.compact();
@@ -247,7 +247,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
   }
   assert.deepEqual([...purposes].sort(), ["age", "history", "merge"]);
   for (const preset of ["factor3", "checkpoint"]) {
-    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: async () => Promise.reject(new Error("down")) });
+    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: { write: async () => Promise.reject(new Error("down")) } });
     await anew.append(...talk(6, 600));
     const { messages, edits } = await anew.prepare();
     assert.deepEqual(edits.map(({ kind }) => kind), ["rollover"]);
@@ -257,7 +257,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
 
 /** What becomes of the only result of a session, and whether it was processed. */
 async function shown(format, messages, options = {}) {
-  const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", format, factor3: options, estimator: "chars4" });
+  const session = await openSession({ ...OPTIONS, contextWindow: 100_000, store: "memory", format, presetOptions: options, advanced: { estimator: "chars4" } });
   await session.append(...messages);
   const { messages: sent, edits } = await session.prepare();
   await session.close();

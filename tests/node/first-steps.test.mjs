@@ -111,10 +111,10 @@ for (const [what, message, near] of [
 }
 
 test("F34: pinned that returns undefined, as for a field that is not there, pins nothing", async () => {
-  const session = await memory({ pinned: ({ flag }) => flag });
+  const session = await memory({ pins: { match: ({ flag }) => flag } });
   await session.append({ ...user("q"), flag: true }, { role: "assistant", content: "a" });
   assert.deepEqual(session.pins.proposals(), []);
-  assert.equal((await compact(chat(3), { contextWindow: 8_000, pinned: ({ flag }) => flag })).success, true);
+  assert.equal((await compact(chat(3), { contextWindow: 8_000, pins: { match: ({ flag }) => flag } })).success, true);
 });
 
 test("F12: what models answer without content is taken", async () => {
@@ -136,9 +136,9 @@ const ANSWERS = [
 for (const [what, pinned, message] of ANSWERS) {
   test(`F34: pinned that returns ${what} is refused`, async () => {
     const wrong = fails("invalid_option", { field: "pinned", message });
-    const session = await memory({ pinned });
+    const session = await memory({ pins: { match: pinned } });
     await assert.rejects(session.append(user("q")), wrong);
-    await assert.rejects(compact(chat(3), { contextWindow: 8_000, pinned }), wrong);
+    await assert.rejects(compact(chat(3), { contextWindow: 8_000, pins: { match: pinned } }), wrong);
     assert.throws(() => splitMessages(chat(9), { pinned }), wrong);
   });
 }
@@ -156,7 +156,7 @@ for (const [what, tokenCounter, message] of [
 }
 
 test("F34: what redact, readFile, systemPrompt and summarize return is named", async () => {
-  const redacted = await compact(chat(20), { contextWindow: 8_000, redact: async (text) => text, summarize: () => SUMMARY, retryCount: 1 }).catch((error) => ({ error }));
+  const redacted = await compact(chat(20), { contextWindow: 8_000, redact: { text: async (text) => text }, summarize: { write: () => SUMMARY, attempts: 1 } }).catch((error) => ({ error }));
   assert.match(redacted.error.message, /it returned a Promise/);
   const session = await memory({ systemPrompt: async () => "x" });
   await session.append(user("q"));
@@ -167,7 +167,7 @@ test("F34: what redact, readFile, systemPrompt and summarize return is named", a
     [undefined, /undefined came/],
     [{ text: Promise.resolve("x") }, /await its text/],
   ]) {
-    const { error } = await compact(chat(20), { contextWindow: 8_000, retryCount: 1, summarize: () => answer });
+    const { error } = await compact(chat(20), { contextWindow: 8_000, summarize: { write: () => answer, attempts: 1 } });
     assert.match(error.message, message);
   }
 });
@@ -197,11 +197,11 @@ const OWN_CALLS = {
 for (const [name, call] of Object.entries(OWN_CALLS)) {
   test(`F34: summarize that calls ${name} of its own session is told so, and waits for nothing`, async () => {
     const calls = [];
-    const session = await memory({ retryCount: 1, timeoutMs: 20_000, summarize: async () => {
+    const session = await memory({ summarize: { write: async () => {
       calls.push(call(session));
       await calls[0];
       return SUMMARY;
-    } });
+    }, attempts: 1, timeoutMs: 20_000 } });
     await session.append(...chat(20));
     const started = Date.now();
     const { success, error } = await session.compact();
@@ -215,15 +215,15 @@ for (const [name, call] of Object.entries(OWN_CALLS)) {
 }
 
 test("F34: a summariser that waits for its own session, and gets no answer in time, is told so", async () => {
-  const session = await memory({ retryCount: 1, timeoutMs: 200, summarize: async () => {
+  const session = await memory({ summarize: { write: async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     await session.prepare();
     return SUMMARY;
-  } });
+  }, attempts: 1, timeoutMs: 200 } });
   await session.append(...chat(20));
   const { error } = await session.compact();
   fails("timeout", { message: /no answer within 200 ms.*does summarize call its own session\?/ })(error);
-  const alone = await memory({ retryCount: 1, timeoutMs: 200, summarize: () => new Promise(() => {}) });
+  const alone = await memory({ summarize: { write: () => new Promise(() => {}), attempts: 1, timeoutMs: 200 } });
   await alone.append(...chat(20));
   assert.doesNotMatch((await alone.compact()).error.message, /own session/);
 });
@@ -237,7 +237,7 @@ const refusing = async () => { throw Object.assign(new Error("invalid key"), { s
 for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]) {
   test(`S1.10: ${preset}: compact whose summary failed gives back the very messages that it was given`, async () => {
     for (const history of [withLarge(), chat(60), [...chat(30), ...exchange(9, 60_000)]]) {
-      const { success, messages, error, appliedEdits, freedTokens, previousTokens, currentTokens } = await compact(history, { preset, contextWindow: 8_000, summarize: refusing, retryCount: 1 });
+      const { success, messages, error, appliedEdits, freedTokens, previousTokens, currentTokens } = await compact(history, { preset, contextWindow: 8_000, summarize: { write: refusing, attempts: 1 } });
       assert.equal(success, false);
       assert.equal(messages.length, history.length);
       messages.forEach((message, at) => assert.equal(message, history[at]));
@@ -248,7 +248,7 @@ for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]
   });
 
   test(`F1: ${preset}: a summary that failed and was needed is said first, is the cause, and gives no other advice`, async () => {
-    const { fits, error } = await compact(chat(60), { preset, contextWindow: 8_000, summarize: refusing, retryCount: 1 });
+    const { fits, error } = await compact(chat(60), { preset, contextWindow: 8_000, summarize: { write: refusing, attempts: 1 } });
     assert.equal(fits, false);
     fails("context_overflow", { message: /^the summary failed \(invalid key\); .*without one \d+ tokens do not fit/ })(error);
     assert.doesNotMatch(error.message, /larger window|fewer messages/);
@@ -258,13 +258,13 @@ for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]
 }
 
 test("F1: where no summary would help either, the overflow says what would", async () => {
-  const { error } = await compact([...chat(20), user("word ".repeat(20_000))], { contextWindow: 8_000, summarize: refusing, retryCount: 1, pinned: ({ content }) => content.startsWith("word") });
+  const { error } = await compact([...chat(20), user("word ".repeat(20_000))], { contextWindow: 8_000, summarize: { write: refusing, attempts: 1 }, pins: { match: ({ content }) => content.startsWith("word") } });
   fails("context_overflow", { message: /^the summary failed \(invalid key\); .*pin less/ })(error);
   assert.equal(error.cause.code, "summary_failed");
 });
 
 test("F1: a session that cannot send for want of a summary says so", async () => {
-  const session = await memory({ preset: "layered", summarize: refusing, retryCount: 1 });
+  const session = await memory({ preset: "layered", summarize: { write: refusing, attempts: 1 } });
   await session.append(...chat(60));
   await assert.rejects(session.prepare(), (error) => {
     fails("context_overflow", { message: /^the summary failed \(invalid key\)/ })(error);
@@ -280,15 +280,15 @@ test("F1: too little for a built-in summary is no failure, and says why nothing 
     assert.deepEqual([success, fits, error, messages.length, appliedEdits], [true, true, undefined, 3, []]);
     assert.match(reason, /^Nothing to compress: too little to summarize, \d+ tokens$/);
     // A model that was asked for what is no smaller did fail.
-    const asked = await compact(short, { ...given, summarize: () => SUMMARY, retryCount: 1 });
+    const asked = await compact(short, { ...given, summarize: { write: () => SUMMARY, attempts: 1 } });
     assert.deepEqual([asked.success, asked.error.code], [false, "summary_rejected"]);
-    const fallen = await compact(short, { ...given, summarize: refusing, retryCount: 1, fallback: "extractive" });
+    const fallen = await compact(short, { ...given, summarize: { write: refusing, attempts: 1, fallback: "extractive" } });
     assert.deepEqual([fallen.success, fallen.error.message], [false, "invalid key"]);
   }
 });
 
 test("S1.10: the reason counts pinned messages among those that stay", async () => {
-  const { reason } = await compact(chat(5), { contextWindow: 8_000, pinned: () => true, keep: { messages: 4 } });
+  const { reason } = await compact(chat(5), { contextWindow: 8_000, pins: { match: () => true }, keep: { messages: 4 } });
   assert.match(reason, /Nothing to compress: 10 messages stay/);
 });
 
@@ -300,6 +300,8 @@ test("F34: only names that are near are named", async () => {
   assert.match(await told({ sumarize: 5 }), /did you mean summarize/);
   assert.match(await told({ window: 5 }), /did you mean contextWindow/);
   assert.match(await told({ maxTokens: 5 }), /did you mean maxOutputTokens/);
+  assert.match(await told({ summaryModel: "m" }), /did you mean model, .*summarize\.model/);
+  assert.match(await told({ pinProposals: "off" }), /did you mean pins\.proposals/);
   assert.match(await told({ flavour: 5 }), /is not an option of this release$/);
   for (const text of [await told({ sumarize: 5 }), await told({ contextwindow: 5 })]) assert.doesNotMatch(text, /runtime|signal|level/);
 });

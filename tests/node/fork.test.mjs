@@ -12,10 +12,10 @@ const options = (store, id, over = {}) => ({
   id,
   store,
   format: "openai-chat",
-  estimator: "chars4",
+  advanced: { estimator: "chars4", cooldownSteps: 1_000, offload: { scanFraction: 1 } },
   contextWindow: 8_000,
   summarize: async () => SUMMARY,
-  offload: { offloadThreshold: 600, compactCooldownSteps: 1_000, scanRatio: 1 },
+  compactAt: { tokens: 600 },
   ...over,
 });
 
@@ -201,7 +201,7 @@ async function oldStore() {
 
 test("S5.18: a session of schema 100 is migrated when it is opened, and can be put back", async () => {
   const { store, fixture } = await oldStore();
-  const session = await openSession({ store, id: fixture.id, contextWindow: 8_000, estimator: "chars4" });
+  const session = await openSession({ store, id: fixture.id, contextWindow: 8_000, advanced: { estimator: "chars4" } });
   assert.deepEqual((await session.prepare()).messages, fixture.context);
   const old = (await references(session));
   assert.ok(old.length > 4);
@@ -209,7 +209,7 @@ test("S5.18: a session of schema 100 is migrated when it is opened, and can be p
   await session.close();
   assert.equal(await restoreBackup(store, fixture.id), 100);
   await assert.rejects(restoreBackup(store, fixture.id), { code: "not_found" });
-  const again = await openSession({ store, id: fixture.id, contextWindow: 8_000, estimator: "chars4" });
+  const again = await openSession({ store, id: fixture.id, contextWindow: 8_000, advanced: { estimator: "chars4" } });
   await again.append({ role: "user", content: "go on" });
   await assert.rejects(restoreBackup(store, fixture.id), { code: "conflict" });
 });

@@ -109,7 +109,7 @@ test("F28: a run of one character is counted as one", { todo: "F28" }, () => {
 });
 
 test("F29: the mark of a result names the tool that reads it", { todo: "F29" }, async () => {
-  const session = await openSession({ store: "memory", preset: "offload", contextWindow: 16_000, trigger: { tokens: 1_000 } });
+  const session = await openSession({ store: "memory", preset: "offload", contextWindow: 16_000, compactAt: { tokens: 1_000 } });
   await session.append({ role: "user", content: "Read it." }, ...called("1", "Read", { file_path: "/src/a.ts" }, "line of code; ".repeat(600)), ...talk(4));
   const tools = [{ type: "function", function: { name: "recall_read", parameters: { type: "object", properties: {} } } }];
   const { messages } = await session.prepare({ tools });

@@ -57,8 +57,8 @@ test("S3.4: a compaction of its own is told to the user, and acknowledged only w
     const session = await openSession({
       store: "memory",
       ...OPTIONS,
-      trigger: { tokens: 1_000 },
-      layered: { minSavings: 0 },
+      compactAt: { tokens: 1_000 },
+      advanced: { minSavings: 0 },
       summarize: summariser(),
     });
     const told = [];
@@ -94,7 +94,7 @@ test("S3.6: where readFile fails or has no text, the newest recorded result is p
   const history = [...turn(0, "of the first"), ...turn(1, "of the second"), ...chat(20)];
   const broken = { throws: () => { throw new Error("gone"); }, rejects: async () => Promise.reject(new Error("gone")), nothing: async () => undefined };
   for (const [name, readFile] of Object.entries(broken)) {
-    const result = await compact(history, { ...OPTIONS, summarize, readFile });
+    const result = await compact(history, { ...OPTIONS, summarize, restoreFiles: { read: readFile } });
     assert.deepEqual(files(result), [["src/1.rs", "of the second"], ["src/0.rs", "of the first"]], name);
   }
 });

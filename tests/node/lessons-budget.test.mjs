@@ -71,7 +71,7 @@ test("lesson: compaction loop: a tail that alone is above the trigger costs a ca
   const summarize = summariser();
   const session = await openSession({
     store: "memory",
-    trigger: { tokens: 300 },
+    compactAt: { tokens: 300 },
     keep: { messages: 4 },
     summarize,
   });
@@ -92,7 +92,7 @@ test("lesson: compaction loop: a summariser that fails is left alone for five st
     calls++;
     throw new Error("overloaded");
   };
-  const session = await openSession({ store: "memory", trigger: { tokens: 300 }, retryCount: 1, summarize });
+  const session = await openSession({ store: "memory", compactAt: { tokens: 300 }, summarize: { write: summarize, attempts: 1 } });
   await session.append(...chat(6));
   for (let step = 0; step < 25; step++) {
     await session.append(...chat(1, step));
@@ -124,10 +124,9 @@ test("lesson: compaction loop: a lone summary is not summarised again", async ()
 test("lesson: compaction loop: references are not moved out again", async () => {
   const session = await openSession({
     store: "memory",
-    trigger: { tokens: 10 },
-    offload: { compactTriggerThreshold: 1 },
-    retryCount: 1,
-    summarize: summariser("no"),
+    compactAt: { tokens: 10 },
+    advanced: { minOffloadGain: 1 },
+    summarize: { write: summariser("no"), attempts: 1 },
   });
   await session.append(...exchange(1, 4_000), ...chat(3));
   const first = await session.prepare();
@@ -165,7 +164,7 @@ for (const [name, history] of Object.entries({
     assert.ok(purposes.length <= foretold, `${purposes.length} ${foretold}`);
     assert.equal(summarize.calls.filter(({ request }) => request.truncated).length, name.startsWith("one huge") || name.startsWith("text") ? 1 : 0);
     const clipped = summariser();
-    await compact(history, { contextWindow: window, summarize: clipped, longHistory: "clip" });
+    await compact(history, { contextWindow: window, summarize: { write: clipped, longHistory: "clip" } });
     assert.deepEqual([clipped.calls.length, clipped.calls[0].request.truncated], [1, true]);
   });
 }
@@ -212,7 +211,7 @@ test("lesson: output cap wrong: the answer's room is never filled with messages"
 test("lesson: output cap wrong: a summary may be a fifth longer than its target, and no more is asked for", async () => {
   for (const targetTokens of [100, 1_000, 8_000]) {
     const summarize = summariser();
-    await compact(chat(20), { summarize, offload: { targetTokens } });
+    await compact(chat(20), { summarize: { write: summarize, targetTokens } });
     const { request } = summarize.calls[0];
     assert.deepEqual([request.targetTokens, request.maxTokens], [targetTokens, Math.ceil(targetTokens * 1.2)]);
     assert.ok(
@@ -239,7 +238,7 @@ for (const [name, body] of Object.entries({
       return new Response(JSON.stringify(body));
     };
     const history = frozen(chat(10));
-    const result = await passing(context, compact(history, { provider: { kind: "openai", model: "m" }, fetch }));
+    const result = await passing(context, compact(history, { summarize: { provider: { kind: "openai", model: "m" }, fetch } }));
     assert.deepEqual([result.success, calls], [false, 3]);
     assert.deepEqual(result.messages, history);
   });
@@ -255,7 +254,7 @@ async function written(turns) {
     rows += puts.length;
     bytes += puts.reduce((sum, [, value]) => sum + value.length, 0);
   };
-  const session = await openSession({ store, id: "s", runtime: runtime() });
+  const session = await openSession({ store, id: "s", advanced: { runtime: runtime() } });
   for (let turn = 0; turn < turns; turn++) {
     await session.append(...chat(1, turn));
     await session.prepare();
@@ -311,7 +310,7 @@ test("lesson: wrong counts: scripts that cost more are counted as more, and trig
   ]) {
     const characters = [...text.repeat(100)].length;
     assert.ok(estimateTokens(text.repeat(100)) > characters * least, name);
-    const options = { trigger: { tokens: 4_000 } };
+    const options = { compactAt: { tokens: 4_000 } };
     const history = Array.from({ length: 10 }, (_, nth) => [
       user(`${nth} ${text.repeat(20)}`),
       assistant(`${nth} ${text.repeat(20)}`),
@@ -329,7 +328,7 @@ test("lesson: wrong counts: system prompt and tools are part of what triggers", 
   const summarize = summariser();
   const session = await openSession({
     store: "memory",
-    trigger: { tokens: 3_000 },
+    compactAt: { tokens: 3_000 },
     systemPrompt: WORDS.repeat(100),
     summarize,
   });
@@ -357,9 +356,9 @@ test("lesson: wrong counts: one counter decides about trigger, cut, progress and
   const session = await openSession({
     store: "memory",
     tokenCounter,
-    trigger: { tokens: 20 },
+    compactAt: { tokens: 20 },
     keep: { tokens: 6 },
-    offload: { compactTriggerThreshold: 50 },
+    advanced: { minOffloadGain: 50 },
     summarize,
   });
   await session.append(...chat(9));
@@ -376,7 +375,7 @@ test("lesson: cache destroyed: between two compactions every prompt begins with 
     store: "memory",
     contextWindow: 12_000,
     maxOutputTokens: 1_000,
-    runtime: runtime(),
+    advanced: { runtime: runtime() },
     summarize: summariser(),
   });
   let before = [];
@@ -415,7 +414,7 @@ test("lesson: cache destroyed: the same session gives the same bytes in every pr
   const run = async () => {
     const store = openStore();
     const options = { store, id: "s", contextWindow: 8_000, summarize: summariser() };
-    const session = await openSession({ ...options, runtime: runtime() });
+    const session = await openSession({ ...options, advanced: { runtime: runtime() } });
     for (let step = 0; step < 20; step++) await session.append(...exchange(step, 1_500));
     const prepared = JSON.stringify((await session.prepare()).messages);
     const reopened = JSON.stringify((await (await openSession(options)).prepare()).messages);

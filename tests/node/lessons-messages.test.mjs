@@ -28,7 +28,7 @@ const valid = (messages, format, what) =>
 
 /** A session that moves results out at every `prepare` and summarises nothing. */
 const offloading = () =>
-  openSession({ store: "memory", offload: { offloadThreshold: 1, compactTriggerThreshold: 1 } });
+  openSession({ store: "memory", compactAt: { tokens: 1 }, advanced: { minOffloadGain: 1 } });
 
 /** Compacts a history with every number of messages to keep, and hands what came out to `check`. */
 async function everywhere(history, format, check) {
@@ -146,9 +146,9 @@ test("lesson: server tools / new block types: what nobody knows yet stays with i
 });
 
 test("lesson: server tools / new block types: their results are never moved out", async () => {
-  const offload = { offloadThreshold: 1, scanRatio: 1, minChars: 1, compactTriggerThreshold: 1 };
+  const presetOptions = { offloadThreshold: 1, scanRatio: 1, minChars: 1, compactTriggerThreshold: 1, retryCount: 1 };
   // What cannot be moved is to be summarised; that fails here, and nothing else is done.
-  const session = await openSession({ store: "memory", offload, summarize: summariser("no"), retryCount: 1 });
+  const session = await openSession({ store: "memory", presetOptions, summarize: summariser("no") });
   await session.append(...frozen(SERVER));
   const { messages, edits } = await session.prepare();
   assert.deepEqual(

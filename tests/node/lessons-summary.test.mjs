@@ -140,7 +140,7 @@ const NO_SUMMARIES = {
 for (const [name, answer] of Object.entries(NO_SUMMARIES)) {
   test(`lesson: empty, stale or failed summary: ${name} replaces no history`, async () => {
     const store = openStore();
-    const session = await openSession({ store, retryCount: 1, summarize: summariser(answer) });
+    const session = await openSession({ store, summarize: { write: summariser(answer), attempts: 1 } });
     const history = frozen(chat(10));
     await session.append(...history);
     const result = await session.compact();
@@ -322,7 +322,7 @@ test("lesson: summariser misbehaves: no message can leave its fence or fill in t
 
 test("lesson: summariser misbehaves: the conversation is called data, and the request has no tools and one message", async () => {
   const fetch = answering(choice({ content: SUMMARY }));
-  await compact(chat(10), { provider: { kind: "openai", model: "m" }, fetch });
+  await compact(chat(10), { summarize: { provider: { kind: "openai", model: "m" }, fetch } });
   const [{ messages, ...rest }] = fetch.requests;
   assert.deepEqual(
     messages.map(({ role }) => role),
@@ -346,7 +346,7 @@ for (const [name, answer] of Object.entries({
   test(`lesson: summariser misbehaves: one that ${name} is asked again, told what was wrong`, async (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const fetch = answering(answer, choice({ content: SUMMARY }));
-    const work = compact(chat(10), { provider: { kind: "openai", model: "m" }, fetch });
+    const work = compact(chat(10), { summarize: { provider: { kind: "openai", model: "m" }, fetch } });
     let over = false;
     void work.finally(() => (over = true));
     while (!over) {
@@ -396,14 +396,14 @@ test("lesson: secrets: redact reaches messages, calls, results, facts and the bu
     user(`Once more: ${SECRET}`),
   ]);
   const summarize = summariser();
-  const { success, messages } = await compact(history, { redact, summarize });
+  const { success, messages } = await compact(history, { redact: { text: redact }, summarize });
   assert.equal(success, true);
   assert.ok(!JSON.stringify(summarize.calls[0].request).includes(SECRET));
   assert.equal(messages.at(-1), history.at(-1), "what is kept is the app's own");
-  const built = await compact(history, { redact });
+  const built = await compact(history, { redact: { text: redact } });
   assert.ok(built.success && !built.summary.includes(SECRET));
   const fetch = answering(choice({ content: SUMMARY }));
-  await compact(history, { redact, provider: { kind: "openai", model: "m" }, fetch });
+  await compact(history, { redact: { text: redact }, summarize: { provider: { kind: "openai", model: "m" }, fetch } });
   assert.ok(!JSON.stringify(fetch.requests).includes(SECRET));
 });
 
@@ -421,7 +421,7 @@ test("lesson: secrets: a key of the summariser's own stands in no error and no l
   const fetch = async () =>
     new Response(JSON.stringify({ error: { message: `Incorrect API key provided: ${SECRET}` } }), { status: 401 });
   const provider = { kind: "openai", model: "m", headers: { authorization: `Bearer ${SECRET}` } };
-  const { error, success } = await compact(chat(10), { provider, fetch, logger: (_, line) => lines.push(line) });
+  const { error, success } = await compact(chat(10), { summarize: { provider, fetch }, logger: (_, line) => lines.push(line) });
   assert.equal(success, false);
   assert.ok(![error.message, ...lines].join("\n").includes(SECRET));
 });
@@ -435,8 +435,8 @@ test("lesson: summary growth: a model that only ever adds gets no longer context
     const before = /<message[^>]*>\s*\[Compressed History\]([\s\S]*?)<\/message>/.exec(content)?.[1] ?? "";
     return `${before.trim()}\n\n${"The parser was looked at once more, from its beginning to its end. ".repeat(40)}`;
   };
-  const options = { contextWindow: 8_000, maxOutputTokens: 1_000, retryCount: 1, fallback: "extractive" };
-  const session = await openSession({ store: "memory", ...options, summarize });
+  const options = { contextWindow: 8_000, maxOutputTokens: 1_000, summarize: { write: summarize, attempts: 1, fallback: "extractive" } };
+  const session = await openSession({ store: "memory", ...options });
   for (let round = 0; round < 25; round++) {
     await session.append(...chat(4, round * 4));
     const { usage, messages } = await session.prepare();
@@ -447,7 +447,7 @@ test("lesson: summary growth: a model that only ever adds gets no longer context
 });
 
 test("lesson: summary growth: built-in summaries of summaries keep to their target", async () => {
-  const session = await openSession({ store: "memory", offload: { targetTokens: 500 } });
+  const session = await openSession({ store: "memory", summarize: { targetTokens: 500 } });
   for (let round = 0; round < 10; round++) {
     await session.append(
       ...chat(10, round * 10),

@@ -5,13 +5,14 @@ import { test } from "node:test";
 import { compact, memoryStore, openSession, planCompaction } from "../support/offload.mjs";
 import { chat, fails, summariser, SUMMARY } from "../support/api.mjs";
 
-const LONG = { contextWindow: 16_000, concurrency: 2, retryCount: 1 };
+/** The options of a history longer than the window of its summariser. */
+const long = (call, more) => ({ contextWindow: 16_000, summarize: { write: call, concurrency: 2, attempts: 1, ...more } });
 
 test("a long history is summarised in parts, once over and as planned", async () => {
   const history = chat(300);
   const summarize = summariser();
   const progress = [];
-  const options = { ...LONG, summarize, onProgress: ({ stage, done, total }) => stage === "summarize" && progress.push([done, total]) };
+  const options = { ...long(summarize), onProgress: ({ stage, done, total }) => stage === "summarize" && progress.push([done, total]) };
   const plan = planCompaction(history, options);
   const result = await compact(history, options);
   const purposes = summarize.calls.map(({ purpose }) => purpose);
@@ -26,7 +27,7 @@ test("a long history is summarised in parts, once over and as planned", async ()
 
 test("a summariser for results is not asked about parts of a history", async () => {
   const summarizeResult = summariser();
-  await compact(chat(300), { ...LONG, summarize: summariser(), summarizeResult });
+  await compact(chat(300), long(summariser(), { forResults: summarizeResult }));
   assert.equal(summarizeResult.calls.length, 0);
 });
 
@@ -37,21 +38,19 @@ test("aborted half-way, the next attempt pays only for what is missing", async (
   const session = await openSession({
     id: "long",
     store,
-    ...LONG,
-    concurrency: 1,
-    summarize: async (request, { signal }) => {
+    ...long(async (request, { signal }) => {
       if (++calls <= 2) return SUMMARY;
       controller.abort();
       signal.throwIfAborted();
-    },
+    }, { concurrency: 1 }),
   });
   for (const message of chat(300)) void session.append(message);
   await assert.rejects(session.compact({ signal: controller.signal }), fails("aborted"));
   assert.equal(calls, 3);
   await session.close();
   const summarize = summariser();
-  const again = await openSession({ id: "long", store, ...LONG, summarize });
-  const planned = planCompaction(chat(300), { ...LONG, summarize });
+  const again = await openSession({ id: "long", store, ...long(summarize) });
+  const planned = planCompaction(chat(300), { ...long(summarize) });
   const { success, llmCalls } = await again.compact();
   assert.deepEqual([success, llmCalls], [true, planned.edits[0].llmCalls - 2]);
 });

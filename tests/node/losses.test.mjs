@@ -39,7 +39,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-const options = (user) => ({ id: "chat", contextWindow: 32_000, watermark: watermarkOf(user), store: memoryStore() });
+const options = (user) => ({ id: "chat", contextWindow: 32_000, advanced: { watermark: watermarkOf(user) }, store: memoryStore() });
 
 async function say(session, ...texts) {
   for (const content of texts) await session.append({ role: "user", content });

@@ -149,6 +149,6 @@ test("without model and contextWindow the window is the presets' own", async () 
 
 test("S5.12: profiles say what a model takes, so the catalogue is not asked", async () => {
   const profiles = [{ model: "llama3:7b", size: 200_000, share: 0.85 }];
-  const usage = (await open({ preset: "checkpoint", model: "llama3:7b", checkpoint: { profiles } })).context.usage();
+  const usage = (await open({ preset: "checkpoint", model: "llama3:7b", presetOptions: { profiles } })).context.usage();
   assert.equal(usage.maxTokens, 170_000);
 });

@@ -14,16 +14,18 @@ const wasm = new URL("../../pkg/core.wasm", import.meta.url);
 const refused = (options, field, message) => assert.rejects(compact(chat(1), options), fails("invalid_option", { field, message }));
 
 test("F34: a misspelt option names those that are near, the nearest first", async () => {
-  await refused({ contextwindow: 5 }, "contextwindow", /did you mean contextWindow, summaryContextWindow\?$/);
+  await refused({ contextwindow: 5 }, "contextwindow", /did you mean contextWindow, summarize\.contextWindow\?$/);
   await refused({ sumarize: 5 }, "sumarize", /did you mean summarize[,?]/);
-  await refused({ offload: { offloadTreshold: 5 } }, "offload.offloadTreshold", /did you mean offloadThreshold\?$/);
+  await refused({ preset: "offload", presetOptions: { offloadTreshold: 5 } }, "presetOptions.offloadTreshold", /did you mean offloadThreshold\?$/);
   await refused({ keep: { message: 5 } }, "keep.message", /there are messages, /);
   assert.throws(() => estimateTokens("x", { modle: "gpt-4o" }), fails("invalid_option", { message: /there are model,/ }));
 });
 
-test("F34: an option of a group names the groups that have it", async () => {
-  await refused({ preserveCount: 5 }, "preserveCount", /is an option of offload, layered, factor3, checkpoint: as in \{ offload: \{ preserveCount \} \}/);
-  await refused({ mergeCount: 5 }, "mergeCount", /is an option of checkpoint:/);
+test("F34: an option that is in a group, or has a name of its own, names that", async () => {
+  await refused({ preserveCount: 5 }, "preserveCount", /give keep\.messages, as in \{ keep: \{ messages \} \}$/);
+  await refused({ mergeCount: 5 }, "mergeCount", /give checkpoints\.mergeCount, as in \{ checkpoints: \{ mergeCount \} \}$/);
+  await refused({ presetOptions: { keepRecent: 5 } }, "presetOptions.keepRecent", /not an option of preset balanced: give clear\.keepRecent, as in /);
+  await refused({ preset: "offload", presetOptions: { keepRecent: 5 } }, "presetOptions.keepRecent", /give clear\.keepRecent, as in \{ clear: \{ keepRecent \} \}$/);
 });
 
 test("F34: a misspelt preset names the one that is nearly so", async () => {
@@ -32,9 +34,9 @@ test("F34: a misspelt preset names the one that is nearly so", async () => {
 
 test("F34: a provider's apiKey names the header of its kind", async () => {
   for (const [kind, header] of [["openai", /authorization: "Bearer/], ["anthropic", /"x-api-key"/], ["gemini", /"x-goog-api-key"/]]) {
-    await refused({ provider: { kind, model: "m", apiKey: "k" } }, "provider.apiKey", header);
+    await refused({ summarize: { provider: { kind, model: "m", apiKey: "k" } } }, "summarize.provider.apiKey", header);
   }
-  await refused({ provider: { model: "m", apiKey: "k" } }, "provider.apiKey", /openai: .*anthropic: .*gemini: /);
+  await refused({ summarize: { provider: { model: "m", apiKey: "k" } } }, "summarize.provider.apiKey", /openai: .*anthropic: .*gemini: /);
 });
 
 test("F34: a path as a store names fileStore", async () => {

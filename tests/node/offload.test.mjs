@@ -16,7 +16,8 @@ test("S1.1: the total counts the system prompt and the tools, and offloading beg
       contextWindow: 24_000,
       systemPrompt: "You are brief.",
       tokenCounter: () => 100,
-      offload: { offloadThreshold, preserveCount: 1_000 },
+      compactAt: { tokens: offloadThreshold },
+      keep: { messages: 1_000 },
     });
     await session.append(...exchange(0), ...chat(4));
     const { edits, usage } = await session.prepare({ tools });
@@ -27,7 +28,7 @@ test("S1.1: the total counts the system prompt and the tools, and offloading beg
 
 test("S1.2: the report has the document's fields, and prepare says what still exceeds the threshold", async () => {
   for (const [offloadThreshold, exceeds] of [[13_000, true], [18_000, false]]) {
-    const session = await openSession({ store: "memory", contextWindow: 60_000, offload: { offloadThreshold, preserveCount: 1_000 } });
+    const session = await openSession({ store: "memory", contextWindow: 60_000, compactAt: { tokens: offloadThreshold }, keep: { messages: 1_000 } });
     await session.append(...exchanges(20));
     const previousTokens = session.context.usage().usedTokens;
     const { edits, stillExceedsThreshold, usage } = await session.prepare();
@@ -53,8 +54,8 @@ test("S1.4: a summary follows what frees less than compactTriggerThreshold, and 
     const session = await openSession({
       store: "memory",
       contextWindow: 24_000,
-      trigger: { tokens: 500 },
-      offload: { compactTriggerThreshold },
+      compactAt: { tokens: 500 },
+      advanced: { minOffloadGain: compactTriggerThreshold },
       tokenCounter,
       summarize: summariser(),
     });
@@ -70,8 +71,8 @@ test("S1.4: a compaction by hand is an attempt too, and the steps from it on are
   const session = await openSession({
     store: "memory",
     contextWindow: 32_000,
-    trigger: { tokens: 500 },
-    offload: { compactCooldownSteps: 3 },
+    compactAt: { tokens: 500 },
+    advanced: { cooldownSteps: 3 },
     summarize: summariser(),
   });
   await session.append(...chat(10));
@@ -91,7 +92,7 @@ test("S1.9: what one compaction retired is not retired again by the next, and wh
     store: "memory",
     contextWindow: 24_000,
     maxOutputTokens: 1_000,
-    offload: { scanRatio: 1 },
+    advanced: { offload: { scanFraction: 1 } },
     summarize: summariser(),
   });
   const history = exchanges(20);

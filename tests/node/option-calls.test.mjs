@@ -3,50 +3,60 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, importSession, memoryStore, openSession, planCompaction } from "context-compactor";
+import { OPTIONS } from "../../pkg/dist/generated/options.js";
 import { chat, fails, summariser } from "../support/api.mjs";
 
 /** A value of each option that says something. */
 const EVERY = {
   preset: "offload",
+  presetOptions: {},
   format: "openai-chat",
   model: "gpt-4o",
-  summaryModel: "gpt-4o-mini",
-  summaryContextWindow: 20_000,
-  longHistory: "clip",
   contextWindow: 50_000,
   maxOutputTokens: 2_000,
-  trigger: { tokens: 40_000 },
-  prices: { input: 1, output: 2 },
-  keep: { messages: 3 },
   reserveTokens: 100,
-  estimator: "chars4",
-  summarize: summariser(),
-  summarizeResult: summariser(),
-  provider: { kind: "openai", model: "m" },
-  fallback: "extractive",
-  retryCount: 1,
-  concurrency: 2,
-  timeoutMs: 5_000,
-  signal: new AbortController().signal,
+  prices: { input: 1, output: 2 },
   tokenCounter: (messages) => JSON.stringify(messages).length / 4,
-  pinned: () => false,
-  pinProposals: "off",
-  readFile: async () => "text",
+  compactAt: { tokens: 40_000 },
+  economy: false,
+  keep: { messages: 3 },
+  summarize: summariser(),
+  pins: { match: () => false, proposals: "off" },
+  redact: { secrets: false, text: (text) => text },
+  digest: { minTokens: 100 },
+  admit: { maxTokens: 5_000 },
+  offload: { minChars: 100 },
+  clear: { keepRecent: 2 },
+  restoreFiles: { read: async () => "text" },
+  goal: { id: "g", description: "Ship it." },
+  signal: new AbortController().signal,
   onProgress: () => {},
   logger: () => {},
-  runtime: { now: () => 1, id: () => "id" },
-  redactSecrets: false,
-  redact: (text) => text,
+  advanced: { estimator: "chars4", prefixMismatchBehavior: "drop_block", runtime: { now: () => 1, id: () => "id" } },
+};
+
+/** Those that do nothing but in one preset. */
+const OF_PRESET = {
+  compress: ["react", { minChars: 4_000 }],
+  checkpoints: ["checkpoint", { mergeCount: 3 }],
+};
+
+/** Those of a group. */
+const SUMMARIZE = {
+  write: summariser(),
+  provider: { kind: "openai", model: "m" },
+  forResults: summariser(),
+  model: "gpt-4o-mini",
+  contextWindow: 20_000,
+  targetTokens: 900,
+  detail: 2,
   instructions: "Be short.",
-  prefixMismatchBehavior: "drop_block",
-  offload: { minChars: 100 },
-  react: { chunkSize: 40_000 },
-  layered: { keepRecent: 2 },
-  factor3: { snippetChars: 100 },
-  checkpoint: { mergeCount: 3 },
-  mode: "DEBUGGER",
-  goal: { id: "g", description: "Ship it." },
-  level: 2,
+  mode: ["debugger", { detail: 1 }],
+  longHistory: "clip",
+  fallback: "extractive",
+  attempts: 1,
+  timeoutMs: 5_000,
+  concurrency: 2,
 };
 
 /** Those of a session, and a word of the remedy where another call refuses it. */
@@ -54,7 +64,6 @@ const SESSION = {
   id: ["chat-1", /openSession/],
   store: [memoryStore(), /openSession/],
   systemPrompt: ["Be kind.", /reserveTokens/],
-  watermark: [{ get: () => undefined, set: () => {} }, /openSession/],
   background: [true, /openSession/],
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
 };
@@ -82,6 +91,27 @@ for (const [name, value] of Object.entries(EVERY)) {
   });
 }
 
+for (const [name, [preset, value]] of Object.entries(OF_PRESET)) {
+  test(`F14: ${name} is taken by every call, in its preset`, async () => {
+    for (const call of Object.values(CALLS)) {
+      await call({ preset, [name]: value });
+      await assert.rejects(call({ [name]: value }), fails("invalid_option", { field: name, message: /has no effect in preset balanced/ }));
+    }
+  });
+}
+
+for (const [name, value] of Object.entries(SUMMARIZE)) {
+  test(`F14: summarize.${name} is taken by every call`, async () => {
+    const [given, beside] = Array.isArray(value) ? value : [value];
+    for (const call of Object.values(CALLS)) await call({ summarize: { ...beside, [name]: given } });
+  });
+}
+
+test("F14: the top of the table is all here", () => {
+  const tops = OPTIONS.map(({ path }) => path).filter((path) => !path.includes("."));
+  assert.deepEqual([...Object.keys(EVERY), ...Object.keys(OF_PRESET), ...Object.keys({ ...SESSION, ...OPENING })].sort(), tops.sort());
+});
+
 for (const [name, [value, remedy]] of Object.entries({ ...SESSION, ...OPENING })) {
   test(`F14: ${name} is refused by a call that has no use for it, with what to do instead`, async () => {
     const refusing = ["compact", "planCompaction", ...(name in OPENING ? ["importSession"] : [])];
@@ -102,6 +132,15 @@ for (const [name, [value, remedy]] of Object.entries({ ...SESSION, ...OPENING })
   });
 }
 
+test("F14: a watermark is refused by what stores nothing, with what to do instead", async () => {
+  const options = { advanced: { watermark: { get: () => undefined, set: () => {} } } };
+  for (const call of ["compact", "planCompaction"]) {
+    const message = new RegExp(`^advanced\\.watermark: ${call} has no use for it.*openSession`);
+    await assert.rejects(CALLS[call](options), fails("invalid_option", { field: "advanced.watermark", message }));
+  }
+  for (const call of ["openSession", "importSession"]) await CALLS[call](options);
+});
+
 test("F14: fetch without provider is refused, and with it is what the request goes through", async () => {
   let calls = 0;
   const fetch = async () => {
@@ -109,10 +148,10 @@ test("F14: fetch without provider is refused, and with it is what the request go
     return Response.json({ choices: [{ message: { content: "The parser fails with E0502 in src/parser.rs." } }] });
   };
   for (const call of Object.values(CALLS)) {
-    await assert.rejects(call({ fetch }), fails("invalid_option", { field: "fetch", message: /provider.*summarize/ }));
+    await assert.rejects(call({ summarize: { fetch } }), fails("invalid_option", { field: "summarize.fetch", message: /provider.*`call`/ }));
   }
   const provider = { kind: "openai", model: "m" };
-  await compact(chat(10), { preset: "offload", provider, fetch });
+  await compact(chat(10), { preset: "offload", summarize: { provider, fetch } });
   assert.equal(calls, 1);
 });
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import * as library from "../support/offload.mjs";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 import { VERSION } from "../support/version.mjs";
@@ -17,14 +18,10 @@ const BAD = [
   [{ preset: "fastest" }, "preset"],
   [{ preset: 5 }, "preset"],
   [{ format: "morse" }, "format"],
-  [{ estimator: "exact" }, "estimator"],
+  [{ advanced: 5 }, "advanced"],
+  [{ advanced: { estimator: "exact" } }, "advanced.estimator"],
   [{ model: "" }, "model"],
   [{ model: 4 }, "model"],
-  [{ summaryModel: "  " }, "summaryModel"],
-  [{ summaryContextWindow: 999 }, "summaryContextWindow"],
-  [{ summaryContextWindow: "8000" }, "summaryContextWindow"],
-  [{ longHistory: "split" }, "longHistory"],
-  [{ longHistory: true }, "longHistory"],
   [{ contextWindow: 999 }, "contextWindow"],
   [{ contextWindow: -1 }, "contextWindow"],
   [{ contextWindow: 1e10 }, "contextWindow"],
@@ -37,17 +34,17 @@ const BAD = [
   [{ maxOutputTokens: -1 }, "maxOutputTokens"],
   [{ reserveTokens: -1 }, "reserveTokens"],
   [{ reserveTokens: 1.5 }, "reserveTokens"],
-  [{ trigger: 5 }, "trigger"],
-  [{ trigger: { tokens: 0 } }, "trigger.tokens"],
-  [{ trigger: { fraction: 0 } }, "trigger.fraction"],
-  [{ trigger: { fraction: 1.1 } }, "trigger.fraction"],
-  [{ trigger: { tokens: 5, fraction: 0.5 } }, "trigger"],
-  [{ trigger: { price: 1 } }, "trigger.price"],
-  [{ trigger: { cost: true } }, "trigger.cost"],
+  [{ compactAt: 5 }, "compactAt"],
+  [{ compactAt: { tokens: 0 } }, "compactAt.tokens"],
+  [{ compactAt: { fraction: 0 } }, "compactAt.fraction"],
+  [{ compactAt: { fraction: 1.1 } }, "compactAt.fraction"],
+  [{ compactAt: { tokens: 5, fraction: 0.5 } }, "compactAt"],
+  [{ economy: 1 }, "economy"],
   [{ prices: 3 }, "prices"],
   [{ prices: { input: 3 } }, "prices.output"],
   [{ prices: { input: -3, output: 15 } }, "prices.input"],
-  [{ prices: { input: 3, output: 15, read: 0.3 } }, "prices.read"],
+  [{ prices: { input: 3, output: 15, cacheRead: -1 } }, "prices.cacheRead"],
+  [{ prices: { input: 3, output: 15, cacheWrite: 1e7 } }, "prices.cacheWrite"],
   [{ prices: { input: 3, output: 15, ttlMs: 0.5 } }, "prices.ttlMs"],
   [{ prices: { input: 3, output: 15, tiers: [{ input: 6, output: 20 }] } }, "prices.tiers[0].above"],
   [{ keep: "5" }, "keep"],
@@ -57,79 +54,117 @@ const BAD = [
   [{ keep: { fraction: 2 } }, "keep.fraction"],
   [{ keep: { fraction: Number.NaN } }, "keep.fraction"],
   [{ keep: { messages: 5, tokens: 5 } }, "keep"],
-  [{ fallback: "retry" }, "fallback"],
-  [{ retryCount: 0 }, "retryCount"],
-  [{ retryCount: 101 }, "retryCount"],
-  [{ retryCount: "3" }, "retryCount"],
-  [{ timeoutMs: 0 }, "timeoutMs"],
-  [{ timeoutMs: 1e9 }, "timeoutMs"],
-  [{ instructions: "" }, "instructions"],
-  [{ instructions: ["x"] }, "instructions"],
-  [{ prefixMismatchBehavior: "drop" }, "prefixMismatchBehavior"],
-  [{ prefixMismatchBehavior: true }, "prefixMismatchBehavior"],
   [{ summarize: "gpt" }, "summarize"],
-  [{ fetch: {} }, "fetch"],
+  [{ summarize: [] }, "summarize"],
+  [{ summarize: { write: "gpt" } }, "summarize.write"],
+  [{ summarize: { forResults: {} } }, "summarize.forResults"],
+  [{ summarize: { model: "  " } }, "summarize.model"],
+  [{ summarize: { contextWindow: 999 } }, "summarize.contextWindow"],
+  [{ summarize: { contextWindow: "8000" } }, "summarize.contextWindow"],
+  [{ summarize: { longHistory: "split" } }, "summarize.longHistory"],
+  [{ summarize: { longHistory: true } }, "summarize.longHistory"],
+  [{ summarize: { fallback: "retry" } }, "summarize.fallback"],
+  [{ summarize: { attempts: 0 } }, "summarize.attempts"],
+  [{ summarize: { attempts: 101 } }, "summarize.attempts"],
+  [{ summarize: { attempts: "3" } }, "summarize.attempts"],
+  [{ summarize: { timeoutMs: 0 } }, "summarize.timeoutMs"],
+  [{ summarize: { timeoutMs: 1e9 } }, "summarize.timeoutMs"],
+  [{ summarize: { instructions: "" } }, "summarize.instructions"],
+  [{ summarize: { instructions: ["x"] } }, "summarize.instructions"],
+  [{ summarize: { targetTokens: 0 } }, "summarize.targetTokens"],
+  [{ summarize: { detail: 4 } }, "summarize.detail"],
+  [{ summarize: { mode: "" } }, "summarize.mode"],
+  [{ summarize: { provider, fetch: {} } }, "summarize.fetch"],
+  [{ summarize: { provider: "openai" } }, "summarize.provider"],
+  [{ summarize: { provider: { model: "m" } } }, "summarize.provider.kind"],
+  [{ summarize: { provider: { kind: "clippy", model: "m" } } }, "summarize.provider.kind"],
+  [{ summarize: { provider: { kind: "openai" } } }, "summarize.provider.model"],
+  [{ summarize: { provider: { ...provider, url: 5 } } }, "summarize.provider.url"],
+  [{ summarize: { provider: { ...provider, headers: { authorization: 5 } } } }, "summarize.provider.headers.authorization"],
+  [{ summarize: { provider: { ...provider, headers: { authorization: () => "key" } } } }, "summarize.provider.headers.authorization"],
+  [{ advanced: { prefixMismatchBehavior: "drop" } }, "advanced.prefixMismatchBehavior"],
+  [{ advanced: { prefixMismatchBehavior: true } }, "advanced.prefixMismatchBehavior"],
   [{ tokenCounter: 4 }, "tokenCounter"],
+  [{ pins: { match: [0] } }, "pins.match"],
   [{ redact: /secret/ }, "redact"],
-  [{ redactSecrets: "yes" }, "redactSecrets"],
-  [{ redactSecrets: () => true }, "redactSecrets"],
+  [{ redact: (text) => text }, "redact"],
+  [{ redact: { text: /secret/ } }, "redact.text"],
+  [{ redact: { secrets: "yes" } }, "redact.secrets"],
+  [{ redact: { secrets: () => true } }, "redact.secrets"],
   [{ onProgress: true }, "onProgress"],
   [{ logger: console }, "logger"],
   [{ signal: {} }, "signal"],
   [{ signal: "abort" }, "signal"],
-  [{ runtime: 5 }, "runtime.now"],
-  [{ runtime: { now: Date.now } }, "runtime.id"],
-  [{ provider: "openai" }, "provider"],
-  [{ provider: { model: "m" } }, "provider.kind"],
-  [{ provider: { kind: "clippy", model: "m" } }, "provider.kind"],
-  [{ provider: { kind: "openai" } }, "provider.model"],
-  [{ provider: { ...provider, url: 5 } }, "provider.url"],
-  [{ provider: { ...provider, headers: { authorization: 5 } } }, "provider.headers.authorization"],
-  [{ provider: { ...provider, headers: { authorization: () => "key" } } }, "provider.headers.authorization"],
+  [{ advanced: { runtime: 5 } }, "advanced.runtime.now"],
+  [{ advanced: { runtime: { now: Date.now } } }, "advanced.runtime.id"],
   [{ offload: [] }, "offload"],
-  [{ offload: { offloadThreshold: 0 } }, "offload.offloadThreshold"],
-  [{ offload: { scanRatio: -0.1 } }, "offload.scanRatio"],
-  [{ offload: { scanRatio: 1.1 } }, "offload.scanRatio"],
+  [{ offload: true }, "offload"],
+  [{ offload: new Map([["minChars", 5]]) }, "offload"],
   [{ offload: { minChars: 0 } }, "offload.minChars"],
-  [{ offload: { compactTriggerThreshold: 0 } }, "offload.compactTriggerThreshold"],
-  [{ offload: { compactCooldownSteps: -1 } }, "offload.compactCooldownSteps"],
-  [{ offload: { preserveCount: 0 } }, "offload.preserveCount"],
-  [{ offload: { targetTokens: 0 } }, "offload.targetTokens"],
-  [{ checkpoint: [] }, "checkpoint"],
-  [{ checkpoint: { tier: "TIER_6" } }, "checkpoint.tier"],
-  [{ checkpoint: { mergeCount: 1 } }, "checkpoint.mergeCount"],
-  [{ checkpoint: { profiles: {} } }, "checkpoint.profiles"],
-  [{ checkpoint: { profiles: [{ size: 8_000 }] } }, "checkpoint.profiles[0].model"],
-  [{ level: 4 }, "level"],
-  [{ mode: "" }, "mode"],
+  [{ advanced: { offload: { scanFraction: -0.1 } } }, "advanced.offload.scanFraction"],
+  [{ advanced: { offload: { scanFraction: 1.1 } } }, "advanced.offload.scanFraction"],
+  [{ advanced: { minOffloadGain: 0 } }, "advanced.minOffloadGain"],
+  [{ advanced: { cooldownSteps: -1 } }, "advanced.cooldownSteps"],
+  [{ presetOptions: [] }, "presetOptions"],
+  [{ presetOptions: { offloadThreshold: 0 } }, "presetOptions.offloadThreshold"],
+  [{ presetOptions: { scanRatio: 1.1 } }, "presetOptions.scanRatio"],
+  [{ presetOptions: { minChars: 0 } }, "presetOptions.minChars"],
+  [{ presetOptions: { compactTriggerThreshold: 0 } }, "presetOptions.compactTriggerThreshold"],
+  [{ presetOptions: { compactCooldownSteps: -1 } }, "presetOptions.compactCooldownSteps"],
+  [{ presetOptions: { preserveCount: 0 } }, "presetOptions.preserveCount"],
+  [{ presetOptions: { targetTokens: 0 } }, "presetOptions.targetTokens"],
+  [{ presetOptions: { retryCount: 0 } }, "presetOptions.retryCount"],
+  [{ preset: "checkpoint", checkpoints: [] }, "checkpoints"],
+  [{ preset: "checkpoint", checkpoints: { mergeCount: 1 } }, "checkpoints.mergeCount"],
+  [{ preset: "checkpoint", presetOptions: { tier: "TIER_6" } }, "presetOptions.tier"],
+  [{ preset: "checkpoint", presetOptions: { mergeCount: 1 } }, "presetOptions.mergeCount"],
+  [{ preset: "checkpoint", presetOptions: { profiles: {} } }, "presetOptions.profiles"],
+  [{ preset: "checkpoint", presetOptions: { profiles: [{ size: 8_000 }] } }, "presetOptions.profiles[0].model"],
   [{ goal: { id: "g" } }, "goal.description"],
-  [{ react: { strategies: 1 } }, "react.strategies"],
-  [{ react: { relianceRatio: 2 } }, "react.relianceRatio"],
-  [{ factor3: { verbosity: "loud" } }, "factor3.verbosity"],
-  [{ factor3: { fileLines: 0 } }, "factor3.fileLines"],
-  [{ factor3: { processTools: { files: "read_file" } } }, "factor3.processTools.files"],
-  [{ layered: { clear: "often" } }, "layered.clear"],
-  [{ layered: { cacheRead: -1 } }, "layered.cacheRead"],
-  [{ layered: { cacheWrite: 11 } }, "layered.cacheWrite"],
+  [{ preset: "react", compress: { structured: 1 } }, "compress.structured"],
+  [{ preset: "react", presetOptions: { strategies: 1 } }, "presetOptions.strategies"],
+  [{ preset: "react", presetOptions: { singleEnabled: 1 } }, "presetOptions.singleEnabled"],
+  [{ preset: "react", presetOptions: { relianceRatio: 2 } }, "presetOptions.relianceRatio"],
+  [{ preset: "factor3", presetOptions: { verbosity: "loud" } }, "presetOptions.verbosity"],
+  [{ preset: "factor3", presetOptions: { fileLines: 0 } }, "presetOptions.fileLines"],
+  [{ preset: "factor3", presetOptions: { processTools: { files: "read_file" } } }, "presetOptions.processTools.files"],
+  [{ digest: { tools: { files: "read_file" } } }, "digest.tools.files"],
+  [{ clear: { when: "often" } }, "clear.when"],
+  [{ preset: "layered", presetOptions: { clear: "often" } }, "presetOptions.clear"],
+  // What does nothing in the preset, and what is given twice.
+  [{ compress: { structured: true } }, "compress"],
+  [{ advanced: { emergencyFraction: 0.5 } }, "advanced.emergencyFraction"],
+  [{ advanced: { digest: { fileLines: 5 } } }, "advanced.digest"],
+  [{ preset: "layered", clear: false, presetOptions: { clearMinTokens: 5 }, offload: false, advanced: { offload: { scanFraction: 0.5 } } }, "advanced.offload.scanFraction"],
+  [{ keep: { messages: 3 }, presetOptions: { preserveCount: 3 } }, "presetOptions.preserveCount"],
 ];
 
 /** Names that no option has, and their path. */
 const UNKNOWN = [
   [{ contextwindow: 100_000 }, "contextwindow"],
-  [{ offload: { offloadTreshold: 100 } }, "offload.offloadTreshold"],
-  [{ trigger: { token: 5 } }, "trigger.token"],
-  [{ factor3: { processTools: { file: [] } } }, "factor3.processTools.file"],
+  [{ presetOptions: { offloadTreshold: 100 } }, "presetOptions.offloadTreshold"],
+  [{ offload: { minChar: 100 } }, "offload.minChar"],
+  [{ compactAt: { token: 5 } }, "compactAt.token"],
+  [{ digest: { tools: { file: [] } } }, "digest.tools.file"],
+  [{ preset: "factor3", presetOptions: { processTools: { file: [] } } }, "presetOptions.processTools.file"],
   [{ keep: { message: 5 } }, "keep.message"],
-  [{ provider: { ...provider, apiKey: "k" } }, "provider.apiKey"],
-  [{ layered: { keepLast: 3 } }, "layered.keepLast"],
-  [{ react: { ratio: 0.1 } }, "react.ratio"],
-  [{ checkpoint: { mergeAt: 3 } }, "checkpoint.mergeAt"],
+  [{ summarize: { provider: { ...provider, apiKey: "k" } } }, "summarize.provider.apiKey"],
+  [{ preset: "layered", presetOptions: { keepLast: 3 } }, "presetOptions.keepLast"],
+  [{ preset: "layered", presetOptions: { scanRatio: 0.5 } }, "presetOptions.scanRatio"],
+  [{ preset: "react", presetOptions: { ratio: 0.1 } }, "presetOptions.ratio"],
+  [{ preset: "checkpoint", presetOptions: { mergeAt: 3 } }, "presetOptions.mergeAt"],
+  [{ preset: "balanced", presetOptions: { preserveCount: 3 } }, "presetOptions.preserveCount"],
+  [{ prices: { input: 3, output: 15, read: 0.3 } }, "prices.read"],
+  // Names that other releases had.
+  [{ trigger: { tokens: 5_000 } }, "trigger"],
+  [{ layered: { keepRecent: 3 } }, "layered"],
+  [{ offload: { offloadThreshold: 5_000 } }, "offload.offloadThreshold"],
+  [{ pinned: () => true }, "pinned"],
+  [{ retryCount: 2 }, "retryCount"],
 ];
 
 for (const [options, field] of [...BAD, ...UNKNOWN]) {
-  const [[name, value]] = Object.entries(options);
-  const shown = typeof value === "object" ? Object.entries(value).map(([key, item]) => `${key} ${String(item)}`) : value;
-  test(`options: ${name} ${String(shown)} is refused as ${field}`, async () => {
+  test(`options: ${inspect(options, { breakLength: Infinity, depth: 5 })} is refused as ${field}`, async () => {
     const check = (error) => {
       fails("invalid_option", { field })(error);
       return error.message.startsWith(`${field}: `);
@@ -159,10 +194,17 @@ test("lesson: a misspelt option is not ignored; the error names those that there
     fails("invalid_option", { field })(error);
     return known.every((name) => error.message.includes(name));
   };
-  await assert.rejects(
-    compact(chat(1), { offload: { offloadTreshold: 5 } }),
-    check("offload.offloadTreshold", "did you mean offloadThreshold?"),
-  );
+  for (const [options, field, ...known] of [
+    [{ presetOptions: { offloadTreshold: 5 } }, "presetOptions.offloadTreshold", "did you mean offloadThreshold?"],
+    [{ advanced: { cooldownStep: 5 } }, "advanced.cooldownStep", "did you mean cooldownSteps?"],
+    // One that is elsewhere is named with its group.
+    [{ cooldownSteps: 5 }, "cooldownSteps", "{ advanced: { cooldownSteps } }"],
+    [{ cooldownStep: 5 }, "cooldownStep", "did you mean advanced.cooldownSteps?"],
+    [{ targetToken: 500 }, "targetToken", "did you mean summarize.targetTokens?"],
+    [{ retryCount: 5 }, "retryCount", "{ summarize: { attempts } }"],
+  ]) {
+    await assert.rejects(compact(chat(1), options), check(field, ...known));
+  }
   await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt"));
   for (const [name, options, field, ...known] of [
     ["estimateTokens", { estimater: "chars4" }, "estimater", "estimator", "format", "model"],
@@ -200,7 +242,7 @@ test("options: the object itself", async () => {
 });
 
 test("lesson: options that contain themselves do not take the engine down", async () => {
-  for (const name of ["keep", "trigger", "offload", "provider"]) {
+  for (const name of ["keep", "compactAt", "offload", "summarize", "prices", "presetOptions"]) {
     await assert.rejects(compact(chat(1), { [name]: itself }), (error) => {
       fails("invalid_option")(error);
       return error.field.startsWith(name);
@@ -263,11 +305,11 @@ test("options: undefined is as good as absent, anywhere, and what is given is no
   const options = frozen({
     preset: undefined,
     keep: { messages: undefined, tokens: undefined, fraction: undefined },
-    trigger: undefined,
-    provider: undefined,
+    compactAt: undefined,
     signal: undefined,
     offload: { minChars: undefined },
-    summarize: summariser(),
+    presetOptions: { scanRatio: undefined },
+    summarize: { write: summariser(), provider: undefined },
   });
   assert.equal((await compact(chat(10), options)).success, true);
   assert.equal(planCompaction(chat(10), options).willCompact, false);
@@ -284,15 +326,15 @@ test("options: what the app's own functions throw or return wrongly is named, wi
     [{ tokenCounter: () => Number.NaN }, "tokenCounter", undefined],
     [{ tokenCounter: () => -1 }, "tokenCounter", undefined],
     [{ tokenCounter: () => "12" }, "tokenCounter", undefined],
-    [{ redact: thrower, summarize: summariser() }, "redact", boom],
-    [{ redact: () => 5, summarize: summariser() }, "redact", undefined],
-    [{ redact: () => undefined, summarize: summariser() }, "redact", undefined],
-    [{ redact: () => null, summarize: summariser() }, "redact", undefined],
-    [{ redact: async (text) => text, summarize: summariser() }, "redact", undefined],
-    [{ runtime: { ...ids, now: thrower } }, "runtime.now", boom],
-    [{ runtime: { ...ids, now: () => Number.NaN } }, "runtime.now", undefined],
-    [{ runtime: { now: Date.now, id: thrower } }, "runtime.id", boom],
-    [{ runtime: { now: Date.now, id: () => "" } }, "runtime.id", undefined],
+    [{ redact: { text: thrower }, summarize: summariser() }, "redact", boom],
+    [{ redact: { text: () => 5 }, summarize: summariser() }, "redact", undefined],
+    [{ redact: { text: () => undefined }, summarize: summariser() }, "redact", undefined],
+    [{ redact: { text: () => null }, summarize: summariser() }, "redact", undefined],
+    [{ redact: { text: async (text) => text }, summarize: summariser() }, "redact", undefined],
+    [{ advanced: { runtime: { ...ids, now: thrower } } }, "runtime.now", boom],
+    [{ advanced: { runtime: { ...ids, now: () => Number.NaN } } }, "runtime.now", undefined],
+    [{ advanced: { runtime: { now: Date.now, id: thrower } } }, "runtime.id", boom],
+    [{ advanced: { runtime: { now: Date.now, id: () => "" } } }, "runtime.id", undefined],
   ]) {
     // A function of the app that fails while a summary is made is the attempt's failure, in the result.
     const outcome = await compact(chat(10), options).then(({ error }) => error, (error) => error);
@@ -303,7 +345,7 @@ test("options: what the app's own functions throw or return wrongly is named, wi
 test("lesson: secrets; a redact that returns no text sends nothing", async () => {
   for (const redact of [() => undefined, () => null, () => {}, () => ["x"]]) {
     const summarize = summariser();
-    const { success, error } = await compact(chat(10), { redact, summarize });
+    const { success, error } = await compact(chat(10), { redact: { text: redact }, summarize });
     assert.equal(success, false);
     fails("invalid_option", { field: "redact" })(error);
     assert.equal(summarize.calls.length, 0);
@@ -337,9 +379,9 @@ test("s1_12_options_from_an_environment_record", () => {
   const options = optionsFromEnv(environment);
   assert.deepEqual(options, {
     contextWindow: 128_000,
-    summaryModel: "small",
-    retryCount: 4,
-    offload: {
+    presetOptions: {
+      model: "small",
+      retryCount: 4,
       offloadThreshold: 5_000,
       scanRatio: 0.25,
       minChars: 6,
@@ -409,15 +451,15 @@ test("s1_12_an_environment_with_none_of_them_gives_no_options", () => {
 test("s1_12_process_env_is_read_as_it_is", () => {
   process.env.SYNAPSE_COMPACT_PRESERVE_COUNT = "7";
   try {
-    assert.equal(optionsFromEnv(process.env).offload.preserveCount, 7);
+    assert.equal(optionsFromEnv(process.env).presetOptions.preserveCount, 7);
   } finally {
     delete process.env.SYNAPSE_COMPACT_PRESERVE_COUNT;
   }
 });
 
 test("s1_12_a_worker_s_variables_may_be_numbers", () => {
-  const { offload } = optionsFromEnv({ SYNAPSE_OFFLOAD_THRESHOLD: 150_000, SYNAPSE_OFFLOAD_SCAN_RATIO: 0.5 });
-  assert.deepEqual(offload, { offloadThreshold: 150_000, scanRatio: 0.5 });
+  const { presetOptions } = optionsFromEnv({ SYNAPSE_OFFLOAD_THRESHOLD: 150_000, SYNAPSE_OFFLOAD_SCAN_RATIO: 0.5 });
+  assert.deepEqual(presetOptions, { offloadThreshold: 150_000, scanRatio: 0.5 });
 });
 
 for (const [name, value] of [

@@ -39,7 +39,7 @@ test("s3_6_layered puts files back, and asks readFile for them", async () => {
   const { messages, success } = await compact(run(12, 60), {
     preset: "layered",
     summarize: () => "## Goals\nThe files were read one after the other.",
-    readFile: async (path) => (asked.push(path), `now: ${path}`),
+    restoreFiles: { read: async (path) => (asked.push(path), `now: ${path}`) },
   });
   assert.ok(success);
   valid(messages);
@@ -53,9 +53,7 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
   const session = await openSession({
     store: "memory",
     preset: "react",
-    retryCount: 1,
-    summarize: () => assert.fail("the cheaper one is there"),
-    summarizeResult: (_, { purpose }) => (calls.push(purpose), "a shorter result"),
+    summarize: { write: () => assert.fail("the cheaper one is there"), attempts: 1, forResults: (_, { purpose }) => (calls.push(purpose), "a shorter result") },
   });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(2_000);
   await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
@@ -76,7 +74,7 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
 test("s2_8_without a cheaper summariser the usual one shortens results", async () => {
   const purposes = [];
   const summarize = (_, { purpose }) => (purposes.push(purpose), "a shorter result");
-  const session = await openSession({ store: "memory", preset: "react", retryCount: 1, summarize });
+  const session = await openSession({ store: "memory", preset: "react", summarize: { write: summarize, attempts: 1 } });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(1_000);
   await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
   const { messages } = await session.prepare();
@@ -86,7 +84,7 @@ test("s2_8_without a cheaper summariser the usual one shortens results", async (
 });
 
 test("s2_7_react: Infinity switches the first layer off", async () => {
-  const session = await openSession({ store: "memory", preset: "react", react: { singleResultThreshold: Infinity } });
+  const session = await openSession({ store: "memory", preset: "react", presetOptions: { singleResultThreshold: Infinity } });
   await session.append(...turn(0, 3_000));
   const { edits } = await session.prepare();
   assert.deepEqual(edits, []);
@@ -106,7 +104,7 @@ test("s4_3_pinned messages stay word for word, for every preset that summarises"
     const { messages, ledger } = await compact(history, {
       preset,
       summarize: () => "## Key Decisions\nRead on, file by file.",
-      pinned: (message, index) => message === history[4] && index === 4,
+      pins: { match: (message, index) => message === history[4] && index === 4 },
     });
     valid(messages);
     assert.ok(messages[0].content.includes("Never edit &lt;/message> main.rs $& 한국어"), preset);

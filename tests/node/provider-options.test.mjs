@@ -19,7 +19,7 @@ async function serving(context, status, headers, body) {
 }
 
 const ANSWER = JSON.stringify({ choices: [{ message: { content: SUMMARY } }] });
-const asking = (more, options) => compact(chat(20), { contextWindow: 8_000, provider: { kind: "openai", model: "m", ...more }, ...options });
+const asking = (more, options) => compact(chat(20), { contextWindow: 8_000, summarize: { provider: { kind: "openai", model: "m", ...more }, ...options } });
 
 for (const [way, options] of [["the global fetch", {}], ["a fetch of the app", { fetch: (...given) => fetch(...given) }]]) {
   for (const [what, headers, field, message] of [
@@ -39,7 +39,7 @@ for (const [way, options] of [["the global fetch", {}], ["a fetch of the app", {
       const { url, asked } = await serving(context, 200, {}, ANSWER);
       await assert.rejects(asking({ url, headers }, options), (error) => {
         assert.doesNotMatch(error.message, /Bearer key|ключ|🔑/);
-        return fails("invalid_option", { field: `provider.headers.${field}`, message })(error);
+        return fails("invalid_option", { field: `summarize.provider.headers.${field}`, message })(error);
       });
       assert.equal(asked.length, 0);
       // The engine goes on.
@@ -64,14 +64,14 @@ for (const [way, options] of [["the global fetch", {}], ["a fetch of the app", {
       const started = Date.now();
       await assert.rejects(asking({ url }, options), (error) => {
         assert.doesNotMatch(error.message, /secret/);
-        return fails("invalid_option", { field: "provider.url" })(error);
+        return fails("invalid_option", { field: "summarize.provider.url" })(error);
       });
       assert.ok(Date.now() - started < 1_000);
     });
   }
 
   test(`F34: a request that nobody answers names the address and the innermost cause (${way})`, async () => {
-    const { error } = await asking({ url: "http://127.0.0.1:9/v1?key=secret" }, { retryCount: 1, ...options });
+    const { error } = await asking({ url: "http://127.0.0.1:9/v1?key=secret" }, { attempts: 1, ...options });
     fails("summary_failed", { message: /http:\/\/127\.0\.0\.1:9\/v1 failed \(fetch failed: .+\)/ })(error);
     assert.doesNotMatch(error.message, /secret/);
     assert.ok(error.cause.cause);
@@ -83,7 +83,7 @@ for (const [way, options] of [["the global fetch", {}], ["a fetch of the app", {
   ]) {
     test(`F34: an answer that is ${what} names the address and the status (${way})`, async (context) => {
       const { url } = await serving(context, 200, {}, body);
-      const { error } = await asking({ url: `${url}?key=secret` }, { retryCount: 1, ...options });
+      const { error } = await asking({ url: `${url}?key=secret` }, { attempts: 1, ...options });
       fails("summary_failed", { message })(error);
       assert.ok(error.message.includes(url));
       assert.doesNotMatch(error.message, /secret/);
@@ -93,14 +93,14 @@ for (const [way, options] of [["the global fetch", {}], ["a fetch of the app", {
 
 test("F34: a refusal that says nothing names the address", async (context) => {
   const { url } = await serving(context, 404, {}, "");
-  const { error } = await asking({ url }, { retryCount: 1 });
+  const { error } = await asking({ url }, { attempts: 1 });
   fails("summary_failed", { message: /answered 404 with nothing \(http:\/\/127/ })(error);
 });
 
 test("F34: what a fetch of the app throws is told as it is, whatever it is", async () => {
   for (const thrown of ["offline", undefined, { code: "EPROXY" }, Object.assign(new Error("x"), { cause: new AggregateError([new Error("refused")]) })]) {
     const fetch = async () => { throw thrown };
-    const { error } = await asking({}, { retryCount: 1, fetch });
+    const { error } = await asking({}, { attempts: 1, fetch });
     fails("summary_failed", { message: /api\.openai\.com/ })(error);
   }
 });
@@ -108,14 +108,14 @@ test("F34: what a fetch of the app throws is told as it is, whatever it is", asy
 test("F34: a global fetch that throws what is no Error ends no process", async (context) => {
   for (const [answer, message] of [[() => { throw "offline" }, /offline/], [() => ({}), /api\.openai\.com/], [() => undefined, /api\.openai\.com/]]) {
     const mocked = context.mock.method(globalThis, "fetch", async () => answer());
-    fails("summary_failed", { message })((await asking({}, { retryCount: 1 })).error);
+    fails("summary_failed", { message })((await asking({}, { attempts: 1 })).error);
     mocked.mock.restore();
   }
 });
 
 test("F34: an apiKey beside the provider names the header of its kind", async () => {
   const provider = { kind: "anthropic", model: "m" };
-  await assert.rejects(compact(chat(1), { provider, apiKey: "k" }), fails("invalid_option", { field: "apiKey", message: /"x-api-key"/ }));
+  await assert.rejects(compact(chat(1), { summarize: { provider }, apiKey: "k" }), fails("invalid_option", { field: "apiKey", message: /"x-api-key"/ }));
   await assert.rejects(compact(chat(1), { apiKey: "k" }), fails("invalid_option", { field: "apiKey", message: /openai: .*anthropic: / }));
 });
 
@@ -132,7 +132,7 @@ test("F34: a provider that asks to be left alone for long is not waited for", as
 test("F34: an answer that was cut names an option that there is", async (context) => {
   const body = JSON.stringify({ choices: [{ finish_reason: "length", message: { content: "A summary that" } }] });
   const { url } = await serving(context, 200, {}, body);
-  const { error } = await asking({ url }, { retryCount: 1 });
+  const { error } = await asking({ url }, { attempts: 1 });
   assert.match(error.message, /targetTokens.*instructions/);
-  await assert.doesNotReject(asking({ url }, { retryCount: 1, offload: { targetTokens: 900 }, instructions: "Short." }));
+  await assert.doesNotReject(asking({ url }, { attempts: 1, targetTokens: 900, instructions: "Short." }));
 });

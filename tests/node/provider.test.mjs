@@ -88,7 +88,7 @@ describe("provider", { concurrency: true }, () => {
       test(`${kind} by ${way}: the request, the summary and its usage`, async (context) => {
         const { requests, url } = await serve(context, [200, good]);
         const provider = frozen({ kind, model: "small", url: base(kind, url), headers: { Authorization: "Bearer key-12345678" } });
-        const result = await compact(frozen(chat(10)), { provider, ...options });
+        const result = await compact(frozen(chat(10)), { summarize: { provider, ...options } });
         assert.deepEqual([result.success, result.summary, result.llmCalls], [true, SUMMARY, 1]);
         const { inputTokens, outputTokens, cacheReadTokens } = result.usage;
         // Ollama tells nothing of its cache.
@@ -110,14 +110,14 @@ describe("provider", { concurrency: true }, () => {
           [429, { error: { message: "slow down" } }, { "retry-after": "3" }],
           [200, good],
         );
-        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) }, ...options });
+        const result = await compact(frozen(chat(10)), { summarize: { provider: { kind, model: "m", url: base(kind, url) }, ...options } });
         assert.deepEqual([result.success, result.llmCalls], [true, 2]);
         assert.ok(requests[1].at - requests[0].at >= 2_950, `${requests[1].at - requests[0].at}`);
       });
 
       test(`${kind} by ${way}: 500 is tried again, and in the end told`, async (context) => {
         const { requests, url } = await serve(context, [500, "<html>oops</html>"]);
-        const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) }, ...options });
+        const result = await compact(frozen(chat(10)), { summarize: { provider: { kind, model: "m", url: base(kind, url) }, ...options } });
         assert.deepEqual([result.success, result.llmCalls, requests.length], [false, 3, 3]);
         fails("summary_failed", { message: /500.*oops/ })(result.error);
         assert.equal(result.messages.length, 20);
@@ -126,7 +126,7 @@ describe("provider", { concurrency: true }, () => {
       test(`${kind} by ${way}: a prompt that is too long is shrunk and sent again`, async (context) => {
         const { requests, url } = await serve(context, [400, { error: { message: tooLong } }], [200, good]);
         const provider = { kind, model: "m", url: base(kind, url) };
-        const given = { provider, contextWindow: 20_000, longHistory: "clip", ...options };
+        const given = { contextWindow: 20_000, summarize: { provider, longHistory: "clip", ...options } };
         const result = await compact(chat(200), given);
         assert.equal(result.success, true);
         const [first, second] = requests.map(({ body }) => estimateTokens(JSON.stringify(body)));
@@ -135,7 +135,7 @@ describe("provider", { concurrency: true }, () => {
 
       test(`${kind} by ${way}: nobody listens`, async () => {
         const provider = { kind, model: "m", url: "http://127.0.0.1:1/v1" };
-        const { success, error } = await compact(frozen(chat(10)), { provider, retryCount: 1, ...options });
+        const { success, error } = await compact(frozen(chat(10)), { summarize: { provider, attempts: 1, ...options } });
         assert.equal(success, false);
         fails("summary_failed")(error);
         assert.ok(error.cause instanceof Error);
@@ -158,7 +158,7 @@ describe("provider", { concurrency: true }, () => {
   ]) {
     test(`lesson: truncated summary = failure; an answer of ${kind} that is ${name} is asked for again`, async (context) => {
       const { requests, url } = await serve(context, [200, answer], [200, KINDS[kind].good]);
-      const result = await compact(frozen(chat(10)), { provider: { kind, model: "m", url: base(kind, url) } });
+      const result = await compact(frozen(chat(10)), { summarize: { provider: { kind, model: "m", url: base(kind, url) } } });
       assert.deepEqual([result.success, result.summary, requests.length], [true, SUMMARY, 2]);
     });
   }
@@ -168,7 +168,7 @@ describe("provider", { concurrency: true }, () => {
     const { requests, url } = await serve(context, [401, { error: { message: `Incorrect API key: ${key}` } }]);
     const provider = { kind: "openai", model: "m", url, headers: { authorization: `Bearer ${key}` } };
     const lines = [];
-    const result = await compact(frozen(chat(10)), { provider, logger: (_, line) => lines.push(line) });
+    const result = await compact(frozen(chat(10)), { summarize: { provider }, logger: (_, line) => lines.push(line) });
     assert.deepEqual([result.success, requests.length], [false, 1]);
     assert.match(result.error.message, /401.*Incorrect API key/);
     assert.ok(![result.error.message, ...lines].join().includes(key));
@@ -177,7 +177,7 @@ describe("provider", { concurrency: true }, () => {
   test("with a fallback the built-in summary is used when the provider fails", async (context) => {
     const { url } = await serve(context, [500, {}]);
     const provider = { kind: "openai", model: "m", url };
-    const result = await compact(chat(20), { provider, fallback: "extractive", retryCount: 2 });
+    const result = await compact(chat(20), { summarize: { provider, fallback: "extractive", attempts: 2 } });
     assert.deepEqual([result.success, result.llmCalls], [true, 2]);
     assert.match(result.reason, /500/);
   });
@@ -185,13 +185,13 @@ describe("provider", { concurrency: true }, () => {
   test("what the app's fetch throws is the error's cause", async () => {
     const boom = new TypeError("blocked");
     const fetch = async () => { throw boom; };
-    const { error } = await compact(frozen(chat(10)), { provider: { kind: "openai", model: "m" }, fetch, retryCount: 1 });
+    const { error } = await compact(frozen(chat(10)), { summarize: { provider: { kind: "openai", model: "m" }, fetch, attempts: 1 } });
     fails("summary_failed", { cause: boom })(error);
   });
 
   test("a fetch that resolves to junk is a failed attempt", async () => {
     for (const answer of [undefined, null, 5, {}]) {
-      const options = { provider: { kind: "openai", model: "m" }, fetch: async () => answer, retryCount: 1 };
+      const options = { summarize: { provider: { kind: "openai", model: "m" }, fetch: async () => answer, attempts: 1 } };
       const { success, error } = await compact(chat(10), options);
       assert.equal(success, false);
       fails("summary_failed")(error);
@@ -210,13 +210,13 @@ describe("provider", { concurrency: true }, () => {
       const reason = new Error("the user left");
       const controller = new AbortController();
       const arrived = once(server, "request");
-      const work = compact(chat(10), { provider, signal: controller.signal, ...options });
+      const work = compact(chat(10), { signal: controller.signal, summarize: { provider, ...options } });
       const [{ socket }] = await arrived;
       const gone = once(socket, "close");
       controller.abort(reason);
       await assert.rejects(work, fails("aborted", { cause: reason }));
       await gone;
-      const { error } = await compact(chat(10), { provider, timeoutMs: 50, retryCount: 1, ...options });
+      const { error } = await compact(chat(10), { summarize: { provider, timeoutMs: 50, attempts: 1, ...options } });
       fails("timeout")(error);
     });
   }

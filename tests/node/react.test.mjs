@@ -26,7 +26,7 @@ test("a trajectory is told by its turns", () => {
 
 test("s2_5_rt1_a session offloads results and changes nothing else", async () => {
   const turns = frozen(trajectory(8));
-  const session = await openSession({ store: "memory", trigger: { tokens: 1_000 }, summarize: summariser() });
+  const session = await openSession({ store: "memory", compactAt: { tokens: 1_000 }, summarize: summariser() });
   await session.append(...turns);
   assert.equal(session.context.format, "react");
   const { messages } = await session.prepare();
@@ -76,9 +76,8 @@ async function reacting(turns, answer, react, more = {}) {
     store: "memory",
     preset: "react",
     contextWindow: 200_000,
-    retryCount: 1,
-    react: { strategies: false, modelContextLimit: 200_000, ...react },
-    summarizeResult,
+    summarize: { attempts: 1, forResults: summarizeResult },
+    presetOptions: { strategies: false, modelContextLimit: 200_000, ...react },
     ...more,
   });
   for (const [nth, result] of turns.entries()) {
@@ -128,7 +127,7 @@ test("s2_11_what the first layer compressed is not compressed again by the secon
 
 test("s2_9_the exported trajectory says whose it is, what was thought and whether a layer is on", async () => {
   const runtime = { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() };
-  const { session } = await reacting(["x", "y"], () => assert.fail("nothing is large"), {}, { id: "run", runtime });
+  const { session } = await reacting(["x", "y"], () => assert.fail("nothing is large"), {}, { id: "run", advanced: { runtime } });
   const { metadata, reasoning_trace, execution, context_compression } = exportTrajectory(session);
   assert.deepEqual(metadata, { session: "run", created_at: 1_700_000_000_000, updated_at: 1_700_000_000_000, messages: 2 });
   assert.deepEqual(reasoning_trace, ["I look at 0.", "I look at 1."]);

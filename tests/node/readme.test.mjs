@@ -10,7 +10,7 @@ const read = (path) => readFileSync(new URL(path, root), "utf8");
 const readmes = ["README.md", "pkg/README.md"];
 
 test("F38: both READMEs name every preset", () => {
-  const [, union] = /export type Preset = ([^;]+);/.exec(read("js/types/presets.ts"));
+  const [, union] = /export type Preset = ([^;]+);/.exec(read("js/types/options.ts"));
   const presets = [...union.matchAll(/"(\w+)"/g)].map(([, name]) => name);
   assert.ok(presets.length >= 6);
   for (const file of readmes) for (const preset of presets) assert.ok(read(file).includes(`\`${preset}\``), `${file}: ${preset}`);

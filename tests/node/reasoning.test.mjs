@@ -23,7 +23,7 @@ for (const format of ["anthropic", "openai-chat"]) {
   const history = frozen([...chat(8), { role: "user", content: "And now?" }, LAST[format]]);
 
   test(`an8_${format}: what is bound to an edited past is taken out, and only that`, async () => {
-    for (const options of [{}, { prefixMismatchBehavior: "error" }]) {
+    for (const options of [{}, { advanced: { prefixMismatchBehavior: "error" } }]) {
       const { messages, ledger } = await compact(history, { format, summarize: summariser(), ...options });
       assert.deepEqual(messages.at(-1), WITHOUT[format]);
       assert.equal(ledger.at(-1).fate, "reduced");
@@ -32,7 +32,7 @@ for (const format of ["anthropic", "openai-chat"]) {
   });
 
   test(`an8_${format}: where the provider drops it, it stays on the wire`, async () => {
-    const options = { format, summarize: summariser(), prefixMismatchBehavior: "drop_block" };
+    const options = { format, summarize: summariser(), advanced: { prefixMismatchBehavior: "drop_block" } };
     const { messages, ledger, success } = await compact(history, options);
     assert.equal(success, true);
     assert.equal(messages.at(-1), history.at(-1), "the app's own object");

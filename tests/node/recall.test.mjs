@@ -8,7 +8,7 @@ import { anthropicExchange, chat, exchange, fails, openStore, runtime, summarise
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */
 const SMALL = { contextWindow: 24_000, maxOutputTokens: 1_000 };
 /** Options under which results are offloaded, and nothing is summarised. */
-const ONLY_OFFLOAD = { trigger: { tokens: 5_000 }, offload: { preserveCount: 1_000 } };
+const ONLY_OFFLOAD = { compactAt: { tokens: 5_000 }, keep: { messages: 1_000 } };
 const FORMATS = ["openai-chat", "openai-responses", "anthropic", "gemini", "ai-sdk", "react"];
 const NAMES = ["recall_read", "recall_search"];
 
@@ -160,7 +160,7 @@ test("what is no call is the app's mistake, and so is a format that there is not
 
 test("search finds what was said, offloaded and summarised, with references that read takes", async () => {
   const store = openStore();
-  const options = { store, id: "s", ...SMALL, summarize: summariser(), runtime: runtime() };
+  const options = { store, id: "s", ...SMALL, summarize: summariser(), advanced: { runtime: runtime() } };
   const session = await openSession(options);
   const secret = exchange(0, 2_000);
   secret[2].content = `${secret[2].content} 暗号は「青い鯨」 port 5432`;
@@ -184,9 +184,9 @@ test("search finds what was said, offloaded and summarised, with references that
     found.slice(0, 3).map((hit) => hit.seq),
   );
   // Another tab, and another session of the same store.
-  const tab = await openSession({ ...options, runtime: undefined });
+  const tab = await openSession({ ...options, advanced: undefined });
   assert.deepEqual(await tab.recall.search("read file7"), found);
-  const other = await openSession({ ...options, id: "t", runtime: undefined });
+  const other = await openSession({ ...options, id: "t", advanced: undefined });
   await other.append(...exchange(0, 2_000));
   await assert.rejects(other.recall.read(found[0].ref), fails("not_found"));
   assert.deepEqual(await other.recall.search("青い鯨"), []);

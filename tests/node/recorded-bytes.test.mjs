@@ -77,10 +77,9 @@ async function worked(messages, steps, summarizer, given) {
   };
   const options = () => ({
     ...given,
-    retryCount: 1,
-    runtime: runtime(),
+    summarize: { ...(summarizer === "own summarizer" && { write: summarize }), attempts: 1 },
+    advanced: { runtime: runtime() },
     logger: (...line) => logged.push(line),
-    ...(summarizer === "own summarizer" && { summarize }),
   });
   const store = openStore();
   const session = await openSession({ ...options(), id: "recorded", store });

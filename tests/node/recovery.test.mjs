@@ -91,40 +91,40 @@ test("verify: a signal stops it, a call beside it goes on, and the session ends 
 test("R1: a session that was there and is not is refused with data_loss until the app accepts that", async () => {
   const store = frail();
   const watermark = marks();
-  const session = await open(store, { watermark });
+  const session = await open(store, { advanced: { watermark } });
   await session.append(say("one"), say("two"));
   await session.close();
   assert.equal(watermark.kept.size, 1);
   store.wipe();
-  await refuses(open(store, { watermark }), "data_loss");
-  await refuses(open(store, { watermark }), "data_loss");
-  const anew = await open(store, { watermark, acceptDataLoss: true });
+  await refuses(open(store, { advanced: { watermark } }), "data_loss");
+  await refuses(open(store, { advanced: { watermark } }), "data_loss");
+  const anew = await open(store, { advanced: { watermark }, acceptDataLoss: true });
   const [loss, ...more] = await told(anew);
   assert.deepEqual([loss.kind, loss.lostRecords, more.length], ["session", 2, 0]);
   await anew.append(say("anew"));
-  assert.deepEqual(await told(await open(store, { watermark })), []);
+  assert.deepEqual(await told(await open(store, { advanced: { watermark } })), []);
   // A session that the app deleted is not lost.
   await anew.close({ delete: true });
-  assert.deepEqual(await told(await open(store, { watermark })), []);
+  assert.deepEqual(await told(await open(store, { advanced: { watermark } })), []);
 });
 
 test("R3: a store that went back says how many records are gone, at every opening until something is appended", async () => {
   const store = frail();
   const watermark = marks();
-  const session = await open(store, { watermark });
+  const session = await open(store, { advanced: { watermark } });
   await session.append(say("one"));
   const before = ["meta", "sessions", "log"].flatMap((table) => store.rows([table]));
   await session.append(say("two"), say("three"));
   store.wipe();
   for (const [key, value] of before) await store.put(key, value);
   for (let nth = 0; nth < 2; nth++) {
-    const [loss] = await told(await open(store, { watermark }));
+    const [loss] = await told(await open(store, { advanced: { watermark } }));
     assert.deepEqual([loss.kind, loss.lostRecords], ["records", 2]);
   }
-  const [loss] = await told(await open(store, { watermark }));
+  const [loss] = await told(await open(store, { advanced: { watermark } }));
   assert.match(loss.reason, /2 records/);
-  await (await open(store, { watermark })).append(say("on"));
-  assert.deepEqual(await told(await open(store, { watermark })), []);
+  await (await open(store, { advanced: { watermark } })).append(say("on"));
+  assert.deepEqual(await told(await open(store, { advanced: { watermark } })), []);
 });
 
 test("R2: a session's row that is gone is made again, and that is told to who listens first", async () => {
@@ -153,7 +153,7 @@ test("a watermark that fails is a warning once, and neither it nor a slow one ho
   };
   for (const set of [broken, async () => broken()]) {
     const store = frail();
-    const session = await open(store, { watermark: marks({ set }) });
+    const session = await open(store, { advanced: { watermark: marks({ set }) } });
     const warnings = [];
     session.on("warning", (warning) => warnings.push(warning));
     await session.append(say("one"));
@@ -162,7 +162,7 @@ test("a watermark that fails is a warning once, and neither it nor a slow one ho
     assert.equal(warnings.length, 1);
     assert.match(warnings[0].message, /watermark .*no room/);
   }
-  const session = await open(frail(), { watermark: marks({ get: broken }) });
+  const session = await open(frail(), { advanced: { watermark: marks({ get: broken }) } });
   await session.append(say("one"));
   // Slow: only the newest is written, and closing waits for it.
   const written = [];
@@ -171,7 +171,7 @@ test("a watermark that fails is a warning once, and neither it nor a slow one ho
     written.push(Number(value.split(".")[1]));
     return new Promise((resolve) => (finish = resolve));
   };
-  const slow = await open(frail(), { watermark: marks({ set }) });
+  const slow = await open(frail(), { advanced: { watermark: marks({ set }) } });
   for (let nth = 0; nth < 5; nth++) await slow.append(say(String(nth)));
   assert.deepEqual(written, [1]);
   const closing = slow.close();
@@ -215,8 +215,8 @@ test("a store with a name keeps its watermarks in localStorage, where there is o
 });
 
 test("options: a watermark has both of its functions", async () => {
-  await refuses(open(memoryStore(), { watermark: { get() {} } }), "invalid_option", "watermark.set");
-  await refuses(open(memoryStore(), { watermark: "local" }), "invalid_option", "watermark.get");
+  await refuses(open(memoryStore(), { advanced: { watermark: { get() {} } } }), "invalid_option", "advanced.watermark.set");
+  await refuses(open(memoryStore(), { advanced: { watermark: "local" } }), "invalid_option", "advanced.watermark.get");
   await refuses(open(memoryStore(), { acceptDataLoss: "yes" }), "invalid_option", "acceptDataLoss");
 });
 
@@ -241,13 +241,13 @@ test("D22: exactly one acknowledged record that is gone is one lost record", asy
   const [before, after] = [memoryStore(), memoryStore()];
   // The same session in two stores, of which one misses the last append.
   const both = { ...before, commit: (batch) => (before.commit(batch), after.commit(batch)) };
-  const session = await open(both, { watermark });
+  const session = await open(both, { advanced: { watermark } });
   await session.append(say("one"));
-  const behind = await open({ ...after, commit: (batch) => after.commit(batch) }, { watermark });
+  const behind = await open({ ...after, commit: (batch) => after.commit(batch) }, { advanced: { watermark } });
   await behind.append(say("two"));
-  const [loss, ...more] = await told(await open(before, { watermark }));
+  const [loss, ...more] = await told(await open(before, { advanced: { watermark } }));
   assert.deepEqual([loss.kind, loss.lostRecords, more.length], ["records", 1, 0]);
-  assert.deepEqual(await told(await open(after, { watermark })), []);
+  assert.deepEqual(await told(await open(after, { advanced: { watermark } })), []);
 });
 
 test("D22: what a session was handed and what it made of it is written as durable as can be; only what saves calls is not", async () => {
@@ -259,7 +259,7 @@ test("D22: what a session was handed and what it made of it is written as durabl
     kinds.set(kind, (kinds.get(kind) ?? new Set()).add(batch.durability));
     return store.commit(batch);
   };
-  const session = await open({ ...store, commit: seen }, { preset: "offload", contextWindow: 8_000, offload: { compactTriggerThreshold: 1 } });
+  const session = await open({ ...store, commit: seen }, { preset: "offload", contextWindow: 8_000, presetOptions: { compactTriggerThreshold: 1 } });
   for (let nth = 0; nth < 12; nth++) {
     const call = { id: `c${nth}`, type: "function", function: { name: "read", arguments: "{}" } };
     await session.append(say(`question ${nth}`), { role: "assistant", content: null, tool_calls: [call] });
@@ -282,7 +282,7 @@ test("D22: a lower watermark does not take the place of a higher one, whoever wr
   let holds = false;
   const held = { ...plain, get: async (key) => (holds && (await new Promise((go) => waiting.push(go))), kept.get(key)) };
   const store = memoryStore();
-  const [slow, fast] = [await open(store, { watermark: held }), await open(store, { watermark: plain })];
+  const [slow, fast] = [await open(store, { advanced: { watermark: held } }), await open(store, { advanced: { watermark: plain } })];
   holds = true;
   await slow.append(say("one"));
   await slow.append(say("two"));
@@ -299,7 +299,7 @@ test("D22: close waits for a watermark that is being written", async () => {
   let written = false;
   let release;
   const set = () => new Promise((resolve) => (release = () => ((written = true), resolve())));
-  const session = await open(memoryStore(), { watermark: { get: () => undefined, set } });
+  const session = await open(memoryStore(), { advanced: { watermark: { get: () => undefined, set } } });
   await session.append(say("one"));
   const closing = session.close().then(() => written);
   setTimeout(() => release(), 20);

@@ -56,7 +56,7 @@ test("F15: of messages that left the context none is held", async () => {
 
 test("F15: of results that were offloaded none is held", async () => {
   const [after] = await run(`
-    const session = await openSession({ id: "s", store, contextWindow: 200_000, preset: "offload", offload: { offloadThreshold: 1_000, scanRatio: 1 } });
+    const session = await openSession({ id: "s", store, contextWindow: 200_000, preset: "offload", presetOptions: { offloadThreshold: 1_000, scanRatio: 1 } });
     for (let nth = 0; nth < 20; nth++) {
       const call = { id: "c" + nth, type: "function", function: { name: "read", arguments: "{}" } };
       await session.append({ role: "user", content: "Read." }, { role: "assistant", content: null, tool_calls: [call] });

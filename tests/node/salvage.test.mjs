@@ -164,7 +164,7 @@ for (const [place, over] of Object.entries(PLACES)) {
   test(`D16: ${place}: texts of offloads whose rows are gone are taken from the log`, async () => {
     const inner = memoryStore();
     const store = over(inner);
-    const session = await openSession({ id: "s", store, contextWindow: 8_000, offload: { offloadThreshold: 1_000 }, summarize: summariser() });
+    const session = await openSession({ id: "s", store, contextWindow: 8_000, compactAt: { tokens: 1_000 }, summarize: summariser() });
     for (let nth = 0; nth < 8; nth++) await session.append(...exchange(nth, 2_000));
     await session.prepare();
     const refs = (await session.context.explain()).flatMap(({ ref }) => (ref ? [ref] : []));
@@ -303,7 +303,7 @@ test("D16: a session of schema 100 is in the archive as this release migrates it
   const { store, fixture } = await ofSchema100();
   const [{ id, archive, gaps }, ...others] = await salvaged(store);
   assert.deepEqual([id, gaps, others], [fixture.id, [], []]);
-  const copy = await importSession(archive, { contextWindow: 8_000, estimator: "chars4", store: memoryStore() });
+  const copy = await importSession(archive, { contextWindow: 8_000, advanced: { estimator: "chars4" }, store: memoryStore() });
   assert.deepEqual((await copy.prepare()).messages, fixture.context);
 });
 

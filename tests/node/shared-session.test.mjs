@@ -36,7 +36,7 @@ for (const name of ["memoryStore", "fileStore"]) {
     const directory = name === "fileStore" ? join(await folder(context), "store") : "";
     const shared = memoryStore();
     const store = () => (name === "fileStore" ? fileStore(directory) : shared);
-    const open = () => openSession({ id: "shared", store: store(), fallback: "extractive" });
+    const open = () => openSession({ id: "shared", store: store(), summarize: { fallback: "extractive" } });
     const [first, second] = [await open(), await open()];
     await first.append(say("the raven flies at midnight"), say("and the owl"));
     const all = [];
@@ -78,8 +78,7 @@ test("a context that was compacted elsewhere is a conflict, whatever the fallbac
     openSession({
       id: "shared",
       store,
-      fallback: "extractive",
-      summarize: () => new Promise((resolve) => written.push(() => resolve(`## Current Status\n${mark}`))),
+      summarize: { write: () => new Promise((resolve) => written.push(() => resolve(`## Current Status\n${mark}`))), fallback: "extractive" },
     });
   const first = await open("first");
   for (let at = 0; at < 12; at++) await first.append(say(`${at} ${"a long text ".repeat(50)}`));

@@ -49,7 +49,7 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
 });
 
 test("S5.2: snapshots are listed, the newest five are kept, and one that there is not is not found", async () => {
-  const session = await open(memoryStore(), { runtime: { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() } });
+  const session = await open(memoryStore(), { advanced: { runtime: { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() } } });
   assert.deepEqual(await session.snapshots.list(), []);
   await session.append(...chat(2));
   const first = await session.snapshots.take();
@@ -73,7 +73,7 @@ test("S5.2: snapshots are listed, the newest five are kept, and one that there i
     await assert.rejects(session.snapshots.take(purpose), fails("invalid_option", { field: "purpose" }));
   }
   for (const keepSnapshots of [0, 101, "5"]) {
-    await assert.rejects(open("memory", { checkpoint: { keepSnapshots } }), fails("invalid_option", { field: "checkpoint.keepSnapshots" }));
+    await assert.rejects(open("memory", { presetOptions: { keepSnapshots } }), fails("invalid_option", { field: "presetOptions.keepSnapshots" }));
   }
   await session.close();
   await assert.rejects(session.snapshots.take(), fails("closed"));
@@ -123,7 +123,7 @@ test("S5.2: sync goes on with the history that was gone back to", async () => {
 });
 
 test("S5.15: an emergency takes a snapshot first, which brings back what was there", async () => {
-  const session = await openSession({ preset: "checkpoint", contextWindow: 4_000, store: "memory", fallback: "extractive" });
+  const session = await openSession({ preset: "checkpoint", contextWindow: 4_000, store: "memory", summarize: { fallback: "extractive" } });
   const long = "the parser reads the next token and the test fails again ".repeat(60);
   await session.append(...chat(1));
   for (let nth = 0; nth < 6; nth += 1) {

@@ -28,9 +28,9 @@ async function worked(options = {}) {
     id: "work",
     preset: "offload",
     contextWindow: 8_000,
-    offload: { offloadThreshold: 2_000 },
+    presetOptions: { offloadThreshold: 2_000 },
     summarize: summariser(),
-    runtime: runtime(),
+    advanced: { runtime: runtime() },
     ...options,
     store,
   });
@@ -206,7 +206,7 @@ test("S3.9: what cannot be imported is a typed error that names its line, and le
 });
 
 test("S5.3: Markdown to the letter", async () => {
-  const session = await openSession({ id: "s 1", store: "memory", runtime: { now: () => 1_700_000_000_123, id: runtime().id } });
+  const session = await openSession({ id: "s 1", store: "memory", advanced: { runtime: { now: () => 1_700_000_000_123, id: runtime().id } } });
   await session.append({ role: "user", content: "Hi\n# not a heading" }, ...exchange(1, 10).slice(1, 3));
   const time = "2023-11-14T22:13:20.123Z";
   assert.equal(

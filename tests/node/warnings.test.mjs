@@ -104,8 +104,8 @@ test("F11: compact tells once in a process what it assumed, and what to pass", a
 test("F11: a warning that meets neither a listener nor a logger goes to the console, once for each code and session", async () => {
   const program = (options, listen = "") => `
     const failing = () => Promise.reject(new Error("401"));
-    const session = await cc.openSession({ contextWindow: 32_000, preset: "offload", fallback: "extractive", retryCount: 1,
-      summarize: failing, ${options} });
+    const session = await cc.openSession({ contextWindow: 32_000, preset: "offload",
+      summarize: { write: failing, fallback: "extractive", attempts: 1 }, ${options} });
     ${listen}
     for (let nth = 0; nth < 3; nth++) {
       await session.append(...chat(10, nth * 10));
@@ -117,9 +117,9 @@ test("F11: a warning that meets neither a listener nor a logger goes to the cons
   assert.deepEqual((await run(program("logger: () => {}"))).lines, []);
   assert.deepEqual((await run(program("", 'session.on("warning", () => {});'))).lines, []);
   const once = await run(`
-    const options = { contextWindow: 32_000, preset: "offload", fallback: "extractive", retryCount: 1 };
-    const summarize = () => Promise.reject(new Error("401"));
-    for (let nth = 0; nth < 2; nth++) await cc.compact(chat(10), { ...options, summarize });`);
+    const call = () => Promise.reject(new Error("401"));
+    const summarize = { write: call, fallback: "extractive", attempts: 1 };
+    for (let nth = 0; nth < 2; nth++) await cc.compact(chat(10), { contextWindow: 32_000, preset: "offload", summarize });`);
   assert.equal(once.lines.length, 1);
   assert.match(once.lines[0], /^context-compactor: compact: the summariser failed .*401.*logger/);
 });

@@ -9,7 +9,7 @@ export async function scenario(library) {
     preset: "offload",
     contextWindow: 16_000,
     maxOutputTokens: 2_000,
-    offload: { offloadThreshold: 4_000, targetTokens: 300 },
+    presetOptions: { offloadThreshold: 4_000, targetTokens: 300 },
     summarize: async ({ messages: [{ content }] }) => `## Current Status\nRead: ${content.includes("src/file7.ts")}.`,
   };
   const plan = library.planCompaction(messages, options);

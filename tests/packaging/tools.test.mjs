@@ -65,7 +65,7 @@ test("F35", async (context) => {
           const asked = jest.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no network"));
           const messages = Array.from({ length: 40 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: "word ".repeat(400) }));
           const provider = { kind: "openai", model: "m", url: "http://localhost/v1/chat/completions" };
-          const { success } = await library.compact(messages, { contextWindow: 8_000, provider });
+          const { success } = await library.compact(messages, { contextWindow: 8_000, summarize: { provider } });
           expect([success, asked.mock.calls.length > 0]).toEqual([false, true]);
         });`,
     });

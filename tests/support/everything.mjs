@@ -7,10 +7,10 @@ export async function everything(library, messages) {
   const result = await library.compact(messages, {
     preset: "offload",
     summarize: async (request, { attempt, purpose }) => scripted(request, attempt, purpose),
-    runtime: counted(),
+    advanced: { runtime: counted() },
   });
   const split = library.splitMessages(messages, { keep: { fraction: 0.3 } });
-  const session = await library.openSession({ id: "the same", store: library.memoryStore(), runtime: counted() });
+  const session = await library.openSession({ id: "the same", store: library.memoryStore(), advanced: { runtime: counted() } });
   await session.append(...messages);
   const prepared = await session.prepare();
   const told = {
@@ -24,7 +24,7 @@ export async function everything(library, messages) {
     extractiveSummary: library.extractiveSummary(messages, { targetTokens: 2_000 }),
     validateHistory: library.validateHistory(messages, { strict: true }),
     repairHistory: library.repairHistory(messages.slice(3)).changes,
-    planCompaction: library.planCompaction(messages, { runtime: counted() }),
+    planCompaction: library.planCompaction(messages, { advanced: { runtime: counted() } }),
     "compact: messages and ledger": { messages: result.messages, ledger: result.ledger },
     "compact: the rest": { ...result, messages: undefined, ledger: undefined },
     "session: prepare": prepared,

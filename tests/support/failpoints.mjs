@@ -5,7 +5,7 @@
  */
 
 import { check, Told } from "./kills-check.mjs";
-import { EAGER, messagesOf, read } from "./writer.mjs";
+import { eager, messagesOf, read } from "./writer.mjs";
 
 /** The session that faults happen to, and the one that is begun from it. */
 const ID = "session";
@@ -147,7 +147,7 @@ async function prepared(library) {
     batches.push({ ...batch, puts: batch.puts.map(([key, value]) => [key, value.slice()]) });
   };
   const told = new Told();
-  const options = { id: ID, summarize: summariser(told), ...EAGER };
+  const options = { id: ID, ...eager(summariser(told)) };
   const session = await library.openSession({ ...options, store: { ...memory, commit } });
   for (let nth = 0; nth < 4; nth++) await append(session, told);
   await session.prepare();
@@ -192,7 +192,7 @@ async function failpoint({ library, make, before, protocol, methods, step, fault
 
   const wrong = faulty(place.open(), library, methods);
   const store = protocol(wrong.store);
-  const open = () => library.openSession({ id: ID, summarize: summariser(told), ...EAGER, store });
+  const open = () => library.openSession({ id: ID, ...eager(summariser(told)), store });
   wrong.arm(nth, fault, REFUSALS[nth % REFUSALS.length]);
   const run = STEPS[step]({ library, store, open, told, archive: before.archive });
   const problems = [];

@@ -2,11 +2,11 @@
 
 import * as library from "./offload.mjs";
 import "./session-page.mjs";
-import { EAGER, messagesOf } from "./writer.mjs";
+import { eager, messagesOf } from "./writer.mjs";
 
 const ID = "flipped";
 /** Whoever looks changes nothing. */
-const LARGE = { contextWindow: 100_000_000, trigger: { fraction: 1 } };
+const LARGE = { contextWindow: 100_000_000, compactAt: { fraction: 1 } };
 
 async function historyOf(session) {
   const [history, gaps] = [[], []];
@@ -24,7 +24,7 @@ Object.assign(globalThis.sessions, {
   /** Writes a session of so many calls to the default store, with offloads and a summary. Returns its messages. */
   async write(calls) {
     const summarize = () => "## Current Status\nThe files were read, one after the other, and each of them is fine.";
-    const session = await library.openSession({ id: ID, summarize, ...EAGER });
+    const session = await library.openSession({ id: ID, ...eager(summarize) });
     for (let n = 0; n < calls; n++) {
       await session.append(...messagesOf(`${ID}/page/${n}`));
       if (n % 5 === 3) await session.prepare();

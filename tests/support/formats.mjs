@@ -11,9 +11,8 @@ export async function compacted(format, history, messages) {
   const options = {
     format,
     keep: { messages },
-    summarize: async () => SUMMARY,
-    retryCount: 1,
-    runtime: runtime(),
+    summarize: { write: async () => SUMMARY, attempts: 1 },
+    advanced: { runtime: runtime() },
   };
   const result = await compact(history, options);
   if (result.error) throw result.error;
@@ -22,20 +21,20 @@ export async function compacted(format, history, messages) {
 
 /** What a session of these messages would send: with results offloaded, and with `summarise` a summary besides. */
 export async function prepared(format, history, { summarise = false } = {}) {
-  const offload = {
+  const presetOptions = {
     offloadThreshold: 1,
     scanRatio: 0.8,
     // Offloading is never enough, or always.
     compactTriggerThreshold: summarise ? 1e9 : 1,
     preserveCount: 3,
+    retryCount: 1,
   };
   const session = await openSession({
     format,
     store: "memory",
-    offload,
+    presetOptions,
     summarize: async () => SUMMARY,
-    retryCount: 1,
-    runtime: runtime(),
+    advanced: { runtime: runtime() },
   });
   await session.append(...history);
   const result = await session.prepare();

@@ -105,7 +105,7 @@ function largest() {
 }
 
 /** Offloads every result that is not among the last messages, and summarises nothing. */
-const EAGER = { contextWindow: 1_000_000_000, offload: { offloadThreshold: 1, scanRatio: 1, compactTriggerThreshold: 1 } };
+const EAGER = { contextWindow: 1_000_000_000, compactAt: { tokens: 1 }, advanced: { offload: { scanFraction: 1 }, minOffloadGain: 1 } };
 
 /** The first place at which two values differ, down to the sign of zero and the order of keys; `undefined` for none. */
 function difference(one, other, path = "") {

@@ -1,41 +1,62 @@
 /**
- * For each option of the types another value than its default, and what has to be said beside it so that it counts: a
- * session with it goes another way than one without it.
+ * For each option another value than its default, and what has to be said beside it so that it counts: a session with it
+ * goes another way than one without it.
  */
 
+import { memoryStore } from "context-compactor";
 import { runtime } from "./api.mjs";
 
 /** Nothing waits for another attempt. */
-const USUAL = { contextWindow: 24_000, maxOutputTokens: 2_000, retryCount: 1 };
+const USUAL = { preset: "layered", contextWindow: 24_000, maxOutputTokens: 2_000, summarize: { attempts: 1 } };
 
 /** All that an app can see of a session over `history()` that is prepared every four messages and compacted in the end. */
-export async function outcome(library, options) {
+export async function outcome(library, { messages = history(), store = memoryStore, ...options }) {
   const seen = [];
-  const summarize = (request, { purpose, attempt }) => {
+  const call = async (request, { purpose, attempt }) => {
     seen.push(["asked", request, purpose, attempt]);
+    await new Promise(setImmediate);
+    seen.push(["answered", purpose]);
     return ANSWER;
   };
+  const fetch = async (url, { headers, body }) => {
+    seen.push(["sent", url, [...new Headers(headers)], body]);
+    return Response.json({ error: { message: "no" } }, { status: 400 });
+  };
   const told = {
+    store: store(),
     onProgress: (progress) => seen.push(["progress", progress]),
     logger: (level, line) => seen.push(["log", level, line]),
+    summarize: options.summarize?.provider ? { fetch } : { call },
+    advanced: { runtime: runtime() },
   };
-  const { messages = history(), ...rest } = options;
   let session;
   try {
-    session = await library.openSession({ store: "memory", runtime: runtime(), ...USUAL, summarize, ...told, ...rest });
+    session = await library.openSession(merged(merged(USUAL, told), options));
     for (let at = 0; at < messages.length; at += 4) {
       await session.append(...messages.slice(at, at + 4));
       seen.push(["prepared", await session.prepare()]);
     }
     seen.push(["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
-    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()]);
+    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["metadata", session.archive.metadata()]);
   } catch (error) {
     if (!library.CompactionError.isInstance(error)) throw error;
     seen.push(["error", error.code, error.field, error.message]);
   }
   await session?.close();
   return JSON.stringify(seen);
+}
+
+/** These options with the one of this path. */
+export function withOption(options, path, value) {
+  return merged(options, path.split(".").reduceRight((inner, name) => ({ [name]: inner }), value));
+}
+
+/** Options with others over them, group by group. */
+function merged(options, over) {
+  const isGroup = (value) => value instanceof Object && Object.getPrototypeOf(value) === Object.prototype;
+  const members = Object.entries(over).map(([name, value]) => [name, isGroup(value) && isGroup(options[name]) ? merged(options[name], value) : value]);
+  return { ...options, ...Object.fromEntries(members) };
 }
 
 const ANSWER = `## Current Status\nThe parser is being built. ${"It reads tokens of module 7 and fails in part_8. ".repeat(10)}`;
@@ -63,93 +84,6 @@ function history() {
   return messages;
 }
 
-/** The groups of the presets: of each option the value, and what the group needs beside it. */
-const small = { triggerShare: 0.2 };
-const chunks = { singleResultThreshold: 3_000, strategies: false, chunkSize: 2_000 };
-const levels = { compactAbove: 200_000, moderateAbove: 100_000 };
-export const GROUPS = {
-  offload: {
-    offloadThreshold: [9_000],
-    scanRatio: [0.1],
-    minChars: [5_000],
-    compactTriggerThreshold: [1, { offloadThreshold: 3_000, compactCooldownSteps: 0 }],
-    compactCooldownSteps: [0, { offloadThreshold: 6_000, scanRatio: 0.1, compactTriggerThreshold: 100_000 }],
-    preserveCount: [9],
-    targetTokens: [300],
-  },
-  react: {
-    singleEnabled: [false, chunks],
-    singleResultThreshold: [3_000],
-    chunkSize: [2_000, { singleResultThreshold: 3_000, strategies: false }],
-    chunkRatio: [0.5, chunks],
-    secondRatio: [0.5, { ...chunks, singleResultThreshold: 1_000, chunkSize: 500 }],
-    globalEnabled: [false],
-    globalCompressionThreshold: [0.3],
-    modelContextLimit: [60_000],
-    systemPromptLength: [20_000, { modelContextLimit: 60_000 }],
-    instructionLength: [20_000, { modelContextLimit: 60_000 }],
-    resultCompressionMinSize: [3_000],
-    globalRatio: [0.5],
-    strategies: [false],
-    relianceRatio: [0.15],
-  },
-  layered: {
-    clear: ["never"],
-    cacheRead: [0.9, { clear: "break-even" }],
-    cacheWrite: [0, { clear: "break-even" }],
-    compactableTools: [["search"]],
-    keepRecent: [1],
-    clearMinTokens: [2_000],
-    clearInputs: [true],
-    outputReserve: [100],
-    fixedReserve: [5_000],
-    minSavings: [20_000, { fixedReserve: 12_000 }],
-    largeOutputTokens: [500],
-    previewChars: [300, { largeOutputTokens: 500 }],
-    readTools: [["fetch"]],
-    maxRestoreFiles: [1],
-    maxRestoreTokensPerFile: [150],
-    maxRestoreTokensTotal: [200],
-    preserveCount: [9],
-    targetTokens: [300],
-  },
-  factor3: {
-    processTools: [{ search: ["note"] }],
-    verbosity: ["debug"],
-    minTokens: [2_000],
-    structuredMinTokens: [2_500],
-    snippetChars: [20],
-    fileLines: [50],
-    outlineLines: [5, { fileLines: 50 }],
-    queryRows: [20],
-    sampleRows: [3, { queryRows: 20 }],
-    apiChars: [300],
-    preserveCount: [9],
-    targetTokens: [300],
-    emergencyShare: [0.2],
-  },
-  checkpoint: {
-    tier: ["TIER_1_MINIMAL"],
-    promptBudget: [50],
-    safetyMargin: [9_000],
-    triggerShare: [0.3],
-    preserveCount: [9],
-    keepUserMessages: [1],
-    compactAbove: [20_000],
-    moderateAbove: [100_000, { compactAbove: 200_000 }],
-    compactTokens: [30],
-    moderateTokens: [50, { compactAbove: 200_000 }],
-    detailedTokens: [60, levels],
-    ageModerate: [1, { ...small, ...levels }],
-    ageCompact: [2, { ...small, ...levels, ageModerate: 1 }],
-    mergeCount: [2, { ...small, ageModerate: 1, ageCompact: 1 }],
-    keepSnapshots: [1],
-    profiles: [[{ model: "m", size: 24_000, share: 0.4 }], {}, { model: "m" }],
-  },
-};
-
-/** All others: of each the value, and the options that it needs beside it, under preset `layered` where they name no other. */
-const failing = { summarize: () => Promise.reject(new Error("no")) };
 const signed = () => {
   const messages = [];
   for (let nth = 0; nth < 24; nth++) {
@@ -161,35 +95,151 @@ const signed = () => {
   return messages;
 };
 const secret = () => history().map((message) => (message.role === "user" ? { ...message, content: `${message.content} The key is AKIAIOSFODNN7EXAMPLE.` } : message));
-export const OTHERS = {
+const under = (preset, options) => ({ preset, ...options });
+const chunks = { compress: { resultChars: 3_000, structured: false }, advanced: { compress: { chunkChars: 2_000 } } };
+const levels = { level1Above: 200_000, level2Above: 100_000 };
+const aging = (more) => under("checkpoint", { advanced: { checkpoints: { triggerFraction: 0.2, ...more } } });
+const provider = { kind: "openai", model: "m", url: "http://127.0.0.1:9/v1" };
+const asked = { summarize: { provider } };
+const priced = under("balanced", { prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } });
+const failing = { summarize: { write: () => Promise.reject(new Error("no")) } };
+/** Fails, and says of a second attempt whether it came soon. */
+const timed = () => {
+  let first;
+  return (_, { attempt }) => {
+    if (attempt === 1) first = performance.now();
+    return Promise.reject(new Error(performance.now() - first < 400 ? "soon" : "late"));
+  };
+};
+const slow = () => {
+  const store = memoryStore();
+  return { ...store, caps: store.caps, read: (keys) => new Promise((resolve) => setTimeout(() => resolve(store.read(keys)), 50)) };
+};
+/** What tells that a session was there. */
+const gone = { get: () => JSON.stringify({ n: 5, head: "x" }), set: () => {} };
+
+/** Of each option the value, and the options that it needs beside it, under preset `layered` where they name no other. */
+export const EFFECTS = {
   preset: ["factor3"],
   format: ["anthropic"],
   model: ["claude-sonnet-4-5"],
-  summaryModel: ["small"],
-  summaryContextWindow: [3_000],
-  longHistory: ["clip", { summaryContextWindow: 3_000 }],
   contextWindow: [30_000],
   maxOutputTokens: [5_000],
-  trigger: [{ tokens: 8_000 }],
-  prices: [{ input: 1, output: 500 }, { preset: "balanced" }],
-  keep: [{ messages: 9 }],
   reserveTokens: [3_000],
-  estimator: ["chars4"],
-  summarize: [() => `${ANSWER} And more.`],
-  summarizeResult: [() => "Shorter.", { preset: "react", react: chunks }],
-  provider: [{ kind: "openai", model: "m", url: "http://127.0.0.1:9/v1" }, { summarize: undefined }],
-  fallback: ["extractive", failing],
-  retryCount: [2, { ...failing, messages: history().slice(0, 57) }],
-  timeoutMs: [20, { summarize: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) }],
+  "prices.input": [300, priced],
+  "prices.output": [500, priced],
+  "prices.cacheRead": [2.9, priced],
+  "prices.cacheWrite": [300, priced],
+  "prices.ttlMs": [1, priced],
+  "prices.tiers": [[{ above: 2_000, input: 300, output: 500 }], priced],
   tokenCounter: [(messages) => JSON.stringify(messages).length / 2],
-  pinned: [(_, index) => index === 1],
-  pinProposals: ["off"],
-  readFile: [async (path) => `what ${path} holds now`],
-  redactSecrets: [false, { messages: secret() }],
-  redact: [(text) => text.replaceAll("parser", "[hidden]")],
-  instructions: ["Be short."],
-  prefixMismatchBehavior: ["drop_block", { messages: signed() }],
-  mode: ["DEBUGGER", { preset: "checkpoint" }],
+  "compactAt.tokens": [8_000],
+  "compactAt.fraction": [0.3],
+  economy: [false, under("balanced")],
+  "keep.messages": [9],
+  "keep.tokens": [4_000],
+  "keep.fraction": [0.5],
+  "keep.userMessages": [1, under("checkpoint")],
+  "summarize.write": [() => `${ANSWER} And more.`],
+  "summarize.provider.kind": ["anthropic", asked],
+  "summarize.provider.model": ["n", asked],
+  "summarize.provider.url": ["http://127.0.0.1:8/v1", asked],
+  "summarize.provider.headers": [{ "x-tenant": "a" }, asked],
+  "summarize.fetch": [async () => Response.json({}), asked],
+  "summarize.forResults": [() => "Shorter.", under("react", chunks)],
+  "summarize.model": ["small"],
+  "summarize.contextWindow": [3_000],
+  "summarize.targetTokens": [300],
+  "summarize.detail": [3, under("checkpoint")],
+  "summarize.instructions": ["Be short."],
+  "summarize.mode": ["debugger", under("checkpoint")],
+  "summarize.longHistory": ["clip", { summarize: { contextWindow: 3_000 } }],
+  "summarize.fallback": ["extractive", failing],
+  "summarize.attempts": [2, { ...failing, messages: history().slice(0, 57) }],
+  "summarize.timeoutMs": [20, { summarize: { write: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
+  "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
+  background: [true],
+  "pins.match": [(_, index) => index === 1],
+  "pins.proposals": ["off"],
+  "redact.secrets": [false, { messages: secret() }],
+  "redact.text": [(text) => text.replaceAll("parser", "[hidden]")],
+  "digest.tools.search": [["note"], under("factor3")],
+  "digest.tools.files": [["bash"], under("factor3", { advanced: { digest: { fileLines: 50 } } })],
+  "digest.tools.queries": [["search"], under("factor3", { advanced: { digest: { queryRows: 20 } } })],
+  "digest.tools.apis": [["search"], under("factor3", { advanced: { digest: { apiChars: 300 } } })],
+  "digest.minTokens": [2_000, under("factor3")],
+  "admit.maxTokens": [500],
+  "admit.previewChars": [300, { admit: { maxTokens: 500 } }],
+  "offload.minChars": [5_000, under("offload")],
+  "clear.when": ["break-even"],
+  "clear.tools": [["search"]],
+  "clear.keepRecent": [1],
+  "clear.minTokens": [2_000],
+  "clear.inputs": [true],
+  "compress.resultChars": [3_000, under("react")],
+  "compress.atFraction": [0.3, under("react")],
+  "compress.minChars": [3_000, under("react")],
+  "compress.structured": [false, under("react")],
+  "checkpoints.maxTokens.compact": [30, under("checkpoint")],
+  "checkpoints.maxTokens.moderate": [50, under("checkpoint", { advanced: { checkpoints: { level1Above: 200_000 } } })],
+  "checkpoints.maxTokens.detailed": [60, under("checkpoint", { advanced: { checkpoints: levels } })],
+  "checkpoints.promptTokens": [50, under("checkpoint")],
+  "checkpoints.mergeCount": [2, aging({ level2Age: 1, level1Age: 1 })],
+  "restoreFiles.read": [async (path) => `what ${path} holds now`],
+  "restoreFiles.tools": [["fetch"]],
+  "restoreFiles.maxFiles": [1],
+  "restoreFiles.maxTokensPerFile": [150],
+  "restoreFiles.maxTokens": [200],
+  "limits.storeTimeoutMs": [5, { store: slow }],
   goal: [{ id: "g", description: "Ship it." }],
-  level: [3, { preset: "checkpoint" }],
+  signal: [AbortSignal.abort()],
+  onProgress: [() => {}],
+  logger: [() => {}],
+  "advanced.estimator": ["chars4"],
+  "advanced.prefixMismatchBehavior": ["drop_block", { messages: signed() }],
+  "advanced.runtime": [{ now: () => 5, id: () => crypto.randomUUID() }],
+  "advanced.watermark": [gone, { id: "gone" }],
+  "advanced.maxOutputReserve": [100],
+  "advanced.promptReserve": [5_000],
+  "advanced.minSavings": [20_000, { advanced: { promptReserve: 12_000 } }],
+  "advanced.minOffloadGain": [1, under("offload", { compactAt: { tokens: 3_000 }, advanced: { cooldownSteps: 0 } })],
+  "advanced.cooldownSteps": [0, under("offload", { compactAt: { tokens: 6_000 }, advanced: { minOffloadGain: 100_000, offload: { scanFraction: 0.1 } } })],
+  "advanced.offload.scanFraction": [0.1, under("offload")],
+  "advanced.emergencyFraction": [0.2, under("factor3")],
+  "advanced.maxSnapshots": [1],
+  "advanced.digest.structuredMinTokens": [2_500, under("factor3")],
+  "advanced.digest.snippetChars": [20, under("factor3")],
+  "advanced.digest.fileLines": [50, under("factor3")],
+  "advanced.digest.outlineLines": [5, under("factor3", { advanced: { digest: { fileLines: 50 } } })],
+  "advanced.digest.queryRows": [20, under("factor3")],
+  "advanced.digest.sampleRows": [3, under("factor3", { advanced: { digest: { queryRows: 20 } } })],
+  "advanced.digest.apiChars": [300, under("factor3")],
+  "advanced.compress.chunkChars": [1_000, under("react", chunks)],
+  "advanced.compress.chunkFraction": [0.5, under("react", chunks)],
+  "advanced.compress.secondFraction": [0.5, under("react", { compress: { resultChars: 1_000, structured: false }, advanced: { compress: { chunkChars: 500 } } })],
+  "advanced.compress.fraction": [0.5, under("react")],
+  "advanced.compress.referencedFraction": [0.15, under("react")],
+  "advanced.checkpoints.triggerFraction": [0.3, under("checkpoint")],
+  "advanced.checkpoints.level1Above": [20_000, under("checkpoint")],
+  "advanced.checkpoints.level2Above": [100_000, under("checkpoint", { advanced: { checkpoints: { level1Above: 200_000 } } })],
+  "advanced.checkpoints.level2Age": [1, aging(levels)],
+  "advanced.checkpoints.level1Age": [2, aging({ ...levels, level2Age: 1 })],
+  "advanced.carry.verbatimFraction": [0.001, under("balanced", { advanced: { carry: { verbatimTokens: 0 } } })],
+  "advanced.carry.verbatimTokens": [100, under("balanced", { advanced: { carry: { verbatimFraction: 0.001 } } })],
+  "advanced.carry.factsFraction": [0.001, under("balanced")],
+  "advanced.carry.factsMinTokens": [1_000, under("balanced")],
+  "advanced.carry.factsMaxTokens": [100, under("balanced")],
+  "advanced.retryWaitMs": [1, { summarize: { write: timed(), attempts: 2 } }],
+  id: ["chat"],
+  store: [slow, { limits: { storeTimeoutMs: 5 } }],
+  systemPrompt: ["Be kind."],
+  parent: ["none"],
+  acceptDataLoss: [true, { id: "gone", advanced: { watermark: gone } }],
+  mustExist: [true, { id: "none" }],
+  "presetOptions.tier": ["TIER_1_MINIMAL", under("checkpoint")],
+  "presetOptions.safetyMargin": [9_000, under("checkpoint", { maxOutputTokens: undefined })],
+  "presetOptions.profiles": [[{ model: "m", size: 24_000, share: 0.4 }], under("checkpoint", { model: "m" })],
+  "presetOptions.modelContextLimit": [60_000, under("react")],
+  "presetOptions.systemPromptLength": [20_000, under("react", { presetOptions: { modelContextLimit: 60_000 } })],
+  "presetOptions.instructionLength": [20_000, under("react", { presetOptions: { modelContextLimit: 60_000 } })],
 };

@@ -14,9 +14,9 @@ import { listSessions, openSession } from "./offload.mjs";
 
 const IDS = ["a", "b", "c"];
 /** A summary is due soon, and every result but the last ones is offloaded. */
-const SMALL = { contextWindow: 6_000, offload: { offloadThreshold: 1_000, preserveCount: 4 }, summarize: summariser() };
+const SMALL = { contextWindow: 6_000, compactAt: { tokens: 1_000 }, keep: { messages: 4 }, summarize: summariser() };
 /** Whoever looks changes nothing. */
-const LARGE = { contextWindow: 1_000_000, trigger: { fraction: 1 } };
+const LARGE = { contextWindow: 1_000_000, compactAt: { fraction: 1 } };
 
 const said = (id, nth) => exchange(nth, 1_600).map((message) => ({ ...message, content: message.content && `${id}: ${message.content}` }));
 

@@ -13,7 +13,9 @@ const PRESERVED = 5;
 
 /** Numbers at which `prepare` offloads every result, and summarises nothing as long as there was one. */
 const eager = {
-  offload: { offloadThreshold: 1_000, scanRatio: 1, compactTriggerThreshold: 1, preserveCount: PRESERVED },
+  compactAt: { tokens: 1_000 },
+  keep: { messages: PRESERVED },
+  advanced: { offload: { scanFraction: 1 }, minOffloadGain: 1 },
 };
 
 /** Tells the test something and returns what it answers. */
@@ -65,12 +67,12 @@ const steps = {
   },
 
   /** Opens a session whose summariser asks the test at `/summarise` first, and then writes `mark`. */
-  async open(name, mark, settings = {}) {
+  async open(name, mark, more = {}) {
     const summarize = async (request) => {
       await tell("/summarise", mark);
       return answerTo(request, mark);
     };
-    open.set(name, await library.openSession({ id: name, ...eager, retryCount: 1, summarize, ...settings }));
+    open.set(name, await library.openSession({ id: name, ...eager, summarize: { write: summarize, attempts: 1, ...more } }));
   },
 
   /** Opens a session over a store of this `kind`, as `name`; from then on its changes are kept. */
@@ -292,8 +294,7 @@ const steps = {
     const session = await library.openSession({
       id: name,
       ...eager,
-      retryCount: 1,
-      summarize: async (request) => {
+      summarize: { write: async (request) => {
         const answer = answerTo(request, `round ${round}`);
         const late = { role: "user", content: `appended while round ${round} was summarised` };
         await session.append(late);
@@ -303,7 +304,7 @@ const steps = {
         answered = true;
         if (moment.at === "answered") setTimeout(() => end(moment), moment.ms);
         return answer;
-      },
+      }, attempts: 1 },
     });
     const result = `result of round ${round}: ${"数据 data 😀 ".repeat(700)}`;
     const said = ["a", "b"].map((nth) => exchange(`call_${round}${nth}`, `${nth}, ${result}`));

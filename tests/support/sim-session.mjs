@@ -49,7 +49,7 @@ class Simulation {
     this.options = {
       preset: world.pick(["balanced", "offload", "layered"]),
       contextWindow: 12_000,
-      retryCount: 1,
+      summarize: { attempts: 1 },
       logger() {},
     };
     this.mayFail = ["faults", "all"].includes(this.kind);

@@ -47,7 +47,7 @@ function file(world, program, isEncrypted) {
     const plain = fileStore("/store", { rewriteBytes });
     return isEncrypted ? encryptedStore(plain, { encryptionKey }) : plain;
   };
-  const options = (owner) => ({ watermark: watermarkOf(owner, { get: (key) => marks.get(key), set: (key, value) => marks.set(key, value) }) });
+  const options = (owner) => ({ advanced: { watermark: watermarkOf(owner, { get: (key) => marks.get(key), set: (key, value) => marks.set(key, value) }) } });
   return { medium: disk, pace: 300, start: () => started(program, world, disk, make, options), cut: () => disk.cut() };
 }
 
@@ -61,7 +61,7 @@ function durable(world, program, isEncrypted) {
     const plain = durableObjectStore(ctx, hasBucket ? { bigObjects: bucket } : {});
     return isEncrypted ? encryptedStore(plain, { encryptionKey }) : plain;
   };
-  const options = (owner) => ({ watermark: watermarkOf(owner, { get: (key) => marks.get(key), set: (key, value) => marks.set(key, value) }) });
+  const options = (owner) => ({ advanced: { watermark: watermarkOf(owner, { get: (key) => marks.get(key), set: (key, value) => marks.set(key, value) }) } });
   const start = () => {
     const process = started(program, world, {}, make, options);
     process.owner.ends.push(() => sqlite.end());
@@ -76,7 +76,7 @@ function indexedDb(world, program, isEncrypted) {
   // As the package does it, where it finds `localStorage`.
   const options = (owner) => {
     const { localStorage } = browser.globals(owner);
-    return { watermark: watermarkOf(owner, { get: (key) => localStorage.getItem(key), set: (key, value) => localStorage.setItem(key, value) }) };
+    return { advanced: { watermark: watermarkOf(owner, { get: (key) => localStorage.getItem(key), set: (key, value) => localStorage.setItem(key, value) }) } };
   };
   const start = () => {
     const process = started(program, world, browser, make, options);

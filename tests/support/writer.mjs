@@ -9,11 +9,12 @@ import { generator } from "./random.mjs";
 const PRESERVED = 5;
 
 /** Every `prepare` offloads all results that there are, and summarises nothing as long as there was one. */
-export const EAGER = {
-  offload: { offloadThreshold: 1_000, scanRatio: 1, compactTriggerThreshold: 1, preserveCount: PRESERVED },
-  retryCount: 1,
-  fallback: "none",
-};
+export const eager = (call) => ({
+  compactAt: { tokens: 1_000 },
+  keep: { messages: PRESERVED },
+  advanced: { offload: { scanFraction: 1 }, minOffloadGain: 1 },
+  summarize: { write: call, attempts: 1, fallback: "none" },
+});
 
 /**
  * The messages of one call of `append`, which its name alone decides: so whoever reads them knows what they must be.
@@ -78,7 +79,7 @@ export async function write({ library, store, tell, session: id, who, seed }) {
     return `## Current Status\n${mark}\n\n## Key Decisions\n${request.facts.map(({ text }) => `- ${text}`).join("\n")}`;
   };
   const open = async (more) => {
-    const session = await library.openSession({ id, store: counted(), summarize, ...EAGER, ...more });
+    const session = await library.openSession({ id, store: counted(), ...eager(summarize), ...more });
     session.on("data-loss", (loss) => tell("/loss", loss));
     return session;
   };
@@ -158,7 +159,7 @@ async function patiently(open, tell) {
 export async function read({ library, store, session: id, after }) {
   const losses = [];
   // Nothing leaves the context here, however large the results are and whatever was paid for them so far.
-  const options = { preset: "offload", contextWindow: 100_000_000, trigger: { fraction: 1 } };
+  const options = { preset: "offload", contextWindow: 100_000_000, compactAt: { fraction: 1 } };
   const open = (more) => library.openSession({ id, store: store(), ...options, ...more });
   const session = await open().catch((error) => {
     if (error.code !== "data_loss") throw error;

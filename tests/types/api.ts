@@ -189,7 +189,7 @@ async function* lines(): AsyncGenerator<string | Uint8Array> {
 export async function summarised(messages: ChatMessage[]): Promise<void> {
   const atOnce: Summarize = ({ targetTokens }) => `A summary of ${targetTokens} tokens.`;
   const reported: Summarize = async () => ({ text: "A summary.", usage: { prompt_tokens: 5 } });
-  await compact(messages, { summarize: atOnce, summarizeResult: reported });
+  await compact(messages, { summarize: { write: atOnce, forResults: reported } });
   for (const headers of [new Headers(), new Map<string, string>(), { "x-api-key": "k" }]) {
     await compact(messages, { summarize: { provider: { kind: "openai", model: "m", headers } } });
   }
@@ -238,7 +238,7 @@ export async function transcript(): Promise<void> {
 }
 
 export async function snapshots(): Promise<void> {
-  const session = await openSession<ChatMessage>({ store: "memory", checkpoint: { keepSnapshots: 3 } });
+  const session = await openSession<ChatMessage>({ store: "memory", advanced: { maxSnapshots: 3 } });
   const id = await session.snapshots.take("rollback");
   same<typeof id, string>();
   await session.snapshots.restore(id);
@@ -272,8 +272,8 @@ export const withUsage: Summarize = async () => ({ text: "x", usage: { inputToke
 export const junk: Summarize = async () => 5;
 
 export const options: CompactOptions[] = [
-  { preset: "offload", keep: { fraction: 0.2 }, fetch, signal: new AbortController().signal },
-  { summarize: { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fallback: "extractive" } },
+  { preset: "offload", keep: { fraction: 0.2 }, signal: new AbortController().signal },
+  { summarize: { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fetch, fallback: "extractive" } },
   // @ts-expect-error: no such preset.
   { preset: "fastest" },
   // @ts-expect-error: a provider needs its model.
@@ -330,11 +330,11 @@ export async function loss(): Promise<string[]> {
   const session = await openSession({
     id: "s",
     store,
-    watermark: { get: (key) => marks.get(key), set: async (key, value) => void marks.set(key, value) },
+    advanced: { watermark: { get: (key) => marks.get(key), set: async (key, value) => void marks.set(key, value) } },
     acceptDataLoss: true,
   });
   // @ts-expect-error: a watermark is set, too
-  await openSession({ watermark: { get: () => null } });
+  await openSession({ advanced: { watermark: { get: () => null } } });
   const { ok, problems } = await session.archive.verify({ signal: new AbortController().signal });
   return ok satisfies boolean ? [] : problems;
 }
