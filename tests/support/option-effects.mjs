@@ -26,7 +26,7 @@ export async function outcome(library, { messages = history(), store = memorySto
     store: store(),
     onProgress: (progress) => seen.push(["progress", progress]),
     logger: (level, line) => seen.push(["log", level, line]),
-    summarize: options.summarize?.provider ? { fetch } : { call },
+    summarize: options.summarize?.provider ? { fetch } : { write: call },
     advanced: { runtime: runtime() },
   };
   let session;
