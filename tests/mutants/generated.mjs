@@ -1,4 +1,7 @@
-/** The sample of generated mutants that `generated.json` reports, and why some of them survive. */
+/**
+ * The sample of generated mutants that `generated.json` reports, and why some of them survive. Tests were written for what it
+ * showed; of seed 2, which nobody looked at then, 158 of 200 were caught.
+ */
 
 /** The first of them, by a hash of the seed and of what names a mutant. */
 export const COUNT = 200;
