@@ -38,7 +38,7 @@ export async function outcome(library, { messages = history(), store = memorySto
     }
     seen.push(["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
-    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["metadata", session.archive.metadata()]);
+    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["id", session.id]);
   } catch (error) {
     if (!library.CompactionError.isInstance(error)) throw error;
     seen.push(["error", error.code, error.field, error.message]);
@@ -115,8 +115,8 @@ const slow = () => {
   const store = memoryStore();
   return { ...store, caps: store.caps, read: (keys) => new Promise((resolve) => setTimeout(() => resolve(store.read(keys)), 50)) };
 };
-/** What tells that a session was there. */
-const gone = { get: () => JSON.stringify({ n: 5, head: "x" }), set: () => {} };
+/** Says that a session was there. */
+const gone = { get: () => `0000000000.0000000000000009.f2wjeqd7gu52wu2pmw3amd6bpy.${"0".repeat(64)}`, set: () => {} };
 
 /** Of each option the value, and the options that it needs beside it, under preset `layered` where they name no other. */
 export const EFFECTS = {
@@ -225,7 +225,7 @@ export const EFFECTS = {
   "advanced.checkpoints.level2Age": [1, aging(levels)],
   "advanced.checkpoints.level1Age": [2, aging({ ...levels, level2Age: 1 })],
   "advanced.carry.verbatimFraction": [0.001, under("balanced", { advanced: { carry: { verbatimTokens: 0 } } })],
-  "advanced.carry.verbatimTokens": [100, under("balanced", { advanced: { carry: { verbatimFraction: 0.001 } } })],
+  "advanced.carry.verbatimTokens": [0, under("balanced", { advanced: { carry: { verbatimFraction: 0.001 } } })],
   "advanced.carry.factsFraction": [0.001, under("balanced")],
   "advanced.carry.factsMinTokens": [1_000, under("balanced")],
   "advanced.carry.factsMaxTokens": [100, under("balanced")],

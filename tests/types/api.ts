@@ -190,6 +190,8 @@ export async function summarised(messages: ChatMessage[]): Promise<void> {
   const atOnce: Summarize = ({ targetTokens }) => `A summary of ${targetTokens} tokens.`;
   const reported: Summarize = async () => ({ text: "A summary.", usage: { prompt_tokens: 5 } });
   await compact(messages, { summarize: { call: atOnce, forResults: reported } });
+  await compact(messages, { summarize: ({ system }, { attempt }) => system.repeat(attempt) });
+  await compact(messages, { summarize: { call: async ({ system }, { attempt }) => system.repeat(attempt), attempts: 1 } });
   for (const headers of [new Headers(), new Map<string, string>(), { "x-api-key": "k" }]) {
     await compact(messages, { summarize: { provider: { kind: "openai", model: "m", headers } } });
   }
