@@ -20,7 +20,7 @@ export interface SummaryRequest {
   facts: Fact[];
   /** Some text was clipped so that the request fits `maxInputTokens`, or the summariser's window. */
   truncated: boolean;
-  /** `summaryModel`, else `model`, as given in the options. */
+  /** `summarize.model`, else `model`, as given in the options. */
   model?: string;
 }
 
