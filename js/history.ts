@@ -145,7 +145,7 @@ export function buildSummaryPrompt(
 }
 
 /** The messages of the user that state constraints, for which a pin is proposed (`S4.3`): what an app may answer with the
- *  option `pinned`. Precise rather than complete; quotes, code and questions are not looked at. */
+ *  option `pins.match`. Precise rather than complete; quotes, code and questions are not looked at. */
 export function proposePins(messages: readonly Message[], options: { format?: Format } = {}): PinProposal[] {
   const { bytes, ends } = pack(messages);
   checkOptions(options, ["format"]);

@@ -12,7 +12,7 @@ export function engineOptions(options: CompactOptions | SessionOptions, call: Ca
   const { host } = given;
   const { provider } = Object(given.values["summarize"]) as { provider?: { url?: string } };
   if (host.has("summarize.fetch") && !provider) {
-    throw invalidOption("summarize.fetch", "only the requests to `provider` go through it: give provider too, or call your model in `write`");
+    throw invalidOption("summarize.fetch", "only the requests to `provider` go through it: give provider too, or call your model in `call`");
   }
   if (provider?.url !== undefined) checkUrl(provider.url, host.has("summarize.fetch"));
   if (host.has("signal")) checkSignal(host.get("signal"));
@@ -42,7 +42,7 @@ export function hostOf({ host }: Pick<Given, "host">, message: Host["message"]):
   const runtime = host.get("advanced.runtime") as NonNullable<CompactOptions["advanced"]>["runtime"];
   const logger = host.get("logger") as CompactOptions["logger"];
   return {
-    summarize: host.get("summarize.write") as Summarize | undefined,
+    summarize: host.get("summarize.call") as Summarize | undefined,
     summarizeResult: host.get("summarize.forResults") as Summarize | undefined,
     fetch: host.get("summarize.fetch") as typeof fetch | undefined,
     redact: host.get("redact.text") as Host["redact"],

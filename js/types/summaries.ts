@@ -20,7 +20,7 @@ export interface SummaryRequest {
   facts: Fact[];
   /** Some text was clipped so that the request fits `maxInputTokens`, or the summarizer's window. */
   truncated: boolean;
-  /** `summaryModel`, else `model`, as given in the options. */
+  /** `summarize.model`, else `model`, as given in the options. */
   model?: string;
 }
 
@@ -38,4 +38,8 @@ export type SummaryAnswer = string | { text: string; usage?: Usage | object };
 
 /** The app's own call of a model. Return the summary's text; throw to have it tried again. It must not call `prepare`,
  *  `compact` or another call that changes the context of the session that asks it: that would wait for the summary. */
-export type Summarize = (request: SummaryRequest, context: SummarizeContext) => SummaryAnswer | Promise<SummaryAnswer>;
+export interface Summarize {
+  (request: SummaryRequest, context: SummarizeContext): SummaryAnswer | Promise<SummaryAnswer>;
+  /** That of every function. Without it, TypeScript takes its type for that of `call` in `summarize: { call: (request) => … }`. */
+  readonly call: object;
+}

@@ -132,7 +132,7 @@ function split({ messages, format, options, expected }) {
 
 async function compacted({ messages, format, options, expected }) {
   const { keep, summary } = options;
-  const given = { format, keep, advanced: { runtime: runtime() }, summarize: { write: async () => summary, attempts: 1 } };
+  const given = { format, keep, advanced: { runtime: runtime() }, summarize: { call: async () => summary, attempts: 1 } };
   const result = await compact(messages, given);
   assert.equal(result.success, true, String(result.error));
   if (expected.fates.includes("summarized")) assert.equal(result.summary, summary, result.reason);

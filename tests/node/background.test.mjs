@@ -28,7 +28,7 @@ async function open(options = {}) {
     compactAt: { tokens: 3_000 },
     background: true,
     ...options,
-    summarize: { write: model.summarize, attempts: 1, ...options.summarize },
+    summarize: { call: model.summarize, attempts: 1, ...options.summarize },
   });
   return { session, calls: model.calls };
 }
@@ -198,7 +198,7 @@ test("a compaction by hand comes after it", async () => {
 });
 
 test("without a model there is nothing to wait for", async () => {
-  const { session } = await open({ summarize: { write: undefined } });
+  const { session } = await open({ summarize: { call: undefined } });
   await session.append(...chat(16));
   const prepared = await session.prepare();
   assert.equal(prepared.pending, undefined);

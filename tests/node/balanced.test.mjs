@@ -86,7 +86,7 @@ for (const [name, of] of Object.entries({ results: turn, talk })) {
 
 test("balanced keeps the user's rule beside any summary, and what left the context is one search away", async () => {
   for (const text of ["## Current Status\nThe points of the plan are settled one after the other.", undefined]) {
-    const { session, steps } = await agent(text ? { summarize: { write: async () => text, fallback: "extractive" } } : {}, talk, 80);
+    const { session, steps } = await agent(text ? { summarize: { call: async () => text, fallback: "extractive" } } : {}, talk, 80);
     const [{ content }] = steps.at(-1).messages;
     assert.match(content, /^\[Compressed History\]/);
     assert.ok(content.includes(RULE), content);

@@ -177,7 +177,7 @@ test("s1_14_the events offload and compact say what the results say", async () =
 
 test("a fallback is a warning", async () => {
   const summarize = async () => { throw new Error("gone"); };
-  const session = await openSession({ store: "memory", contextWindow: 200_000, summarize: { write: summarize, fallback: "extractive", attempts: 1 } });
+  const session = await openSession({ store: "memory", contextWindow: 200_000, summarize: { call: summarize, fallback: "extractive", attempts: 1 } });
   const warnings = [];
   session.on("warning", (warning) => warnings.push(warning));
   await session.append(...chat(20));
@@ -275,7 +275,7 @@ test("S2.12: answers that come while others are being stored leave no call waiti
   // Many at once, so that a call begins in every state of those before it.
   for (const concurrency of [1, 2, 4, 16]) {
     let calls = 0;
-    const session = await openSession({ store: memoryStore(), preset: "react", presetOptions: { strategies: false }, contextWindow: 100_000, summarize: { write: () => `Short ${++calls}.`, concurrency } });
+    const session = await openSession({ store: memoryStore(), preset: "react", presetOptions: { strategies: false }, contextWindow: 100_000, summarize: { call: () => `Short ${++calls}.`, concurrency } });
     await session.append(...Array.from({ length: 20 }, (_, nth) => exchange(nth, 6_000 + nth)).flat());
     const compacting = session.compact();
     const appending = session.append(...chat(1));

@@ -71,7 +71,7 @@ test("s5_8_old_checkpoints_go_to_the_summariser_of_the_history_with_purposes_of_
     return `${purpose} ${purposes.length}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   };
   const summarizeResult = async () => assert.fail("a checkpoint is no tool result");
-  const session = await openSession({ ...OPTIONS, store: memoryStore(), summarize: { write: summarize, detail: 3, forResults: summarizeResult } });
+  const session = await openSession({ ...OPTIONS, store: memoryStore(), summarize: { call: summarize, detail: 3, forResults: summarizeResult } });
   for (let nth = 0; nth < 13; nth += 1) {
     await session.append(...chat(10, nth * 10));
     const { success, error } = await session.compact();
@@ -107,7 +107,7 @@ test("s5_3_s5_8_a record has the document's fields, and keeps its id, time, numb
   const runtime = { now: () => (now += 1_000), id: () => crypto.randomUUID() };
   const summarize = async (_, { purpose }) => `${purpose} at ${now}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   const checkpoint = { ageModerate: 3, ageCompact: 4 };
-  const session = await openSession({ ...OPTIONS, store: "memory", presetOptions: checkpoint, summarize: { write: summarize, detail: 3 }, advanced: { runtime } });
+  const session = await openSession({ ...OPTIONS, store: "memory", presetOptions: checkpoint, summarize: { call: summarize, detail: 3 }, advanced: { runtime } });
   await session.append(...chat(10));
   const begun = now;
   const { previousTokens, freedTokens } = await session.compact();
@@ -157,8 +157,8 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
   const disk = new Error("the disk is gone");
   const down = new Error("down");
   for (const [name, last, messages, over, contextWindow = OPTIONS.contextWindow] of [
-    ["the summariser fails", "summarize", chat(10), { write: async () => Promise.reject(down) }],
-    ["the summary is refused", "summarize", chat(10), { write: async () => "Done." }],
+    ["the summariser fails", "summarize", chat(10), { call: async () => Promise.reject(down) }],
+    ["the summary is refused", "summarize", chat(10), { call: async () => "Done." }],
     ["the prompt does not fit", "validate", [...chat(10), ...large(chat(3))], { contextWindow: 32_000 }, 4_000],
     ["the store fails", "validate", chat(10), {}],
   ]) {
@@ -169,7 +169,7 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
       return store.commit(batch);
     };
     const onProgress = ({ stage }) => stages.push(stage);
-    const session = await openSession({ ...OPTIONS, contextWindow, store: { ...store, commit }, onProgress, summarize: { write: summariser(), attempts: 1, ...over } });
+    const session = await openSession({ ...OPTIONS, contextWindow, store: { ...store, commit }, onProgress, summarize: { call: summariser(), attempts: 1, ...over } });
     session.on("compact", () => assert.fail(`${name}: nothing was compacted`));
     await session.append(...messages);
     const before = await session.context.parts();
@@ -241,7 +241,7 @@ test("S5.17: with ten checkpoints and more, a compaction takes less than 5 s bes
     asking += await timed(() => new Promise((resolve) => setTimeout(resolve, 5)));
     return SUMMARY.repeat(3);
   };
-  const session = await openSession({ ...OPTIONS, contextWindow: 200_000, store: "memory", summarize: { write: summarize, detail: 3 } });
+  const session = await openSession({ ...OPTIONS, contextWindow: 200_000, store: "memory", summarize: { call: summarize, detail: 3 } });
   for (let nth = 0; nth < 12; nth += 1) {
     await session.append(...chat(60, nth * 60));
     asking = 0;

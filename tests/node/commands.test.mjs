@@ -190,7 +190,7 @@ test("S1.13: nothing to do says so, without asking a model: the last messages st
 
 test("S1.13: failure says that the history is unchanged, and it is", async () => {
   const summarize = async () => { throw new Error("the model is gone"); };
-  const session = await talked(20, { summarize: { write: summarize, attempts: 1 } });
+  const session = await talked(20, { summarize: { call: summarize, attempts: 1 } });
   const before = (await session.prepare()).messages;
   const { tone, text } = await chatCommand(session, "/compact", US);
   assert.equal(tone, "error");

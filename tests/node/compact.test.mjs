@@ -45,7 +45,7 @@ function mockTimers(context) {
 test("s1_8_the new history is the summary and the preserved messages, the same objects", async () => {
   const history = frozen(chat(10));
   const summarize = summariser();
-  const result = await compact(history, frozen({ summarize: { write: summarize, model: "small" }, model: "large", contextWindow: 200_000 }));
+  const result = await compact(history, frozen({ summarize: { call: summarize, model: "small" }, model: "large", contextWindow: 200_000 }));
   assert.equal(result.success, true);
   assert.deepEqual(result.messages[0], { role: "user", content: `[Compressed History]\n\n${SUMMARY}${RECORD}` });
   const kept = result.messages.slice(1);
@@ -195,7 +195,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
     const history = frozen(chat(10));
     let calls = 0;
     const counting = (...given) => (calls++, summarize(...given));
-    const result = await passing(compact(history, { summarize: { write: counting, timeoutMs: 5_000 } }));
+    const result = await passing(compact(history, { summarize: { call: counting, timeoutMs: 5_000 } }));
     assert.deepEqual([result.success, result.freedTokens, result.llmCalls, calls], [false, 0, 3, 3]);
     assert.equal(result.messages.length, history.length);
     result.messages.forEach((message, index) => assert.equal(message, history[index]));
@@ -208,7 +208,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
 
   test(`a summariser that ${name}, with a fallback: the result says that it fell back`, async (context) => {
     mockTimers(context);
-    const given = { summarize: { write: summarize, fallback: "extractive", timeoutMs: 5_000, attempts: 2 } };
+    const given = { summarize: { call: summarize, fallback: "extractive", timeoutMs: 5_000, attempts: 2 } };
     const result = await passing(compact(frozen(chat(20)), given));
     assert.deepEqual([result.success, result.llmCalls], [true, 2]);
     assert.match(result.reason, /the summariser failed .*the built-in one was used/s);
@@ -225,7 +225,7 @@ test("an answer that came after its attempt had timed out is not used", async (c
     signals.push(signal);
     return attempt === 1 ? late.promise : Promise.resolve(SUMMARY);
   };
-  const work = compact(chat(10), { summarize: { write: summarize, timeoutMs: 5_000 } });
+  const work = compact(chat(10), { summarize: { call: summarize, timeoutMs: 5_000 } });
   await settled();
   mock.timers.tick(5_000);
   assert.equal(signals[0].aborted, true);
@@ -244,7 +244,7 @@ test("s1_7_the waits between attempts are 1,000 ms times the attempt", async (co
     starts.push(time);
     throw boom;
   };
-  const work = compact(chat(10), { summarize: { write: summarize, attempts: 4 } });
+  const work = compact(chat(10), { summarize: { call: summarize, attempts: 4 } });
   while (starts.length < 4) {
     await settled();
     mock.timers.tick(100);
@@ -278,7 +278,7 @@ test("lesson: the compaction request overflows; it is shrunk and sent again", as
     assert.equal(request.truncated, true);
     return SUMMARY;
   };
-  const result = await passing(compact(history, { summarize: { write: summarize, longHistory: "clip" }, contextWindow: 20_000 }));
+  const result = await passing(compact(history, { summarize: { call: summarize, longHistory: "clip" }, contextWindow: 20_000 }));
   assert.equal(result.success, true);
   assert.ok(sizes[1] < sizes[0] && sizes[2] < sizes[1], `${sizes}`);
 });
@@ -377,7 +377,7 @@ test("aborted during the wait between attempts", async (context) => {
     calls++;
     throw boom;
   };
-  const work = compact(chat(10), { summarize: { write: summarize, fallback: "extractive" }, signal: controller.signal });
+  const work = compact(chat(10), { summarize: { call: summarize, fallback: "extractive" }, signal: controller.signal });
   const ended = assert.rejects(work, fails("aborted", { cause: reason }));
   await settled();
   mock.timers.tick(500);
@@ -470,7 +470,7 @@ test("lesson: secrets; facts and the built-in summary are redacted too", async (
 
 test("instructions reach the summariser", async () => {
   const summarize = summariser();
-  await compact(chat(10), { summarize: { write: summarize, instructions: "Name every file." } });
+  await compact(chat(10), { summarize: { call: summarize, instructions: "Name every file." } });
   assert.ok(JSON.stringify(summarize.calls[0].request).includes("Name every file."));
 });
 

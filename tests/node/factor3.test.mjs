@@ -238,7 +238,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     return `${purpose} ${purposes.size}: ${SUMMARY.repeat(purpose === "history" ? 4 : 1)}`;
   };
   const checkpoint = { ageModerate: 1, ageCompact: 2, mergeCount: 2 };
-  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, presetOptions: checkpoint, summarize: { write: summarize, detail: 3 } });
+  const aging = await rounds({ preset: "checkpoint", contextWindow: 32_000, presetOptions: checkpoint, summarize: { call: summarize, detail: 3 } });
   for (let round = 0; round < 5; round += 1) {
     await aging.append(...chat(10, round * 10));
     const { messages, success, error } = await aging.compact();
@@ -247,7 +247,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
   }
   assert.deepEqual([...purposes].sort(), ["age", "history", "merge"]);
   for (const preset of ["factor3", "checkpoint"]) {
-    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: { write: async () => Promise.reject(new Error("down")) } });
+    const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: { call: async () => Promise.reject(new Error("down")) } });
     await anew.append(...talk(6, 600));
     const { messages, edits } = await anew.prepare();
     assert.deepEqual(edits.map(({ kind }) => kind), ["rollover"]);

@@ -156,7 +156,7 @@ for (const [what, tokenCounter, message] of [
 }
 
 test("F34: what redact, readFile, systemPrompt and summarize return is named", async () => {
-  const redacted = await compact(chat(20), { contextWindow: 8_000, redact: { text: async (text) => text }, summarize: { write: () => SUMMARY, attempts: 1 } }).catch((error) => ({ error }));
+  const redacted = await compact(chat(20), { contextWindow: 8_000, redact: { text: async (text) => text }, summarize: { call: () => SUMMARY, attempts: 1 } }).catch((error) => ({ error }));
   assert.match(redacted.error.message, /it returned a Promise/);
   const session = await memory({ systemPrompt: async () => "x" });
   await session.append(user("q"));
@@ -167,7 +167,7 @@ test("F34: what redact, readFile, systemPrompt and summarize return is named", a
     [undefined, /undefined came/],
     [{ text: Promise.resolve("x") }, /await its text/],
   ]) {
-    const { error } = await compact(chat(20), { contextWindow: 8_000, summarize: { write: () => answer, attempts: 1 } });
+    const { error } = await compact(chat(20), { contextWindow: 8_000, summarize: { call: () => answer, attempts: 1 } });
     assert.match(error.message, message);
   }
 });
@@ -197,7 +197,7 @@ const OWN_CALLS = {
 for (const [name, call] of Object.entries(OWN_CALLS)) {
   test(`F34: summarize that calls ${name} of its own session is told so, and waits for nothing`, async () => {
     const calls = [];
-    const session = await memory({ summarize: { write: async () => {
+    const session = await memory({ summarize: { call: async () => {
       calls.push(call(session));
       await calls[0];
       return SUMMARY;
@@ -215,7 +215,7 @@ for (const [name, call] of Object.entries(OWN_CALLS)) {
 }
 
 test("F34: a summariser that waits for its own session, and gets no answer in time, is told so", async () => {
-  const session = await memory({ summarize: { write: async () => {
+  const session = await memory({ summarize: { call: async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     await session.prepare();
     return SUMMARY;
@@ -223,7 +223,7 @@ test("F34: a summariser that waits for its own session, and gets no answer in ti
   await session.append(...chat(20));
   const { error } = await session.compact();
   fails("timeout", { message: /no answer within 200 ms.*does summarize call its own session\?/ })(error);
-  const alone = await memory({ summarize: { write: () => new Promise(() => {}), attempts: 1, timeoutMs: 200 } });
+  const alone = await memory({ summarize: { call: () => new Promise(() => {}), attempts: 1, timeoutMs: 200 } });
   await alone.append(...chat(20));
   assert.doesNotMatch((await alone.compact()).error.message, /own session/);
 });
@@ -237,7 +237,7 @@ const refusing = async () => { throw Object.assign(new Error("invalid key"), { s
 for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]) {
   test(`S1.10: ${preset}: compact whose summary failed gives back the very messages that it was given`, async () => {
     for (const history of [withLarge(), chat(60), [...chat(30), ...exchange(9, 60_000)]]) {
-      const { success, messages, error, appliedEdits, freedTokens, previousTokens, currentTokens } = await compact(history, { preset, contextWindow: 8_000, summarize: { write: refusing, attempts: 1 } });
+      const { success, messages, error, appliedEdits, freedTokens, previousTokens, currentTokens } = await compact(history, { preset, contextWindow: 8_000, summarize: { call: refusing, attempts: 1 } });
       assert.equal(success, false);
       assert.equal(messages.length, history.length);
       messages.forEach((message, at) => assert.equal(message, history[at]));
@@ -248,7 +248,7 @@ for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]
   });
 
   test(`F1: ${preset}: a summary that failed and was needed is said first, is the cause, and gives no other advice`, async () => {
-    const { fits, error } = await compact(chat(60), { preset, contextWindow: 8_000, summarize: { write: refusing, attempts: 1 } });
+    const { fits, error } = await compact(chat(60), { preset, contextWindow: 8_000, summarize: { call: refusing, attempts: 1 } });
     assert.equal(fits, false);
     fails("context_overflow", { message: /^the summary failed \(invalid key\); .*without one \d+ tokens do not fit/ })(error);
     assert.doesNotMatch(error.message, /larger window|fewer messages/);
@@ -258,13 +258,13 @@ for (const preset of ["balanced", "layered", "offload", "factor3", "checkpoint"]
 }
 
 test("F1: where no summary would help either, the overflow says what would", async () => {
-  const { error } = await compact([...chat(20), user("word ".repeat(20_000))], { contextWindow: 8_000, summarize: { write: refusing, attempts: 1 }, pins: { match: ({ content }) => content.startsWith("word") } });
+  const { error } = await compact([...chat(20), user("word ".repeat(20_000))], { contextWindow: 8_000, summarize: { call: refusing, attempts: 1 }, pins: { match: ({ content }) => content.startsWith("word") } });
   fails("context_overflow", { message: /^the summary failed \(invalid key\); .*pin less/ })(error);
   assert.equal(error.cause.code, "summary_failed");
 });
 
 test("F1: a session that cannot send for want of a summary says so", async () => {
-  const session = await memory({ preset: "layered", summarize: { write: refusing, attempts: 1 } });
+  const session = await memory({ preset: "layered", summarize: { call: refusing, attempts: 1 } });
   await session.append(...chat(60));
   await assert.rejects(session.prepare(), (error) => {
     fails("context_overflow", { message: /^the summary failed \(invalid key\)/ })(error);
@@ -280,9 +280,9 @@ test("F1: too little for a built-in summary is no failure, and says why nothing 
     assert.deepEqual([success, fits, error, messages.length, appliedEdits], [true, true, undefined, 3, []]);
     assert.match(reason, /^Nothing to compress: too little to summarize, \d+ tokens$/);
     // A model that was asked for what is no smaller did fail.
-    const asked = await compact(short, { ...given, summarize: { write: () => SUMMARY, attempts: 1 } });
+    const asked = await compact(short, { ...given, summarize: { call: () => SUMMARY, attempts: 1 } });
     assert.deepEqual([asked.success, asked.error.code], [false, "summary_rejected"]);
-    const fallen = await compact(short, { ...given, summarize: { write: refusing, attempts: 1, fallback: "extractive" } });
+    const fallen = await compact(short, { ...given, summarize: { call: refusing, attempts: 1, fallback: "extractive" } });
     assert.deepEqual([fallen.success, fallen.error.message], [false, "invalid key"]);
   }
 });

@@ -92,7 +92,7 @@ test("lesson: compaction loop: a summariser that fails is left alone for five st
     calls++;
     throw new Error("overloaded");
   };
-  const session = await openSession({ store: "memory", compactAt: { tokens: 300 }, summarize: { write: summarize, attempts: 1 } });
+  const session = await openSession({ store: "memory", compactAt: { tokens: 300 }, summarize: { call: summarize, attempts: 1 } });
   await session.append(...chat(6));
   for (let step = 0; step < 25; step++) {
     await session.append(...chat(1, step));
@@ -126,7 +126,7 @@ test("lesson: compaction loop: references are not moved out again", async () => 
     store: "memory",
     compactAt: { tokens: 10 },
     advanced: { minOffloadGain: 1 },
-    summarize: { write: summariser("no"), attempts: 1 },
+    summarize: { call: summariser("no"), attempts: 1 },
   });
   await session.append(...exchange(1, 4_000), ...chat(3));
   const first = await session.prepare();
@@ -164,7 +164,7 @@ for (const [name, history] of Object.entries({
     assert.ok(purposes.length <= foretold, `${purposes.length} ${foretold}`);
     assert.equal(summarize.calls.filter(({ request }) => request.truncated).length, name.startsWith("one huge") || name.startsWith("text") ? 1 : 0);
     const clipped = summariser();
-    await compact(history, { contextWindow: window, summarize: { write: clipped, longHistory: "clip" } });
+    await compact(history, { contextWindow: window, summarize: { call: clipped, longHistory: "clip" } });
     assert.deepEqual([clipped.calls.length, clipped.calls[0].request.truncated], [1, true]);
   });
 }
@@ -211,7 +211,7 @@ test("lesson: output cap wrong: the answer's room is never filled with messages"
 test("lesson: output cap wrong: a summary may be a fifth longer than its target, and no more is asked for", async () => {
   for (const targetTokens of [100, 1_000, 8_000]) {
     const summarize = summariser();
-    await compact(chat(20), { summarize: { write: summarize, targetTokens } });
+    await compact(chat(20), { summarize: { call: summarize, targetTokens } });
     const { request } = summarize.calls[0];
     assert.deepEqual([request.targetTokens, request.maxTokens], [targetTokens, Math.ceil(targetTokens * 1.2)]);
     assert.ok(

@@ -231,7 +231,7 @@ test("lesson: blocked UI / lost queued input: a model that never answers is give
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const session = await openSession({
     store: "memory",
-    summarize: { write: () => new Promise(() => {}), attempts: 1, timeoutMs: 5_000 },
+    summarize: { call: () => new Promise(() => {}), attempts: 1, timeoutMs: 5_000 },
   });
   await session.append(...chat(10));
   const work = session.compact();
@@ -351,7 +351,7 @@ test("lesson: offload traps: what a summary has replaced is still read back, and
   await session.compact();
   const [reference] = (await references(session));
   assert.equal(await session.recall.read(reference), text);
-  const full = await openSession({ store, id: "full", summarize: { write: summariser("no"), attempts: 1 }, presetOptions: OFFLOADING });
+  const full = await openSession({ store, id: "full", summarize: { call: summariser("no"), attempts: 1 }, presetOptions: OFFLOADING });
   await full.append(user("Read."), ...called("a", text), ...chat(3));
   store.before = ({ puts }) => {
     if (puts.some(([[table]]) => table === "blobs"))

@@ -140,7 +140,7 @@ const NO_SUMMARIES = {
 for (const [name, answer] of Object.entries(NO_SUMMARIES)) {
   test(`lesson: empty, stale or failed summary: ${name} replaces no history`, async () => {
     const store = openStore();
-    const session = await openSession({ store, summarize: { write: summariser(answer), attempts: 1 } });
+    const session = await openSession({ store, summarize: { call: summariser(answer), attempts: 1 } });
     const history = frozen(chat(10));
     await session.append(...history);
     const result = await session.compact();
@@ -435,7 +435,7 @@ test("lesson: summary growth: a model that only ever adds gets no longer context
     const before = /<message[^>]*>\s*\[Compressed History\]([\s\S]*?)<\/message>/.exec(content)?.[1] ?? "";
     return `${before.trim()}\n\n${"The parser was looked at once more, from its beginning to its end. ".repeat(40)}`;
   };
-  const options = { contextWindow: 8_000, maxOutputTokens: 1_000, summarize: { write: summarize, attempts: 1, fallback: "extractive" } };
+  const options = { contextWindow: 8_000, maxOutputTokens: 1_000, summarize: { call: summarize, attempts: 1, fallback: "extractive" } };
   const session = await openSession({ store: "memory", ...options });
   for (let round = 0; round < 25; round++) {
     await session.append(...chat(4, round * 4));

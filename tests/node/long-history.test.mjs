@@ -6,7 +6,7 @@ import { compact, memoryStore, openSession, planCompaction } from "../support/of
 import { chat, fails, summariser, SUMMARY } from "../support/api.mjs";
 
 /** The options of a history longer than the window of its summariser. */
-const long = (call, more) => ({ contextWindow: 16_000, summarize: { write: call, concurrency: 2, attempts: 1, ...more } });
+const long = (call, more) => ({ contextWindow: 16_000, summarize: { call, concurrency: 2, attempts: 1, ...more } });
 
 test("a long history is summarised in parts, once over and as planned", async () => {
   const history = chat(300);

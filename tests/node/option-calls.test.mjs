@@ -43,7 +43,7 @@ const OF_PRESET = {
 
 /** Those of a group. */
 const SUMMARIZE = {
-  write: summariser(),
+  call: summariser(),
   provider: { kind: "openai", model: "m" },
   forResults: summariser(),
   model: "gpt-4o-mini",

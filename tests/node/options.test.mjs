@@ -56,7 +56,7 @@ const BAD = [
   [{ keep: { messages: 5, tokens: 5 } }, "keep"],
   [{ summarize: "gpt" }, "summarize"],
   [{ summarize: [] }, "summarize"],
-  [{ summarize: { write: "gpt" } }, "summarize.write"],
+  [{ summarize: { call: "gpt" } }, "summarize.call"],
   [{ summarize: { forResults: {} } }, "summarize.forResults"],
   [{ summarize: { model: "  " } }, "summarize.model"],
   [{ summarize: { contextWindow: 999 } }, "summarize.contextWindow"],
@@ -309,7 +309,7 @@ test("options: undefined is as good as absent, anywhere, and what is given is no
     signal: undefined,
     offload: { minChars: undefined },
     presetOptions: { scanRatio: undefined },
-    summarize: { write: summariser(), provider: undefined },
+    summarize: { call: summariser(), provider: undefined },
   });
   assert.equal((await compact(chat(10), options)).success, true);
   assert.equal(planCompaction(chat(10), options).willCompact, false);

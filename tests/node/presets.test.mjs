@@ -53,7 +53,7 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
   const session = await openSession({
     store: "memory",
     preset: "react",
-    summarize: { write: () => assert.fail("the cheaper one is there"), attempts: 1, forResults: (_, { purpose }) => (calls.push(purpose), "a shorter result") },
+    summarize: { call: () => assert.fail("the cheaper one is there"), attempts: 1, forResults: (_, { purpose }) => (calls.push(purpose), "a shorter result") },
   });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(2_000);
   await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
@@ -74,7 +74,7 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
 test("s2_8_without a cheaper summariser the usual one shortens results", async () => {
   const purposes = [];
   const summarize = (_, { purpose }) => (purposes.push(purpose), "a shorter result");
-  const session = await openSession({ store: "memory", preset: "react", summarize: { write: summarize, attempts: 1 } });
+  const session = await openSession({ store: "memory", preset: "react", summarize: { call: summarize, attempts: 1 } });
   const prose = "Words that no table and no log has, one sentence after the other. ".repeat(1_000);
   await addTurn(session, { thought: "I read.", action: { tool: "read", path: "a" }, result: prose });
   const { messages } = await session.prepare();

@@ -66,7 +66,7 @@ test("rt0_rt1_what is broken is named, and mended without taking a turn out", ()
 });
 
 /** A session whose model answers by `answer`, which is told the purpose; results are the summariser's alone. */
-async function reacting(turns, answer, react, more = {}) {
+async function reacting(turns, answer, react, { preset = "react", summarize, ...more } = {}) {
   const asked = [];
   const summarizeResult = ({ messages: [{ content }] }, { purpose }) => {
     asked.push({ purpose, content });
@@ -74,10 +74,10 @@ async function reacting(turns, answer, react, more = {}) {
   };
   const session = await openSession({
     store: "memory",
-    preset: "react",
+    preset,
     contextWindow: 200_000,
-    summarize: { attempts: 1, forResults: summarizeResult },
-    presetOptions: { strategies: false, modelContextLimit: 200_000, ...react },
+    summarize: { call: summarize, attempts: 1, forResults: summarizeResult },
+    presetOptions: preset === "react" ? { strategies: false, modelContextLimit: 200_000, ...react } : {},
     ...more,
   });
   for (const [nth, result] of turns.entries()) {

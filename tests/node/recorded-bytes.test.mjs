@@ -77,7 +77,7 @@ async function worked(messages, steps, summarizer, given) {
   };
   const options = () => ({
     ...given,
-    summarize: { ...(summarizer === "own summarizer" && { write: summarize }), attempts: 1 },
+    summarize: { ...(summarizer === "own summarizer" && { call: summarize }), attempts: 1 },
     advanced: { runtime: runtime() },
     logger: (...line) => logged.push(line),
   });

@@ -8,7 +8,7 @@ import { chat, SUMMARY } from "../support/api.mjs";
 
 const USUAL = { contextWindow: 8_000, maxOutputTokens: 500, preset: "offload", logger: () => {} };
 const history = chat(30);
-const failing = (error, more) => compact(history, { ...USUAL, summarize: { write: () => Promise.reject(error), attempts: 1, ...more } });
+const failing = (error, more) => compact(history, { ...USUAL, summarize: { call: () => Promise.reject(error), attempts: 1, ...more } });
 
 const RETRYABLE = ["timeout", "conflict", "store_unavailable", "stage_unavailable"];
 
@@ -43,7 +43,7 @@ test("H14: a lost connection and a call that took too long are retryable", async
   const provider = { kind: "openai", model: "m", url: "http://127.0.0.1:9/v1" };
   const lost = await compact(history, { ...USUAL, summarize: { provider, attempts: 1 } });
   assert.deepEqual([lost.success, lost.error.code, lost.error.retryable], [false, "summary_failed", true]);
-  const never = { write: () => new Promise(() => {}), attempts: 1, timeoutMs: 5 };
+  const never = { call: () => new Promise(() => {}), attempts: 1, timeoutMs: 5 };
   const late = await compact(history, { ...USUAL, summarize: never });
   assert.deepEqual([late.success, late.error.code, late.error.retryable], [false, "timeout", true]);
 });

@@ -115,7 +115,7 @@ test("s1_9_offloads_that_a_summary_replaced are retired and still readable", asy
 
 test("s1_4_a_summary follows when offloading frees too little, and waits for its cooldown", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", contextWindow: 8_000, summarize: { write: summarize, contextWindow: 32_000 } });
+  const session = await openSession({ store: "memory", contextWindow: 8_000, summarize: { call: summarize, contextWindow: 32_000 } });
   await session.append(...chat(30));
   const { result, messages } = await session.prepare();
   assert.deepEqual([result.trigger, result.success, summarize.calls.length], ["auto", true, 1]);
@@ -145,7 +145,7 @@ test("what cannot be made to fit is context_overflow, and the session goes on", 
 test("a failed summary leaves the session as it was, and says so in the result", async () => {
   const boom = new Error("boom");
   const store = openStore();
-  const session = await openSession({ store, ...SMALL, contextWindow: 20_000, summarize: { write: async () => { throw boom; }, attempts: 1 } });
+  const session = await openSession({ store, ...SMALL, contextWindow: 20_000, summarize: { call: async () => { throw boom; }, attempts: 1 } });
   const history = chat(80);
   await session.append(...history);
   const { result, messages } = await session.prepare();
@@ -240,7 +240,7 @@ test("tools are counted as they are sent; code among them is no error", async ()
 
 test("s1_13_compact takes instructions", async () => {
   const summarize = summariser();
-  const session = await openSession({ store: "memory", summarize: { write: summarize, instructions: "In English." } });
+  const session = await openSession({ store: "memory", summarize: { call: summarize, instructions: "In English." } });
   await session.append(...chat(10));
   await session.compact({ instructions: "  Name every file.  " });
   const asked = JSON.stringify(summarize.calls[0].request);

@@ -78,7 +78,7 @@ test("a context that was compacted elsewhere is a conflict, whatever the fallbac
     openSession({
       id: "shared",
       store,
-      summarize: { write: () => new Promise((resolve) => written.push(() => resolve(`## Current Status\n${mark}`))), fallback: "extractive" },
+      summarize: { call: () => new Promise((resolve) => written.push(() => resolve(`## Current Status\n${mark}`))), fallback: "extractive" },
     });
   const first = await open("first");
   for (let at = 0; at < 12; at++) await first.append(say(`${at} ${"a long text ".repeat(50)}`));

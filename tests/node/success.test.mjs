@@ -58,7 +58,7 @@ for (const preset of PRESETS.filter((name) => name !== "react")) {
       assert.deepEqual([failed.success, failed.fits, failed.error.code, failed.fellBack, calls], [false, true, "summary_failed", undefined, 1]);
       assert.equal(failed.error.cause, thrown);
       const warnings = [];
-      const session = await openSession({ preset, summarize: { write: summarize, fallback: "extractive" }, store: "memory" });
+      const session = await openSession({ preset, summarize: { call: summarize, fallback: "extractive" }, store: "memory" });
       session.on("warning", (warning) => warning.code === "summary_failed" && warnings.push(warning));
       await session.append(...chat(80));
       const done = await session.compact();

@@ -105,7 +105,7 @@ test("F11: a warning that meets neither a listener nor a logger goes to the cons
   const program = (options, listen = "") => `
     const failing = () => Promise.reject(new Error("401"));
     const session = await cc.openSession({ contextWindow: 32_000, preset: "offload",
-      summarize: { write: failing, fallback: "extractive", attempts: 1 }, ${options} });
+      summarize: { call: failing, fallback: "extractive", attempts: 1 }, ${options} });
     ${listen}
     for (let nth = 0; nth < 3; nth++) {
       await session.append(...chat(10, nth * 10));
@@ -118,7 +118,7 @@ test("F11: a warning that meets neither a listener nor a logger goes to the cons
   assert.deepEqual((await run(program("", 'session.on("warning", () => {});'))).lines, []);
   const once = await run(`
     const call = () => Promise.reject(new Error("401"));
-    const summarize = { write: call, fallback: "extractive", attempts: 1 };
+    const summarize = { call, fallback: "extractive", attempts: 1 };
     for (let nth = 0; nth < 2; nth++) await cc.compact(chat(10), { contextWindow: 32_000, preset: "offload", summarize });`);
   assert.equal(once.lines.length, 1);
   assert.match(once.lines[0], /^context-compactor: compact: the summariser failed .*401.*logger/);

@@ -38,7 +38,7 @@ test("options", async (context) => {
   }
 
   await context.test("every option is read by its path", async () => {
-    assert.ok(rows.length > 130, `${rows.length} options`);
+    assert.ok(rows.length > 110, `${rows.length} options`);
     for (const { path } of rows.filter(({ path }) => !path.startsWith("presetOptions."))) {
       const [group] = Object.keys(REQUIRED).filter((name) => path.startsWith(`${name}.`));
       await isRead(path, (wrong) => withOption(group ? withOption({}, group, REQUIRED[group]) : {}, path, wrong));

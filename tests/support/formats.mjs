@@ -11,7 +11,7 @@ export async function compacted(format, history, messages) {
   const options = {
     format,
     keep: { messages },
-    summarize: { write: async () => SUMMARY, attempts: 1 },
+    summarize: { call: async () => SUMMARY, attempts: 1 },
     advanced: { runtime: runtime() },
   };
   const result = await compact(history, options);

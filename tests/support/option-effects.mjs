@@ -26,7 +26,7 @@ export async function outcome(library, { messages = history(), store = memorySto
     store: store(),
     onProgress: (progress) => seen.push(["progress", progress]),
     logger: (level, line) => seen.push(["log", level, line]),
-    summarize: options.summarize?.provider ? { fetch } : { write: call },
+    summarize: options.summarize?.provider ? { fetch } : { call },
     advanced: { runtime: runtime() },
   };
   let session;
@@ -38,7 +38,7 @@ export async function outcome(library, { messages = history(), store = memorySto
     }
     seen.push(["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
-    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["metadata", session.archive.metadata()]);
+    seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["id", session.id]);
   } catch (error) {
     if (!library.CompactionError.isInstance(error)) throw error;
     seen.push(["error", error.code, error.field, error.message]);
@@ -102,7 +102,7 @@ const aging = (more) => under("checkpoint", { advanced: { checkpoints: { trigger
 const provider = { kind: "openai", model: "m", url: "http://127.0.0.1:9/v1" };
 const asked = { summarize: { provider } };
 const priced = under("balanced", { prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } });
-const failing = { summarize: { write: () => Promise.reject(new Error("no")) } };
+const failing = { summarize: { call: () => Promise.reject(new Error("no")) } };
 /** Fails, and says of a second attempt whether it came soon. */
 const timed = () => {
   let first;
@@ -115,8 +115,8 @@ const slow = () => {
   const store = memoryStore();
   return { ...store, caps: store.caps, read: (keys) => new Promise((resolve) => setTimeout(() => resolve(store.read(keys)), 50)) };
 };
-/** What tells that a session was there. */
-const gone = { get: () => JSON.stringify({ n: 5, head: "x" }), set: () => {} };
+/** Says that a session was there. */
+const gone = { get: () => `0000000000.0000000000000009.f2wjeqd7gu52wu2pmw3amd6bpy.${"0".repeat(64)}`, set: () => {} };
 
 /** Of each option the value, and the options that it needs beside it, under preset `layered` where they name no other. */
 export const EFFECTS = {
@@ -140,7 +140,7 @@ export const EFFECTS = {
   "keep.tokens": [4_000],
   "keep.fraction": [0.5],
   "keep.userMessages": [1, under("checkpoint")],
-  "summarize.write": [() => `${ANSWER} And more.`],
+  "summarize.call": [() => `${ANSWER} And more.`],
   "summarize.provider.kind": ["anthropic", asked],
   "summarize.provider.model": ["n", asked],
   "summarize.provider.url": ["http://127.0.0.1:8/v1", asked],
@@ -156,7 +156,7 @@ export const EFFECTS = {
   "summarize.longHistory": ["clip", { summarize: { contextWindow: 3_000 } }],
   "summarize.fallback": ["extractive", failing],
   "summarize.attempts": [2, { ...failing, messages: history().slice(0, 57) }],
-  "summarize.timeoutMs": [20, { summarize: { write: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
+  "summarize.timeoutMs": [20, { summarize: { call: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
   "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
   background: [true],
   "pins.match": [(_, index) => index === 1],
@@ -225,11 +225,11 @@ export const EFFECTS = {
   "advanced.checkpoints.level2Age": [1, aging(levels)],
   "advanced.checkpoints.level1Age": [2, aging({ ...levels, level2Age: 1 })],
   "advanced.carry.verbatimFraction": [0.001, under("balanced", { advanced: { carry: { verbatimTokens: 0 } } })],
-  "advanced.carry.verbatimTokens": [100, under("balanced", { advanced: { carry: { verbatimFraction: 0.001 } } })],
+  "advanced.carry.verbatimTokens": [0, under("balanced", { advanced: { carry: { verbatimFraction: 0.001 } } })],
   "advanced.carry.factsFraction": [0.001, under("balanced")],
   "advanced.carry.factsMinTokens": [1_000, under("balanced")],
   "advanced.carry.factsMaxTokens": [100, under("balanced")],
-  "advanced.retryWaitMs": [1, { summarize: { write: timed(), attempts: 2 } }],
+  "advanced.retryWaitMs": [1, { summarize: { call: timed(), attempts: 2 } }],
   id: ["chat"],
   store: [slow, { limits: { storeTimeoutMs: 5 } }],
   systemPrompt: ["Be kind."],

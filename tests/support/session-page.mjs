@@ -72,7 +72,7 @@ const steps = {
       await tell("/summarise", mark);
       return answerTo(request, mark);
     };
-    open.set(name, await library.openSession({ id: name, ...eager, summarize: { write: summarize, attempts: 1, ...more } }));
+    open.set(name, await library.openSession({ id: name, ...eager, summarize: { call: summarize, attempts: 1, ...more } }));
   },
 
   /** Opens a session over a store of this `kind`, as `name`; from then on its changes are kept. */
@@ -294,7 +294,7 @@ const steps = {
     const session = await library.openSession({
       id: name,
       ...eager,
-      summarize: { write: async (request) => {
+      summarize: { call: async (request) => {
         const answer = answerTo(request, `round ${round}`);
         const late = { role: "user", content: `appended while round ${round} was summarised` };
         await session.append(late);

@@ -13,7 +13,7 @@ export const eager = (call) => ({
   compactAt: { tokens: 1_000 },
   keep: { messages: PRESERVED },
   advanced: { offload: { scanFraction: 1 }, minOffloadGain: 1 },
-  summarize: { write: call, attempts: 1, fallback: "none" },
+  summarize: { call, attempts: 1, fallback: "none" },
 });
 
 /**

@@ -189,7 +189,9 @@ async function* lines(): AsyncGenerator<string | Uint8Array> {
 export async function summarised(messages: ChatMessage[]): Promise<void> {
   const atOnce: Summarize = ({ targetTokens }) => `A summary of ${targetTokens} tokens.`;
   const reported: Summarize = async () => ({ text: "A summary.", usage: { prompt_tokens: 5 } });
-  await compact(messages, { summarize: { write: atOnce, forResults: reported } });
+  await compact(messages, { summarize: { call: atOnce, forResults: reported } });
+  await compact(messages, { summarize: ({ system }, { attempt }) => system.repeat(attempt) });
+  await compact(messages, { summarize: { call: async ({ system }, { attempt }) => system.repeat(attempt), attempts: 1 } });
   for (const headers of [new Headers(), new Map<string, string>(), { "x-api-key": "k" }]) {
     await compact(messages, { summarize: { provider: { kind: "openai", model: "m", headers } } });
   }

@@ -29,7 +29,7 @@ export function summaryOptions(endpoint: Endpoint | undefined): CompactOptions {
   if (!endpoint?.summaries) return {};
   return {
     summarize: {
-      write: ({ system, messages, maxTokens }, { signal }) => callModel(endpoint, { system, messages, maxTokens }, signal),
+      call: ({ system, messages, maxTokens }, { signal }) => callModel(endpoint, { system, messages, maxTokens }, signal),
       fallback: "extractive",
       attempts: 2,
     },

@@ -308,7 +308,7 @@ const RENAMED: [(&str, &str); 31] = [
     ("prefixMismatchBehavior", "advanced.prefixMismatchBehavior"),
     ("hasReadFile", "restoreFiles.read"),
     ("provider", "summarize.provider"),
-    ("hasSummarize", "summarize.write"),
+    ("hasSummarize", "summarize.call"),
     ("hasSummarizeResult", "summarize.forResults"),
     ("hasTokenCounter", "tokenCounter"),
     ("hasWatermark", "advanced.watermark"),

@@ -98,10 +98,10 @@ pub static OPTIONS: &[Row] = &[
     Row::number("keep.fraction", 0.0, 1.0).doc(doc!("Messages of this fraction of the history's tokens, 0..1.")),
     Row::count("keep.userMessages", 0).at(place!(checkpoint.keep_user_messages)).was(was!["checkpoint.keepUserMessages"])
         .doc(doc!("And the user's newest messages, wherever they are.")),
-    Row::named("summarize", "SummarizeOptions").short("summarize.write").default("the built-in summarizer, which calls no model")
+    Row::named("summarize", "SummarizeOptions").short("summarize.call").default("the built-in summarizer, which calls no model")
         .doc(doc!("Who writes summaries: your function, or `{ provider }`, an endpoint that is called for you. `\"extractive\"` is the built-in summarizer.")),
-    Row::function("summarize.write", "Summarize").doc(doc!("Writes a summary with your model.")),
-    Row::named("summarize.provider", "Provider").doc(doc!("An endpoint that is called in place of `write`.")),
+    Row::function("summarize.call", "Summarize").doc(doc!("Calls your model for a summary.")),
+    Row::named("summarize.provider", "Provider").doc(doc!("An endpoint that is called in place of `call`.")),
     Row::choice("summarize.provider.kind", names!(Kind::ALL)).required().doc(doc!("Whose protocol it speaks. `openai` is Chat Completions, as many servers have it.")),
     Row::text("summarize.provider.model").required().doc(doc!("The model's name there.")),
     Row::text("summarize.provider.url").default("the provider's own")
@@ -109,7 +109,7 @@ pub static OPTIONS: &[Row] = &[
     Row::value("summarize.provider.headers", "Record<string, string> | { entries(): Iterable<[string, string]> }")
         .doc(doc!("Headers of every request, the key among them, as in `{ authorization: \"Bearer …\" }`.")),
     Row::function("summarize.fetch", "typeof fetch").default("the global one").doc(doc!("Used for `provider`, and refused without it.")),
-    Row::function("summarize.forResults", "Summarize").default("`write`").doc(doc!("A cheaper model for single tool results.")),
+    Row::function("summarize.forResults", "Summarize").default("`call`").doc(doc!("A cheaper model for single tool results.")),
     Row::text("summarize.model").default("`model`").was(was!["offload.model"]).doc(doc!("The summarizer's model, if it is another one. Your function receives it as `request.model`.")),
     Row::range("summarize.contextWindow", MIN_WINDOW, MAX).default("`contextWindow`")
         .doc(doc!("The summarizer's window in tokens, if it is another one. No prompt, with room for its answer, is longer; a summary takes at most an "

@@ -270,7 +270,7 @@ fn rungs(options: &Given<'_>) -> Vec<Rung> {
 
 fn summariser(options: &Given<'_>) -> Result<Summariser> {
     let provider = "summarize.provider";
-    if options.has("summarize.write") {
+    if options.has("summarize.call") {
         if options.has_group(provider) {
             return Err(Error::option(provider, "is never called beside a function: give one of them"));
         }
