@@ -142,17 +142,17 @@ export const s1summary = [
   {
     id: "S1.10",
     what: "a failure is a success",
-    file: `${core}/compaction/summarise.rs`,
-    from: "result.success = false;\n                    result.error = Some(error);",
-    to: "result.error = Some(error);",
+    file: `${core}/compaction/result.rs`,
+    from: "self.success = false;\n        self.fell_back",
+    to: "self.fell_back",
     tests: ["compact_rules"],
   },
   {
     id: "S1.10",
     what: "the error is not reported",
-    file: `${core}/compaction/summarise.rs`,
-    from: "result.success = false;\n                    result.error = Some(error);",
-    to: "result.success = false;",
+    file: `${core}/compaction/result.rs`,
+    from: "        self.error = Some(error);\n",
+    to: "",
     tests: ["compact_rules"],
   },
   {

@@ -175,8 +175,8 @@ export const s1 = [
     id: "S1.4",
     what: "a failed compaction stops the turn",
     file: `${core}/compaction/summarise.rs`,
-    from: "result.success = false;\n                    result.error = Some(error);",
-    to: "return Err(error);",
+    from: "result.fail(error);\n                }\n            }\n            result.usage",
+    to: "return Err(error);\n                }\n            }\n            result.usage",
     tests: ["compact_rules"],
   },
   {

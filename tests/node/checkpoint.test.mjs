@@ -175,7 +175,7 @@ test("S5.5: a failure at any stage leaves the context as it was, and the stages 
     const before = await session.context.parts();
     const failed = await session.compact().catch((error) => ({ success: false, error, freedTokens: 0 }));
     assert.deepEqual([failed.success, failed.freedTokens], [false, 0], name);
-    assert.match(failed.error.message, { summarise: /down|short/, validate: /Compression failed validation: Context exceeds|disk is gone/ }[last], name);
+    assert.match(failed.error.message, { summarize: /down|short/, validate: /Compression failed validation: Context exceeds|disk is gone/ }[last], name);
     assert.deepEqual(stages, STAGES.slice(0, STAGES.indexOf(last) + 1), name);
     assert.deepEqual((await session.context.parts()), before, name);
     assert.ok((await session.context.parts()).recentMessages.every((message, at) => message === messages[at]), name);

@@ -41,7 +41,7 @@ impl Rung {
     /// The name in what is stored, which does not change.
     pub(crate) fn stored(self) -> &'static str {
         match self {
-            Rung::Summarise => "summarize",
+            Rung::Summarise => "summarise",
             rung => rung.as_str(),
         }
     }
