@@ -17,8 +17,8 @@ use std::rc::Rc;
 
 fn options() -> Value {
     json!({
-        "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
-        "hasWatermark": true,
+        "compactAt": { "tokens": 400 }, "presetOptions": { "compactTriggerThreshold": 1 },
+        "keep": { "messages": 4 }, "advanced": { "watermark": true },
     })
 }
 
@@ -47,9 +47,7 @@ impl Browser {
     fn open_with(&mut self, over: Value) -> Opened {
         let mut host = self.host();
         let mut given = options();
-        for (key, value) in over.as_object().unwrap() {
-            given[key] = value.clone();
-        }
+        merge(&mut given, &over);
         let (session, _) = host.run(Session::open(settings(given), Some("s".into()), 10_000))?;
         Ok(Desk { memory: Rc::clone(&self.memory), host, session })
     }
@@ -190,7 +188,10 @@ fn r1_a_session_whose_rows_are_all_gone_but_its_name_is_lost_too() {
         browser.keys(table).iter().for_each(|key| browser.remove(key));
     }
     assert_eq!(browser.open_with(json!({})).err().unwrap().code, Code::DataLoss);
-    assert_eq!(browser.open_with(json!({ "hasWatermark": false })).err().unwrap().code, Code::DataLoss);
+    assert_eq!(
+        browser.open_with(json!({ "advanced": { "watermark": null } })).err().unwrap().code,
+        Code::DataLoss
+    );
     let mut desk = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
     assert!(!losses(&desk).is_empty());
     desk.append(&[user("anew")]);
