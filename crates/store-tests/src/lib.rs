@@ -6,6 +6,7 @@
 //! * [`recorded`]: recorded transcripts and requests, where they are present.
 //! * [`summariser`]: summarisers of every temper.
 //! * [`host`]: drives operations of the engine natively, with scripted answers and with faults.
+//! * [`options`]: options over others.
 //! * [`failpoints`]: a fault at every effect and every call of the store, for every operation.
 //! * [`simulation`]: several tabs on one session, with crashes, lost answers and failing stores, from a seed.
 
@@ -17,6 +18,7 @@ pub mod failpoints;
 pub mod histories;
 pub mod host;
 mod model;
+pub mod options;
 pub mod recorded;
 pub mod simulation;
 pub mod store;

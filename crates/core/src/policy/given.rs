@@ -66,27 +66,6 @@ impl<'v> Given<'v> {
         if real == "facts" {
             return Ok(());
         }
-        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == real) {
-            if matches!(value, Value::Bool(false)) && real.starts_with("has") {
-                return Ok(());
-            }
-            if let Some(row) = row(new) {
-                return self.row(row, shown, value);
-            }
-        }
-        if let Some((row, documented)) = documented(real) {
-            if ["layered.clear", "layered.largeOutputTokens", "factor3.processTools"].contains(&real) {
-                self.groups
-                    .push((if row.path == "digest.tools" { "digest" } else { parent(row.path) }, value));
-            }
-            return self.documented(row, documented, shown, value);
-        }
-        if real == "redact" && matches!(value, Value::Bool(true)) {
-            return row("redact.text").map_or(Ok(()), |row| self.row(row, shown, value));
-        }
-        if ["trigger", "layered", "factor3", "react", "checkpoint"].contains(&real) {
-            return self.members(&shown, real, value);
-        }
         match row(real) {
             Some(row) => self.row(row, shown, value),
             None => Err(Error::option(shown, "is not an option of this release")),
@@ -278,38 +257,3 @@ fn check(row: &Row, path: &str, value: &Value<'_>) -> Result<()> {
         Kind::Value(_) | Kind::Host(_) | Kind::Group { .. } => Ok(()),
     }
 }
-
-/// Names of before, until nothing uses them.
-const RENAMED: [(&str, &str); 31] = [
-    ("readFile", "restoreFiles.read"),
-    ("summarizeResult", "summarize.forResults"),
-    ("fetch", "summarize.fetch"),
-    ("runtime", "advanced.runtime"),
-    ("watermark", "advanced.watermark"),
-    ("trigger.tokens", "compactAt.tokens"),
-    ("trigger.fraction", "compactAt.fraction"),
-    ("trigger.price", "economy"),
-    ("pinned", "pins.match"),
-    ("hasPinned", "pins.match"),
-    ("pinProposals", "pins.proposals"),
-    ("redactSecrets", "redact.secrets"),
-    ("hasRedact", "redact.text"),
-    ("summaryModel", "summarize.model"),
-    ("summaryContextWindow", "summarize.contextWindow"),
-    ("longHistory", "summarize.longHistory"),
-    ("fallback", "summarize.fallback"),
-    ("retryCount", "summarize.attempts"),
-    ("concurrency", "summarize.concurrency"),
-    ("timeoutMs", "summarize.timeoutMs"),
-    ("instructions", "summarize.instructions"),
-    ("mode", "summarize.mode"),
-    ("level", "summarize.detail"),
-    ("estimator", "advanced.estimator"),
-    ("prefixMismatchBehavior", "advanced.prefixMismatchBehavior"),
-    ("hasReadFile", "restoreFiles.read"),
-    ("provider", "summarize.provider"),
-    ("hasSummarize", "summarize.call"),
-    ("hasSummarizeResult", "summarize.forResults"),
-    ("hasTokenCounter", "tokenCounter"),
-    ("hasWatermark", "advanced.watermark"),
-];

@@ -118,7 +118,7 @@ fn s5_1_messages_are_removed_from_the_context_as_whole_exchanges_and_never_from_
 
 #[test]
 fn s5_1_what_cannot_be_removed_is_named() {
-    let mut desk = desk(json!({ "hasPinned": true, "keep": { "messages": 6 } }));
+    let mut desk = desk(json!({ "pins": { "match": true }, "keep": { "messages": 6 } }));
     desk.host.pinned = Box::new(|index| index == 39);
     desk.append(&chat(0, 20, 100));
     assert!(desk.compact().success);

@@ -337,8 +337,11 @@ mod sessions {
             let history = histories::valid(FORMAT, &mut rng);
             let before: Vec<Vec<String>> = history.iter().map(marks).collect();
             assert!(before.iter().flatten().count() <= 4);
-            let options = json!({ "format": "anthropic", "trigger": { "tokens": rng.usize(50..2_000) }, "keep": { "messages": rng.usize(1..6) },
-                "offload": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) } });
+            let options = json!({
+                "format": "anthropic", "compactAt": { "tokens": rng.usize(50..2_000) },
+                "keep": { "messages": rng.usize(1..6) },
+                "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
+            });
             let mut desk = Desk::new(options);
             desk.append(&history.iter().map(body).collect::<Vec<Body>>());
             let mut sent = desk.sent();
@@ -437,8 +440,10 @@ mod sessions {
     #[test]
     fn an8_with_drop_block_the_thinking_behind_an_edit_stays_on_the_wire() {
         for (behavior, stays) in [("error", false), ("drop_block", true)] {
-            let options = json!({ "prefixMismatchBehavior": behavior, "trigger": { "tokens": 500 },
-                "offload": { "compactTriggerThreshold": 1 } });
+            let options = json!({
+                "advanced": { "prefixMismatchBehavior": behavior }, "compactAt": { "tokens": 500 },
+                "presetOptions": { "compactTriggerThreshold": 1 },
+            });
             let mut desk = Desk::new(options);
             desk.append(&thinking_turns(4));
             let history = desk.stored().messages.len();
@@ -475,10 +480,10 @@ mod sessions {
 
     #[test]
     fn an8_the_option_has_two_values() {
-        let text = json!({ "prefixMismatchBehavior": "ignore" }).to_string();
+        let text = json!({ "advanced": { "prefixMismatchBehavior": "ignore" } }).to_string();
         let value = serde_json::from_str(&text).unwrap();
         let error = context_compactor_core::policy::Settings::read(&value).unwrap_err();
-        assert_eq!(error.field.as_deref(), Some("prefixMismatchBehavior"));
+        assert_eq!(error.field.as_deref(), Some("advanced.prefixMismatchBehavior"));
     }
 }
 

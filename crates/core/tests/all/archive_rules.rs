@@ -15,7 +15,8 @@ use std::rc::Rc;
 
 #[test]
 fn s3_9_an_archive_is_a_line_for_each_message_in_order_and_grows_at_its_end_only() {
-    let (mut desk, all) = worked(json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } }));
+    let (mut desk, all) =
+        worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
     let text = archive(&mut desk.host, &desk.session);
     let found = lines(&text);
     let (head, rest) = found.split_first().unwrap();
@@ -119,7 +120,8 @@ fn s3_9_an_archive_is_fed_in_pieces_of_any_size_under_the_name_that_it_had_or_an
 
 #[test]
 fn s3_9_a_line_that_is_missing_or_changed_is_found() {
-    let (mut desk, _) = worked(json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } }));
+    let (mut desk, _) =
+        worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
     let text = archive(&mut desk.host, &desk.session);
     let all: Vec<&str> = text.lines().collect();
     for (at, line) in all.iter().enumerate() {
@@ -244,7 +246,8 @@ fn s3_9_what_cannot_be_read_is_an_error_with_its_line() {
 
 #[test]
 fn s3_9_a_context_without_its_offload_is_refused() {
-    let (mut desk, _) = worked(json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } }));
+    let (mut desk, _) =
+        worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
     let text = archive(&mut desk.host, &desk.session);
     let kept = text.lines().filter(|line| !line.contains(r#""kind":"offload""#)).collect::<Vec<_>>();
     let error = refused(&kept.join("\n"), Restore::Context, json!({}));
@@ -255,7 +258,8 @@ fn s3_9_a_context_without_its_offload_is_refused() {
 
 #[test]
 fn s3_9_an_import_that_is_stopped_leaves_no_session() {
-    let (mut desk, all) = worked(json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } }));
+    let (mut desk, all) =
+        worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
     let text = archive(&mut desk.host, &desk.session);
     for (nth, how) in (1..=3).flat_map(|nth| {
         [How::Fail(Code::QuotaExceeded), How::Lost, How::Fail(Code::Indeterminate)].map(|how| (nth, how))

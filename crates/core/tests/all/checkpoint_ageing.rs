@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 #[test]
 fn s5_8_checkpoints_age_and_merge_and_s5_17_twelve_and_more_stay_bounded() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     let mut sizes = Vec::new();
     for nth in 1..=24 {
         let (purposes, rungs) = another(&mut desk, nth);
@@ -52,7 +52,7 @@ fn s5_8_checkpoints_age_and_merge_and_s5_17_twelve_and_more_stay_bounded() {
 
 #[test]
 fn f39_s5_8_what_ageing_cost_is_part_of_what_the_compaction_cost() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     for nth in 1..=4 {
         another(&mut desk, nth);
     }
@@ -77,7 +77,7 @@ fn f39_s5_8_what_ageing_cost_is_part_of_what_the_compaction_cost() {
 #[test]
 fn s5_8_what_cannot_be_made_shorter_stays_as_it_was() {
     for fails in [true, false] {
-        let mut desk = desk(json!({ "level": 3 }));
+        let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
         for nth in 1..=4 {
             another(&mut desk, nth);
         }
@@ -113,8 +113,10 @@ fn s5_8_what_cannot_be_made_shorter_stays_as_it_was() {
 #[test]
 fn s5_8_checkpoints_that_cannot_be_merged_stay_as_they_were() {
     for fails in [true, false] {
-        let mut desk =
-            desk(json!({ "level": 1, "checkpoint": { "ageModerate": 1, "ageCompact": 1, "mergeCount": 2 } }));
+        let mut desk = desk(json!({
+            "summarize": { "detail": 1 },
+            "presetOptions": { "ageModerate": 1, "ageCompact": 1, "mergeCount": 2 },
+        }));
         let compact = |desk: &mut Desk| {
             desk.append(&chat(6, 200));
             desk.host.summarise = Box::new(move |request, _| match request.system.starts_with("You keep") {
@@ -137,7 +139,7 @@ fn s5_8_checkpoints_that_cannot_be_merged_stay_as_they_were() {
 
 #[test]
 fn s5_8_messages_that_arrive_while_a_checkpoint_ages_count_on_both_sides() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     for nth in 1..=4 {
         another(&mut desk, nth);
     }
@@ -156,12 +158,13 @@ fn s5_8_messages_that_arrive_while_a_checkpoint_ages_count_on_both_sides() {
 
 #[test]
 fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     for nth in 1..=4 {
         another(&mut desk, nth);
     }
     desk.append(&chat(6, 200));
-    let mut tab = Some(Desk::over(Rc::clone(&desk.memory), "tab", options(json!({ "level": 3 }))));
+    let mut tab =
+        Some(Desk::over(Rc::clone(&desk.memory), "tab", options(json!({ "summarize": { "detail": 3 } }))));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { purpose: Purpose::Age, .. })
             && let Some(mut tab) = tab.take()
@@ -185,7 +188,7 @@ fn stored_view(desk: &Desk) -> Value {
 
 #[test]
 fn s5_3_s5_8_the_fields_of_a_checkpoint_are_stored_with_it() {
-    let mut desk = desk(json!({ "model": "llama3:7b", "checkpoint": { "ageModerate": 2 } }));
+    let mut desk = desk(json!({ "model": "llama3:7b", "presetOptions": { "ageModerate": 2 } }));
     desk.append(&chat(20, 100));
     assert!(desk.compact().success);
     let item = stored_view(&desk)["whole"][0]["summary"].clone();
@@ -248,7 +251,7 @@ fn rounds(desk: &mut Desk, count: usize, system: usize, tokens: usize) {
 
 #[test]
 fn s5_9_checkpoints_above_their_budget_are_made_shorter_whatever_their_age() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     rounds(&mut desk, 3, 400, 300);
     assert_eq!(own(&desk).1, [Some(Level::Detailed); 3], "three fit 1,500 tokens less the prompt's 400");
     assert!(desk.host.seen.purposes.iter().all(|purpose| *purpose == Purpose::History));
@@ -267,7 +270,7 @@ fn s5_9_checkpoints_above_their_budget_are_made_shorter_whatever_their_age() {
 
 #[test]
 fn s5_9_s1_10_the_result_tells_the_summary_that_stands_where_the_budget_made_it_shorter() {
-    let mut desk = desk(json!({ "level": 3, "contextWindow": 8_000 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 }, "contextWindow": 8_000 }));
     desk.append(&chat(6, 200));
     desk.host.run(desk.session.count_fixed(vec![long("You are a tool.", 700)])).unwrap();
     desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
@@ -282,7 +285,7 @@ fn s5_9_s1_10_the_result_tells_the_summary_that_stands_where_the_budget_made_it_
 #[test]
 fn s5_9_a_one_shot_compaction_quotes_what_its_checkpoint_quoted_before_it_was_made_shorter() {
     let mut desk = desk(json!({}));
-    let options = options(json!({ "level": 3, "contextWindow": 8_000 }));
+    let options = options(json!({ "summarize": { "detail": 3 }, "contextWindow": 8_000 }));
     let system = Rc::from(json!({ "role": "system", "content": long("You are a tool.", 700) }).to_string());
     let messages = std::iter::once(system).chain(chat(6, 200)).collect();
     desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
@@ -302,7 +305,7 @@ fn s5_9_a_one_shot_compaction_quotes_what_its_checkpoint_quoted_before_it_was_ma
 #[test]
 fn s5_9_what_is_above_the_budget_after_all_is_said_with_figures_and_stays() {
     for fails in [false, true] {
-        let mut desk = desk(json!({ "level": 3, "contextWindow": 8_000 }));
+        let mut desk = desk(json!({ "summarize": { "detail": 3 }, "contextWindow": 8_000 }));
         // All 500 tokens of the prompt's budget are the system prompt's.
         for nth in 0..3 {
             desk.append(&chat(6, 200));
@@ -339,14 +342,15 @@ fn s5_9_the_budget_grows_with_the_window_as_the_checkpoints_do_unless_the_app_na
     assert_eq!(room(json!({ "contextWindow": 32_768 })), 1_500);
     assert_eq!(room(json!({ "contextWindow": 65_536 })), 3_000);
     assert_eq!(room(json!({ "contextWindow": 200_000 })), 9_155);
-    assert_eq!(room(json!({ "contextWindow": 200_000, "checkpoint": { "promptBudget": 700 } })), 700);
+    assert_eq!(room(json!({ "contextWindow": 200_000, "presetOptions": { "promptBudget": 700 } })), 700);
 }
 
 #[test]
 fn s5_9_a_system_message_of_the_history_and_the_goal_are_part_of_the_system_prompt() {
     let goal = json!({ "id": "g", "description": long("Ship", 300) });
     for (over, first) in [(json!({}), 1), (json!({ "goal": goal }), 0)] {
-        let mut desk = desk(json!({ "level": 3, "contextWindow": 8_000, "goal": over["goal"] }));
+        let mut desk =
+            desk(json!({ "summarize": { "detail": 3 }, "contextWindow": 8_000, "goal": over["goal"] }));
         let text = long("You are a tool.", 300);
         desk.append(&[Rc::from(json!({ "role": "system", "content": text }).to_string())][..first]);
         desk.append(&chat(6, 200));
@@ -363,7 +367,7 @@ fn s5_9_a_system_message_of_the_history_and_the_goal_are_part_of_the_system_prom
 
 #[test]
 fn s5_9_the_plan_tells_what_the_budget_asks_for() {
-    let mut desk = desk(json!({ "level": 3, "trigger": { "tokens": 1_000 } }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 }, "compactAt": { "tokens": 1_000 } }));
     rounds(&mut desk, 2, 300, 480);
     desk.append(&chat(6, 300));
     let plan = desk.host.run(desk.session.plan()).unwrap();

@@ -23,18 +23,21 @@ fn s5_9_the_threshold_follows_from_the_tier_and_each_number_is_an_option() {
     let limit = |over: Value| read(over).unwrap().threshold.tokens;
     assert_eq!(limit(json!({ "contextWindow": 8_000 })), 4_875);
     assert_eq!(limit(json!({ "contextWindow": 200_000 })), 148_125);
-    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "tier": "TIER_1_MINIMAL" } })), 5_100);
-    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "promptBudget": 0 } })), 5_250);
-    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "triggerShare": 0.5 } })), 3_250);
-    assert_eq!(limit(json!({ "contextWindow": 8_000, "checkpoint": { "safetyMargin": 500 } })), 5_250);
+    assert_eq!(
+        limit(json!({ "contextWindow": 8_000, "presetOptions": { "tier": "TIER_1_MINIMAL" } })),
+        5_100
+    );
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "presetOptions": { "promptBudget": 0 } })), 5_250);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "presetOptions": { "triggerShare": 0.5 } })), 3_250);
+    assert_eq!(limit(json!({ "contextWindow": 8_000, "presetOptions": { "safetyMargin": 500 } })), 5_250);
     assert_eq!(read(json!({ "contextWindow": 8_000 })).unwrap().hard_limit, 7_000);
     for (over, field) in [
-        (json!({ "checkpoint": { "tier": "TIER_6" } }), "checkpoint.tier"),
-        (json!({ "checkpoint": { "compactAbove": 5 } }), "checkpoint.compactAbove"),
-        (json!({ "checkpoint": { "ageCompact": 2 } }), "checkpoint.ageCompact"),
-        (json!({ "checkpoint": { "mergeCount": 1 } }), "checkpoint.mergeCount"),
-        (json!({ "level": 4 }), "level"),
-        (json!({ "mode": 4 }), "mode"),
+        (json!({ "presetOptions": { "tier": "TIER_6" } }), "presetOptions.tier"),
+        (json!({ "presetOptions": { "compactAbove": 5 } }), "presetOptions.compactAbove"),
+        (json!({ "presetOptions": { "ageCompact": 2 } }), "presetOptions.ageCompact"),
+        (json!({ "presetOptions": { "mergeCount": 1 } }), "presetOptions.mergeCount"),
+        (json!({ "summarize": { "detail": 4 } }), "summarize.detail"),
+        (json!({ "summarize": { "mode": 4 } }), "summarize.mode"),
         (json!({ "goal": { "id": "x" } }), "goal.description"),
     ] {
         assert_eq!(read(over.clone()).unwrap_err().field.as_deref(), Some(field), "{over}");
@@ -44,14 +47,14 @@ fn s5_9_the_threshold_follows_from_the_tier_and_each_number_is_an_option() {
 #[test]
 fn s5_12_profiles_say_how_large_the_window_is() {
     let profiles = json!([{ "model": "llama3:7b", "size": 8_000, "share": 0.85 }]);
-    let over = |model: &str, size: usize| json!({ "model": model, "contextWindow": size, "checkpoint": { "profiles": profiles } });
+    let over = |model: &str, size: usize| json!({ "model": model, "contextWindow": size, "presetOptions": { "profiles": profiles } });
     let settings = read(over("llama3:7b", 8_000)).unwrap();
     assert_eq!((settings.window, settings.hard_limit), (6_800, 5_800), "the margin is 1,000");
     let error = read(over("gpt", 8_000)).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (Code::UnknownModel, "Model not found: gpt"));
     assert!(read(over("llama3:7b", 9_000)).unwrap_err().message.contains("No profile for size 9000"));
-    let broken = json!({ "model": "m", "checkpoint": { "profiles": [{ "model": "m" }] } });
-    assert_eq!(read(broken).unwrap_err().field.as_deref(), Some("checkpoint.profiles[0].size"));
+    let broken = json!({ "model": "m", "presetOptions": { "profiles": [{ "model": "m" }] } });
+    assert_eq!(read(broken).unwrap_err().field.as_deref(), Some("presetOptions.profiles[0].size"));
 }
 
 #[test]
@@ -59,9 +62,7 @@ fn facts_of_a_model_stand_where_the_app_says_nothing() {
     let read = |preset: &str, over: Value| {
         let mut options =
             json!({ "preset": preset, "facts": { "contextWindow": 100_000, "maxOutputTokens": 30_000 } });
-        for (key, value) in over.as_object().unwrap() {
-            options[key] = value.clone();
-        }
+        merge(&mut options, &over);
         let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
         (settings.window, settings.hard_limit)
     };
@@ -311,7 +312,7 @@ fn s5_15_recent_messages_are_summarised_when_nothing_else_fits() {
 #[test]
 fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
     for format in FORMATS {
-        let mut desk = desk(json!({ "contextWindow": 4_000, "retryCount": 1 }));
+        let mut desk = desk(json!({ "contextWindow": 4_000, "summarize": { "attempts": 1 } }));
         desk.host.summarise = Box::new(|_, _| thrown("down", None));
         desk.append(&chat(5, 600));
         desk.append(&[user("What is the last question? 한국어")]);
@@ -354,7 +355,7 @@ fn s5_1_equality_fits_and_one_more_is_refused() {
     let tokens = alone.session.usage().unwrap().used_tokens;
     for (limit, fits) in [(tokens, true), (tokens - 1, false)] {
         let margin = json!({ "safetyMargin": 8_000 - limit });
-        let mut desk = desk(json!({ "contextWindow": 8_000, "checkpoint": margin }));
+        let mut desk = desk(json!({ "contextWindow": 8_000, "presetOptions": margin }));
         desk.append(&[Rc::clone(&message)]);
         desk.host.run(desk.session.pin(0)).unwrap();
         assert_eq!(desk.session.validate().unwrap().valid, fits);
@@ -382,7 +383,7 @@ fn s4_7_factor3_warns_at_four_fifths_and_makes_room() {
 
 #[test]
 fn the_plan_tells_what_ages_and_what_rolls_over() {
-    let mut desk = desk(json!({ "level": 3 }));
+    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
     for nth in 1..=4 {
         another(&mut desk, nth);
     }
@@ -401,9 +402,10 @@ fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_
     let mut crashes = 0;
     for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
         for commit in 1..=4 {
-            let mut desk = desk(
-                json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } }),
-            );
+            let mut desk = desk(json!({
+                "summarize": { "detail": 3 },
+                "presetOptions": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 },
+            }));
             for nth in 1..=3 {
                 another(&mut desk, nth);
             }
@@ -412,7 +414,7 @@ fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_
             let ended = desk.host.try_run(desk.session.compact(None));
             crashes += usize::from(ended.is_none());
             let memory = Rc::clone(&desk.memory);
-            let mut other = Desk::over(memory, "other", options(json!({ "level": 3 })));
+            let mut other = Desk::over(memory, "other", options(json!({ "summarize": { "detail": 3 } })));
             assert_eq!(other.stored().messages.len(), 48, "{how:?} {commit}");
             assert_valid(FORMATS[0], &other.context());
             another(&mut other, 9);

@@ -17,8 +17,9 @@ use std::rc::Rc;
 fn s1_11_a_commit_that_fails_throws_and_everything_is_intact() {
     for format in FORMATS {
         let code = Code::StoreUnavailable;
-        let mut desk =
-            Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+        let mut desk = Desk::new(
+            json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
+        );
         desk.append(&turn(format, 0, 200));
         desk.append(&talk(3, 20));
         desk.prepare();
@@ -41,7 +42,7 @@ fn s1_11_a_crash_at_every_effect_leaves_the_old_context_or_the_new_one() {
         desk.append(&turn(Format::Anthropic, 0, 200));
         desk.append(&talk(4, 60));
     };
-    let options = json!({ "trigger": { "tokens": 100 } });
+    let options = json!({ "compactAt": { "tokens": 100 } });
     let (mut ended, mut at) = (false, 1);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter] {
@@ -104,7 +105,7 @@ fn lesson_lost_concurrent_writes_messages_that_arrive_while_the_summary_is_writt
 #[test]
 fn a_compaction_that_another_call_overtook_is_given_up() {
     for fallback in ["none", "extractive"] {
-        let mut desk = Desk::new(json!({ "fallback": fallback }));
+        let mut desk = Desk::new(json!({ "summarize": { "fallback": fallback } }));
         desk.append(&talk(8, 60));
         let (session, once) = (desk.session.clone(), Cell::new(false));
         let mut other = context_compactor_store_tests::Host::new(desk.memory.clone() as Rc<dyn Store>, "z");
@@ -123,7 +124,7 @@ fn a_compaction_that_another_call_overtook_is_given_up() {
 #[test]
 fn a_session_closed_under_a_compaction_commits_nothing() {
     for fallback in ["none", "extractive"] {
-        let mut desk = Desk::new(json!({ "fallback": fallback }));
+        let mut desk = Desk::new(json!({ "summarize": { "fallback": fallback } }));
         desk.append(&talk(8, 60));
         let session = desk.session.clone();
         desk.host.meanwhile = Box::new(move |effect| {
@@ -181,7 +182,7 @@ fn lesson_stale_positions_a_change_made_while_the_format_is_read_anew_is_noticed
 
 #[test]
 fn a_fallback_is_used_and_said() {
-    let mut desk = Desk::new(json!({ "fallback": "extractive", "retryCount": 2 }));
+    let mut desk = Desk::new(json!({ "summarize": { "fallback": "extractive", "attempts": 2 } }));
     desk.append(&talk(6, 80));
     desk.host.summarise = Box::new(|_, _| thrown("no", None));
     let result = desk.compact();

@@ -18,7 +18,7 @@ fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough()
     for format in FORMATS {
         for (threshold, compacts) in [(150, false), (600, true)] {
             let mut desk = Desk::new(
-                json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": threshold } }),
+                json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "compactTriggerThreshold": threshold } }),
             );
             desk.append(&turn(format, 0, 300));
             desk.append(&talk(4, 80));
@@ -33,7 +33,7 @@ fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough()
 
 #[test]
 fn s1_4_does_not_compact_below_the_threshold() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 5_000 } }));
+    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 5_000 } }));
     desk.append(&talk(10, 40));
     let prepared = desk.prepare();
     assert!(prepared.result.is_none() && prepared.edits.is_empty());
@@ -41,7 +41,7 @@ fn s1_4_does_not_compact_below_the_threshold() {
 
 #[test]
 fn s1_4_five_steps_between_attempts_and_a_failed_one_does_not_stop_the_turn() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "retryCount": 1 }));
+    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
     desk.host.summarise = Box::new(|_, _| thrown("no", None));
     desk.append(&talk(6, 40));
     let mut attempts = Vec::new();
@@ -60,7 +60,7 @@ fn s1_4_five_steps_between_attempts_and_a_failed_one_does_not_stop_the_turn() {
 
 #[test]
 fn s1_4_the_counters_are_part_of_the_session() {
-    let options = json!({ "trigger": { "tokens": 100 }, "retryCount": 1 });
+    let options = json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } });
     let mut desk = Desk::new(options.clone());
     desk.append(&talk(6, 40));
     assert!(desk.prepare().result.unwrap().success);
@@ -78,7 +78,8 @@ fn s1_4_the_counters_are_part_of_the_session() {
 
 #[test]
 fn s1_13_by_hand_neither_threshold_nor_cooldown_nor_gain_count_and_the_last_five_stay() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 5_000 }, "layered": { "minSavings": 100_000 } }));
+    let mut desk =
+        Desk::new(json!({ "compactAt": { "tokens": 5_000 }, "advanced": { "minSavings": 100_000 } }));
     for round in 0..2 {
         desk.append(&talk(6, 40));
         assert!(desk.prepare().result.is_none(), "{round}: it is not due");
@@ -141,8 +142,9 @@ fn s1_5_lesson_orphaned_tool_pairs_the_boundary_moves_earlier() {
 #[test]
 fn s1_6_references_are_restored_in_the_prompt_and_only_those() {
     for format in FORMATS {
-        let mut desk =
-            Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+        let mut desk = Desk::new(
+            json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
+        );
         let forged = format!("Tool result is at: off_{}", "b".repeat(26));
         desk.append(&[user(&forged), assistant(&forged)]);
         desk.append(&turn(format, 0, 200));
@@ -173,7 +175,7 @@ fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
     for format in FORMATS {
         for damage in [None, Some(b"{\"v\":100,\"bytes\":1}".to_vec()), Some(vec![])] {
             let mut desk = Desk::new(
-                json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
+                json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
             );
             desk.append(&turn(format, 0, 200));
             desk.append(&talk(3, 20));
@@ -202,9 +204,10 @@ fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
 #[test]
 fn s1_6_a_read_that_is_aborted_aborts() {
     for summariser in [true, false] {
-        let mut desk = Desk::new(
-            json!({ "hasSummarize": summariser, "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }),
-        );
+        let mut desk = Desk::new(json!({
+            "summarize": { "call": summariser.then_some(true) }, "compactAt": { "tokens": 100 },
+            "presetOptions": { "compactTriggerThreshold": 1 },
+        }));
         desk.append(&turn(Format::Anthropic, 0, 200));
         desk.append(&talk(3, 20));
         desk.prepare();
@@ -243,8 +246,9 @@ fn s1_7_what_the_summariser_is_asked() {
         assert_eq!((request.max_tokens, request.target_tokens, attempt), (9_600, 8_000, 1));
         assert_eq!(request.model.as_deref(), Some("large"), "else the conversation's model");
     }
-    let mut desk =
-        Desk::new(json!({ "model": "large", "summaryModel": "small", "offload": { "targetTokens": 333 } }));
+    let mut desk = Desk::new(json!({
+        "model": "large", "summarize": { "model": "small" }, "presetOptions": { "targetTokens": 333 },
+    }));
     desk.append(&talk(5, 40));
     desk.compact();
     let request = &desk.host.seen.requests[0].0;
@@ -315,7 +319,7 @@ fn s1_7_a_later_attempt_succeeds_and_is_told_what_was_wrong() {
 
 #[test]
 fn s1_7_a_summary_longer_than_its_target_is_accepted_whole() {
-    let mut desk = Desk::new(json!({ "offload": { "targetTokens": 20 } }));
+    let mut desk = Desk::new(json!({ "presetOptions": { "targetTokens": 20 } }));
     desk.append(&talk(6, 100));
     let wordy: String = (0..60).map(|nth| format!("Point {nth} of the summary. ")).collect();
     let answer = wordy.clone();
@@ -362,7 +366,7 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
     assert!(result.current_tokens < result.previous_tokens);
     // An app that counts itself is asked; the estimator has no say.
     let mut desk =
-        Desk::new(json!({ "hasTokenCounter": true, "trigger": { "tokens": 5 }, "keep": { "messages": 5 } }));
+        Desk::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 5 }, "keep": { "messages": 5 } }));
     desk.host.count = Box::new(|_, _| Event::Number(1.0));
     desk.append(&talk(5, 20));
     let long = wordy(300);
@@ -400,7 +404,7 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
 #[test]
 fn s1_8_words_of_the_system_stay_as_a_quote_and_the_roles_go_on_alternating() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "format": format, "offload": { "preserveCount": 3 } }));
+        let mut desk = Desk::new(json!({ "format": format, "presetOptions": { "preserveCount": 3 } }));
         let mut messages = talk(2, 40);
         messages.insert(3, Rc::from(json!({ "role": "system", "content": "Be brief." }).to_string()));
         messages.extend(talk(4, 40));
@@ -418,7 +422,10 @@ fn s1_8_words_of_the_system_stay_as_a_quote_and_the_roles_go_on_alternating() {
 #[test]
 fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
     for format in FORMATS {
-        let options = json!({ "trigger": { "tokens": 100 }, "offload": { "scanRatio": 1.0, "compactTriggerThreshold": 1 }, "keep": { "messages": 5 } });
+        let options = json!({
+            "compactAt": { "tokens": 100 }, "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": 1 },
+            "keep": { "messages": 5 },
+        });
         let mut desk = Desk::new(options.clone());
         for nth in 0..3 {
             desk.append(&turn(format, nth, 100));
@@ -481,7 +488,8 @@ fn f39_s1_10_as_long_as_nothing_was_freed_the_progress_says_so() {
 #[test]
 fn s1_10_s1_14_the_result_and_the_event_agree() {
     for (results, deleted) in [(0, 0), (2, 2)] {
-        let options = json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } });
+        let options =
+            json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } });
         let mut desk = Desk::new(options);
         for nth in 0..results {
             desk.append(&turn(Format::OpenaiChat, nth, 200));

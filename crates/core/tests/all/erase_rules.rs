@@ -251,7 +251,7 @@ fn d24_what_cannot_be_erased_says_so_and_twice_is_once() {
 fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
     let over = || {
         let mut options = options("balanced");
-        options["hasWatermark"] = json!(true);
+        options["advanced"] = json!({ "watermark": true });
         options
     };
     for how in [None, Some(How::CrashBefore), Some(How::CrashAfter)] {

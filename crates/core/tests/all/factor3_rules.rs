@@ -19,11 +19,8 @@ fn counted(body: &str, summary: u32) -> Event {
 }
 
 fn over(memory: Rc<MemoryStore>, summary_tokens: u32, more: Value) -> Desk {
-    let mut options =
-        json!({ "preset": "factor3", "hasTokenCounter": true, "maxOutputTokens": 0, "retryCount": 1 });
-    for (key, value) in more.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    let mut options = json!({ "preset": "factor3", "tokenCounter": true, "maxOutputTokens": 0, "summarize": { "attempts": 1 } });
+    merge(&mut options, &more);
     let mut host = Host::new(Rc::clone(&memory) as _, "a");
     host.summarise = Box::new(|_, _| summary(SUMMARY));
     host.count = Box::new(move |_, body| counted(body, summary_tokens));
@@ -278,7 +275,8 @@ fn s4_2_the_summary_is_the_users_as_long_as_the_format_may_be_one_that_begins_wi
 
 #[test]
 fn s4_2_s4_3_a_summary_of_the_model_is_summarised_again_and_quotes_pins() {
-    let mut desk = Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "hasPinned": true }));
+    let mut desk =
+        Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "pins": { "match": true } }));
     desk.host.pinned = Box::new(|index| index == 0);
     for round in 1..=4 {
         desk.append(&talk(8, 100));

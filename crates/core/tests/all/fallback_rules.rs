@@ -28,9 +28,10 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
         for (name, fail, code, again) in FAILURES {
             for fallback in [None, Some("none"), Some("extractive")] {
                 let told = format!("{}, {name}, {fallback:?}", preset.name);
-                let mut options = json!({ "preset": preset.name, "format": "openai-chat", "retryCount": 3 });
+                let mut options =
+                    json!({ "preset": preset.name, "format": "openai-chat", "summarize": { "attempts": 3 } });
                 if let Some(fallback) = fallback {
-                    options["fallback"] = json!(fallback);
+                    options["summarize"]["fallback"] = json!(fallback);
                 }
                 let mut desk = Desk::new(options);
                 desk.append(&talk(12, 60));
@@ -66,7 +67,7 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
 #[test]
 fn f2_without_a_summariser_the_built_in_one_writes_every_summary() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
-        let mut desk = Desk::new(json!({ "preset": preset.name, "hasSummarize": false }));
+        let mut desk = Desk::new(json!({ "preset": preset.name, "summarize": { "call": null } }));
         desk.append(&talk(12, 60));
         let result = desk.compact();
         assert!(result.success && result.summary.is_some() && result.fell_back.is_none(), "{}", preset.name);

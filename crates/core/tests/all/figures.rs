@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 fn at(window: usize, over: Value) -> Settings {
     let mut options = json!({ "contextWindow": window, "maxOutputTokens": 16_384.min(window / 4) });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap()
 }
 
@@ -124,8 +122,8 @@ fn react_turn(thought: &str, result: &str) -> Body {
 fn trajectory(large: usize, total: usize) -> Desk {
     let fill = |first: usize| {
         let mut desk = Desk::new(json!({
-            "preset": "react", "format": "react", "contextWindow": 200_000, "retryCount": 1,
-            "react": { "strategies": false, "modelContextLimit": 200_000 },
+            "preset": "react", "format": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
+            "presetOptions": { "strategies": false, "modelContextLimit": 200_000 },
         }));
         let turn = |nth: usize| {
             let result = "r".repeat(if nth < large { 8_000 } else { 5_000 });

@@ -76,11 +76,11 @@ fn every_set(preset: &str, over: &Value, answer: &'static str) -> usize {
         let rungs: Vec<Rung> =
             (0..RUNGS.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| RUNGS[nth]).collect();
         for trigger in [Trigger::Auto, Trigger::Overflow, Trigger::Manual] {
-            let mut options = json!({ "preset": preset, "trigger": { "tokens": 100 }, "maxOutputTokens": 500,
-                "offload": { "minChars": 400, "scanRatio": 1.0 } });
-            for (key, value) in over.as_object().unwrap() {
-                options[key] = value.clone();
-            }
+            let mut options = json!({
+                "preset": preset, "compactAt": { "tokens": 100 }, "maxOutputTokens": 500,
+                "offload": { "minChars": 400 }, "advanced": { "offload": { "scanFraction": 1.0 } },
+            });
+            merge(&mut options, over);
             let mut settings = (*settings(options)).clone();
             settings.rungs = rungs.clone();
             let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
@@ -127,7 +127,7 @@ fn f23_no_run_of_any_set_of_rungs_leaves_less_than_the_floor_and_one_that_did_no
 #[test]
 fn f23_a_preset_that_only_clears_says_what_it_reaches() {
     let mut settings =
-        (*settings(json!({ "preset": "layered", "contextWindow": 60_000, "trigger": { "tokens": 100 } })))
+        (*settings(json!({ "preset": "layered", "contextWindow": 60_000, "compactAt": { "tokens": 100 } })))
             .clone();
     settings.rungs = vec![Rung::Clear];
     let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");

@@ -47,7 +47,7 @@ fn references(desk: &Desk) -> Vec<String> {
 /// A session with offloads in front of a summary and behind it, and a pinned message that the summary quotes.
 fn worked(format: Format) -> Desk {
     let offload = json!({ "offloadThreshold": 600, "compactCooldownSteps": 1_000, "scanRatio": 1 });
-    let mut desk = Desk::new(json!({ "offload": offload, "hasPinned": true }));
+    let mut desk = Desk::new(json!({ "presetOptions": offload, "pins": { "match": true } }));
     desk.host.pinned = Box::new(|index| index == 1);
     desk.append(&[Rc::from(json!({ "role": "user", "content": "begin" }).to_string())]);
     for nth in 0..4 {
@@ -95,9 +95,12 @@ fn s3_10_a_fork_begins_with_the_parents_context_and_reads_its_references() {
         let hidden = child.host.run(child.session.read(hidden.unwrap(), 0, None)).unwrap_err();
         assert_eq!(hidden.code, Code::NotFound);
         // Read back, it is the same; and it is linked.
-        let mut again =
-            open(&parent.memory, "child", json!({ "offload": { "offloadThreshold": 600, "scanRatio": 1 } }))
-                .unwrap();
+        let mut again = open(
+            &parent.memory,
+            "child",
+            json!({ "presetOptions": { "offloadThreshold": 600, "scanRatio": 1 } }),
+        )
+        .unwrap();
         assert_eq!(again.sent(), sent);
         let link = ParentInfo { id: "s".into(), seq: rows };
         let sessions = list(&mut parent);
@@ -230,7 +233,7 @@ fn s3_10_a_fork_works_on_the_goal_of_its_parent() {
 
 #[test]
 fn s3_10_a_fork_waits_as_long_after_an_attempt_as_its_parent() {
-    let mut parent = Desk::new(json!({ "trigger": { "tokens": 100 }, "retryCount": 1 }));
+    let mut parent = Desk::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
     parent.host.summarise = Box::new(|_, _| thrown("no", None));
     parent.append(&talk(6, 40));
     assert!(!parent.prepare().result.unwrap().success);
@@ -294,7 +297,7 @@ fn s3_10_a_fork_is_there_whole_or_not_at_all() {
         let forked = parent.host.try_run(parent.session.fork(Some("child".into())));
         if matches!(how, CrashAfter | Lost) {
             assert_eq!(matches!(forked, Some(Ok(_))), how == Lost);
-            let over = json!({ "offload": { "offloadThreshold": 600, "scanRatio": 1 } });
+            let over = json!({ "presetOptions": { "offloadThreshold": 600, "scanRatio": 1 } });
             assert_eq!(open(&parent.memory, "child", over).unwrap().sent(), sent);
         } else {
             assert_eq!(parent.memory.rows(), before, "{how:?} wrote nothing");
@@ -412,7 +415,9 @@ fn s3_10_a_link_is_written_once_whatever_happens() {
 
 #[test]
 fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
-    let over = json!({ "preset": "checkpoint", "contextWindow": 32_000, "maxOutputTokens": 0, "level": 3 });
+    let over = json!({
+        "preset": "checkpoint", "contextWindow": 32_000, "maxOutputTokens": 0, "summarize": { "detail": 3 },
+    });
     let mut parent = Desk::new(over);
     let another = |desk: &mut Desk, nth: usize| {
         for ask in 0..6 {

@@ -70,9 +70,10 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
         for (size, over) in
             [(200, json!({})), (1_500, json!({ "singleResultThreshold": 2_000, "chunkSize": 1_500 }))]
         {
-            let mut desk = Desk::new(
-                json!({ "preset": "react", "contextWindow": 200_000, "retryCount": 1, "react": over }),
-            );
+            let mut desk = Desk::new(json!({
+                "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
+                "presetOptions": over,
+            }));
             give(&mut desk);
             desk.append(&[user("look")]);
             desk.append(&exchange(FORMATS[0], "a", &"alpha beta gamma ".repeat(size * 4)));
@@ -83,7 +84,9 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
     } else {
         // At once, and in parts.
         for bodies in [talk(8, 100), talk(30, 300)] {
-            let mut desk = Desk::new(json!({ "preset": preset, "retryCount": 1, "fallback": "extractive" }));
+            let mut desk = Desk::new(
+                json!({ "preset": preset, "summarize": { "attempts": 1, "fallback": "extractive" } }),
+            );
             give(&mut desk);
             desk.append(&bodies);
             let result = desk.compact();
@@ -92,7 +95,8 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
         }
     }
     if preset == "checkpoint" {
-        let mut desk = Desk::new(json!({ "preset": preset, "contextWindow": 32_000, "level": 3 }));
+        let mut desk =
+            Desk::new(json!({ "preset": preset, "contextWindow": 32_000, "summarize": { "detail": 3 } }));
         for nth in 1..=12 {
             another(&mut desk, nth);
             // What is made shorter comes last.
@@ -153,7 +157,7 @@ fn context_text(desk: &Desk) -> String {
 
 #[test]
 fn f6_the_frame_says_that_it_is_a_record_and_what_came_of_each_quoted_request() {
-    let mut desk = Desk::new(json!({ "hasPinned": true, "keep": { "messages": 1 } }));
+    let mut desk = Desk::new(json!({ "pins": { "match": true }, "keep": { "messages": 1 } }));
     desk.host.pinned = Box::new(|index| index == 2 || index == 6);
     let bodies: Vec<Body> = [
         talk(1, 100),

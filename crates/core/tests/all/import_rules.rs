@@ -240,7 +240,7 @@ fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
     let mut host = Host::new(Rc::clone(&memory) as _, "import");
     host.summarise = Box::new(|_, _| summary(SUMMARY));
     host.pinned = Box::new(|index| index == 2);
-    let over = json!({ "hasPinned": true });
+    let over = json!({ "pins": { "match": true } });
     let (session, ..) =
         import_in(&mut host, &claude(&lines), Some("s"), Restore::Context, 1 << 16, over).unwrap();
     let mut desk = Desk { memory, host, session };

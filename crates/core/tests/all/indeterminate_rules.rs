@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 /// A session with results to move, messages to summarise and a snapshot to go back to, in a store of `most` operations.
 fn worked(most: usize) -> Desk {
-    let options = json!({ "trigger": { "tokens": 300 }, "hasWatermark": true });
+    let options = json!({ "compactAt": { "tokens": 300 }, "advanced": { "watermark": true } });
     let mut desk = Desk::new(options.clone());
     let opened = Session::open(settings(options), Some("s".into()), most);
     desk.session = desk.host.run(opened).unwrap().0;
@@ -104,7 +104,7 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
 #[test]
 fn indeterminate_the_first_append_takes_its_name_once_and_moves_the_watermark() {
     for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-        let mut desk = Desk::new(json!({ "hasWatermark": true }));
+        let mut desk = Desk::new(json!({ "advanced": { "watermark": true } }));
         desk.host.fault(1, is_commit, how);
         desk.append(&talk(2, 5));
         assert_eq!(desk.stored().messages.len(), 4, "{how:?}");

@@ -52,14 +52,12 @@ fn arguments(format: Format, message: &Value) -> Option<Value> {
 }
 
 /// A session that clears every turn all but the newest result, and its input.
-fn desk(layered: Value) -> Desk {
-    let mut group = json!({ "clear": "every-turn", "keepRecent": 1, "clearMinTokens": 300 });
-    for (key, value) in layered.as_object().unwrap() {
-        group[key] = value.clone();
-    }
-    Desk::new(json!({
-        "preset": "balanced", "contextWindow": 200_000, "keep": { "messages": 4 }, "layered": group
-    }))
+fn desk(over: Value) -> Desk {
+    let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300 });
+    merge(&mut clear, &over);
+    Desk::new(
+        json!({ "preset": "balanced", "contextWindow": 200_000, "keep": { "messages": 4 }, "clear": clear }),
+    )
 }
 
 #[test]

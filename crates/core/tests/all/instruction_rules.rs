@@ -39,8 +39,10 @@ fn f3_a_reminder_in_every_turn_never_fills_the_window() {
         for format in FORMATS {
             for is_one_kind in [true, false] {
                 let told = format!("{} {format:?} {is_one_kind}", preset.name);
-                let mut desk = Desk::new(json!({ "preset": preset.name, "format": format,
-                    "contextWindow": 16_000, "hasSummarize": false }));
+                let mut desk = Desk::new(json!({
+                    "preset": preset.name, "format": format, "contextWindow": 16_000,
+                    "summarize": { "call": null },
+                }));
                 for nth in 0..turns() {
                     let kind = if is_one_kind { "Reminder".into() } else { format!("Reminder {nth}") };
                     desk.append(&reminded(nth, &kind));
@@ -138,8 +140,10 @@ fn f3_recorded_sessions_fit_once_later_instructions_are_ordinary() {
     for line in BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap) {
         let record: Value = serde_json::from_str(&line).unwrap();
         let items: Vec<Body> = record["messages"].as_array().unwrap().iter().map(body).collect();
-        let options = json!({ "format": "openai-responses", "contextWindow": 32_000,
-            "maxOutputTokens": 4_000, "hasSummarize": false });
+        let options = json!({
+            "format": "openai-responses", "contextWindow": 32_000, "maxOutputTokens": 4_000,
+            "summarize": { "call": null },
+        });
         let settings = Rc::new(Settings::read(&wire::parse(0, &options.to_string()).unwrap()).unwrap());
         let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
         let compacted = host.run(Session::compact_once(settings, items)).unwrap();

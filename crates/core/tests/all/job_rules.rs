@@ -82,8 +82,8 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
 #[test]
 fn r4_another_question_is_asked() {
     let cases = [
-        json!({ "instructions": "Stress the parser." }),
-        json!({ "summaryModel": "another" }),
+        json!({ "summarize": { "instructions": "Stress the parser." } }),
+        json!({ "summarize": { "model": "another" } }),
         json!({ "keep": { "messages": 9 } }),
     ];
     for over in cases {
@@ -122,8 +122,8 @@ fn shorter(request: &context_compactor_core::summary::SummaryRequest, _: u32) ->
 
 fn react() -> Value {
     json!({
-        "preset": "react", "contextWindow": 200_000, "retryCount": 1, "concurrency": 1,
-        "react": { "singleResultThreshold": 100_000, "chunkSize": 50_000 },
+        "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
+        "presetOptions": { "singleResultThreshold": 100_000, "chunkSize": 50_000 },
     })
 }
 
@@ -179,7 +179,8 @@ fn t2_a_crash_at_every_effect_costs_no_more_than_the_call_under_way() {
 fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen() {
     // The attempt of the first tab, which the other one knows of, is no reason to wait.
     let cooldown = json!({ "compactCooldownSteps": 0 });
-    let options = json!({ "trigger": { "tokens": 200 }, "retryCount": 1, "offload": cooldown });
+    let options =
+        json!({ "compactAt": { "tokens": 200 }, "summarize": { "attempts": 1 }, "presetOptions": cooldown });
     let mut desk = Desk::new(options.clone());
     desk.append(&talk(8, 60));
     let mut other = Desk::over(Rc::clone(&desk.memory), "b", options.clone());

@@ -89,8 +89,8 @@ fn conversation() -> Vec<Body> {
 
 fn options() -> Value {
     json!({
-        "preset": "balanced", "contextWindow": 60_000, "retryCount": 2, "keep": { "messages": 2 },
-        "fallback": "extractive",
+        "preset": "balanced", "contextWindow": 60_000, "summarize": { "attempts": 2, "fallback": "extractive" },
+        "keep": { "messages": 2 },
     })
 }
 
@@ -251,9 +251,10 @@ fn texts(messages: &[Value]) -> Vec<String> {
 
 #[test]
 fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
-    let mut desk = Desk::new(
-        json!({ "preset": "balanced", "contextWindow": 60_000, "retryCount": 3, "keep": { "messages": 2 } }),
-    );
+    let mut desk = Desk::new(json!({
+        "preset": "balanced", "contextWindow": 60_000, "summarize": { "attempts": 3 },
+        "keep": { "messages": 2 },
+    }));
     desk.host.summarise =
         Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
     desk.append(&conversation());
@@ -371,7 +372,8 @@ fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
 #[test]
 fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
     let over = json!({
-        "preset": "balanced", "contextWindow": 8_000_000, "trigger": { "fraction": 1 }, "fallback": "extractive",
+        "preset": "balanced", "contextWindow": 8_000_000, "compactAt": { "fraction": 1 },
+        "summarize": { "fallback": "extractive" },
     });
     let mut desk = Desk::new(over);
     let part = 1 << 16;

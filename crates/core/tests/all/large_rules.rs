@@ -29,7 +29,7 @@ fn large(name: &str, bytes: usize) -> String {
 }
 
 fn options() -> Value {
-    json!({ "trigger": { "tokens": 400 }, "contextWindow": 100_000_000 })
+    json!({ "compactAt": { "tokens": 400 }, "contextWindow": 100_000_000 })
 }
 
 /// Room that a batch takes: operations, the largest value and all values.

@@ -82,8 +82,8 @@ fn f7_a_message_of_ten_windows_fits_in_every_preset_and_reads_back_byte_for_byte
         };
         let trigger = [Trigger::Auto, Trigger::Overflow, Trigger::Manual][rng.usize(..3)];
         let options = json!({
-            "preset": preset, "contextWindow": window, "format": format.as_str(), "retryCount": 1,
-            "hasSummarize": rng.u8(..4) > 0,
+            "preset": preset, "contextWindow": window, "format": format.as_str(),
+            "summarize": { "attempts": 1, "call": (rng.u8(..4) > 0).then_some(true) },
         });
         let told = format!("seed {seed}, {options}, {what:?}, {trigger:?}");
         let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");

@@ -5,11 +5,11 @@ use context_compactor_core::policy::Trigger;
 use serde_json::{Value, json};
 
 fn desk(over: Value) -> Desk {
-    let mut options = json!({ "background": true, "preset": "layered", "contextWindow": 8_000,
-        "maxOutputTokens": 500, "trigger": { "tokens": 2_000 }, "layered": { "minSavings": 0 } });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    let mut options = json!({
+        "background": true, "preset": "layered", "contextWindow": 8_000, "maxOutputTokens": 500,
+        "compactAt": { "tokens": 2_000 }, "presetOptions": { "minSavings": 0 },
+    });
+    merge(&mut options, &over);
     Desk::new(options)
 }
 
@@ -39,7 +39,7 @@ fn a_prompt_that_does_not_fit_waits_for_its_summary() {
 
 #[test]
 fn nothing_is_left_to_later_where_no_model_is_asked_or_the_app_asks_itself() {
-    let mut extractive = desk(json!({ "hasSummarize": false }));
+    let mut extractive = desk(json!({ "summarize": { "call": null } }));
     extractive.append(&talk(30, 40));
     let prepared = extractive.prepare();
     assert!(!prepared.put_off && prepared.result.unwrap().success);

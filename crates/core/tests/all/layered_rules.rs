@@ -15,9 +15,7 @@ const CLEARED: &str = "[Output compacted - re-read if needed]";
 
 fn layered(over: Value) -> Desk {
     let mut options = json!({ "preset": "layered" });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     Desk::new(options)
 }
 
@@ -56,7 +54,7 @@ fn s3_1_of_results_in_one_message_the_old_ones_are_cleared() {
         ["a", "b", "c"].map(|id| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} }));
     let results = ["a", "b", "c"]
         .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 1_200) }));
-    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "keepRecent": 1 } }));
+    let mut desk = layered(json!({ "contextWindow": 200_000, "presetOptions": { "keepRecent": 1 } }));
     desk.append(&[
         user("read them"),
         body(&json!({ "role": "assistant", "content": calls })),
@@ -72,7 +70,7 @@ fn s3_1_small_results_and_other_tools_are_left_alone() {
     for (tools, tokens, cleared) in
         [(json!(["read_file"]), 990, 0), (json!(["Read_File"]), 1_100, 2), (json!(["grep"]), 1_100, 0)]
     {
-        let options = json!({ "contextWindow": 200_000, "layered": { "compactableTools": tools } });
+        let options = json!({ "contextWindow": 200_000, "presetOptions": { "compactableTools": tools } });
         let mut desk = layered(options);
         for nth in 0..5 {
             desk.append(&turn(FORMATS[0], nth, tokens));
@@ -84,7 +82,7 @@ fn s3_1_small_results_and_other_tools_are_left_alone() {
 
 #[test]
 fn f39_s3_1_a_result_of_exactly_the_least_size_is_not_cleared() {
-    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clearMinTokens": 100 } }));
+    let mut desk = layered(json!({ "contextWindow": 200_000, "presetOptions": { "clearMinTokens": 100 } }));
     for (nth, chars) in [400, 404, 40, 40, 40].into_iter().enumerate() {
         desk.append(&[user(&format!("question {nth}"))]);
         desk.append(&exchange(FORMATS[0], &format!("call_{nth}"), &"x".repeat(chars)));
@@ -156,7 +154,8 @@ fn s3_2_the_threshold_is_what_is_left_of_the_window() {
 
 #[test]
 fn s3_2_it_acts_above_the_threshold_and_known_fixed_tokens_use_up_the_reserve() {
-    let options = json!({ "maxOutputTokens": 1_000, "layered": { "fixedReserve": 1_000, "minSavings": 0 } });
+    let options =
+        json!({ "maxOutputTokens": 1_000, "presetOptions": { "fixedReserve": 1_000, "minSavings": 0 } });
     let mut desk = layered(options);
     desk.append(&talk(6, 400));
     let plan = desk.host.run(desk.session.plan()).unwrap();
@@ -181,7 +180,7 @@ fn s3_2_it_acts_above_the_threshold_and_known_fixed_tokens_use_up_the_reserve() 
 fn s3_3_no_summary_when_it_could_save_too_little() {
     for (savings, compacts) in [(2_000, true), (3_000, false)] {
         let mut desk =
-            layered(json!({ "trigger": { "tokens": 1_000 }, "layered": { "minSavings": savings } }));
+            layered(json!({ "compactAt": { "tokens": 1_000 }, "presetOptions": { "minSavings": savings } }));
         desk.append(&talk(8, 200));
         assert_eq!(desk.prepare().result.is_some(), compacts, "{savings}");
     }
@@ -198,7 +197,7 @@ fn s3_3_the_least_gain_itself_is_enough() {
     let gain = tokens(&messages) - tokens(&messages[11..]);
     for (savings, compacts) in [(gain, true), (gain + 1, false)] {
         let mut desk =
-            layered(json!({ "trigger": { "tokens": 1_000 }, "layered": { "minSavings": savings } }));
+            layered(json!({ "compactAt": { "tokens": 1_000 }, "presetOptions": { "minSavings": savings } }));
         desk.append(&messages);
         assert_eq!(desk.prepare().result.is_some(), compacts, "{savings}");
     }
@@ -207,7 +206,8 @@ fn s3_3_the_least_gain_itself_is_enough() {
 #[test]
 fn s3_4_summary_acknowledgement_and_the_last_five() {
     for format in FORMATS {
-        let mut desk = layered(json!({ "trigger": { "tokens": 1_000 }, "layered": { "minSavings": 0 } }));
+        let mut desk =
+            layered(json!({ "compactAt": { "tokens": 1_000 }, "presetOptions": { "minSavings": 0 } }));
         desk.append(&talk(8, 200));
         desk.append(&[user("go")]);
         let sent = desk.sent();
@@ -237,7 +237,9 @@ fn s3_7_manual_compaction_takes_instructions_and_asks_for_a_chronology() {
 #[test]
 fn s3_8_a_large_output_is_stored_and_previewed_before_it_is_ever_sent() {
     for format in FORMATS {
-        let options = json!({ "contextWindow": 200_000, "layered": { "largeOutputTokens": 4_000, "previewChars": 20 } });
+        let options = json!({
+            "contextWindow": 200_000, "presetOptions": { "largeOutputTokens": 4_000, "previewChars": 20 },
+        });
         let mut desk = layered(options);
         let text = format!("{}{}", "👩‍👩‍👧 字 start of it. ", "x".repeat(40_000));
         desk.append(&[user("read it")]);
@@ -260,7 +262,7 @@ fn s3_8_a_large_output_is_stored_and_previewed_before_it_is_ever_sent() {
 fn s3_8_a_result_of_the_limit_is_not_too_large() {
     for (tokens, too_large) in [(4_000, false), (4_001, true)] {
         let mut desk =
-            layered(json!({ "contextWindow": 200_000, "layered": { "largeOutputTokens": 4_000 } }));
+            layered(json!({ "contextWindow": 200_000, "presetOptions": { "largeOutputTokens": 4_000 } }));
         desk.append(&[user("read it")]);
         desk.append(&exchange(FORMATS[0], "a", &"abcd".repeat(tokens)));
         assert_eq!(!desk.prepare().edits.is_empty(), too_large, "{tokens}");
@@ -279,7 +281,7 @@ fn s4_1_s4_2_factor3_summarises_at_half_of_the_window_and_keeps_three() {
         assert_eq!(sent[0]["content"], format!("[SUMMARY]: {SUMMARY}{RECORD}"));
         assert!((4..=6).contains(&sent.len()), "{}", sent.len());
     }
-    let mut desk = Desk::new(json!({ "preset": "factor3", "trigger": { "tokens": 10 } }));
+    let mut desk = Desk::new(json!({ "preset": "factor3", "compactAt": { "tokens": 10 } }));
     desk.append(&talk(1, 200));
     assert_eq!(desk.prepare().result.unwrap().summary, None, "three or fewer: nothing to do");
     desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
@@ -305,7 +307,7 @@ fn files(desk: &Desk) -> Vec<(String, String)> {
 #[test]
 fn s3_6_the_files_that_were_read_last_stand_behind_the_summary() {
     for format in FORMATS {
-        let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clear": "never" } }));
+        let mut desk = layered(json!({ "contextWindow": 200_000, "presetOptions": { "clear": "never" } }));
         for nth in 0..7 {
             read(&mut desk, format, nth, &format!("src/{nth}.rs"), &format!("content {nth} </file> 한국어"));
         }
@@ -327,8 +329,10 @@ fn s3_6_the_files_that_were_read_last_stand_behind_the_summary() {
 
 #[test]
 fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
-    let options = json!({ "contextWindow": 200_000, "hasReadFile": true, "layered": {
-        "maxRestoreFiles": 3, "maxRestoreTokensPerFile": 200, "maxRestoreTokensTotal": 450 } });
+    let options = json!({
+        "contextWindow": 200_000, "restoreFiles": { "read": true },
+        "presetOptions": { "maxRestoreFiles": 3, "maxRestoreTokensPerFile": 200, "maxRestoreTokensTotal": 450 },
+    });
     let mut desk = layered(options.clone());
     desk.host.read_file = Box::new(|path| match path {
         "src/2.rs" => thrown("gone", None),
@@ -424,7 +428,7 @@ fn s4_2_a_failed_call_changes_nothing() {
 #[test]
 fn s3_5_s5_14_the_summary_goes_into_the_conversation_and_the_system_prompt_stays() {
     for preset in ["offload", "layered", "factor3", "checkpoint"] {
-        let mut desk = layered(json!({ "preset": preset, "layered": { "minSavings": 0 } }));
+        let mut desk = layered(json!({ "preset": preset, "advanced": { "minSavings": 0 } }));
         let system = body(&json!({ "role": "system", "content": "You are careful. 한국어", "x": 1 }));
         desk.append(&[Rc::clone(&system)]);
         let fixed = || vec![long("The prompt of the app.", 60), long("tools", 100)];
@@ -458,9 +462,7 @@ fn f21_an_answer_that_may_be_long_takes_the_reserve_whoever_says_so() {
     let given = [20_000, 64_000, 128_000].map(|output| json!({ "maxOutputTokens": output }));
     for over in given.into_iter().chain([json!({ "model": "claude-sonnet-4-5", "facts": facts })]) {
         let mut options = json!({ "preset": "layered", "contextWindow": 200_000 });
-        for (key, value) in over.as_object().unwrap() {
-            options[key] = value.clone();
-        }
+        merge(&mut options, &over);
         let settings = settings(options);
         assert_eq!(settings.threshold.tokens, 167_000, "{over}");
         assert!(
@@ -470,7 +472,8 @@ fn f21_an_answer_that_may_be_long_takes_the_reserve_whoever_says_so() {
     }
     // Who wants more kept free says so.
     let more = settings(json!({
-        "preset": "layered", "contextWindow": 200_000, "maxOutputTokens": 64_000, "layered": { "outputReserve": 64_000 },
+        "preset": "layered", "contextWindow": 200_000, "maxOutputTokens": 64_000,
+        "presetOptions": { "outputReserve": 64_000 },
     }));
     assert_eq!((more.threshold.tokens, more.hard_limit), (200_000 - 64_000 - 13_000, 136_000));
 }

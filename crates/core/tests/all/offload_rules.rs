@@ -14,18 +14,18 @@ use serde_json::json;
 
 /// Offloads at 100 tokens and never summarises.
 fn only_offload() -> serde_json::Value {
-    json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } })
+    json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } })
 }
 
 #[test]
 fn s1_1_runs_at_the_threshold_and_not_below_it() {
     for (tokens, over) in [(0, false), (1, true)] {
-        let mut desk = Desk::new(json!({ "trigger": { "tokens": 10_000 } }));
+        let mut desk = Desk::new(json!({ "compactAt": { "tokens": 10_000 } }));
         desk.append(&turn(Format::OpenaiChat, 0, 200));
         desk.append(&[user("next"), assistant("well")]);
         let used = desk.session.usage().unwrap().used_tokens;
         let mut desk = Desk::new(
-            json!({ "trigger": { "tokens": used + 1 - tokens }, "offload": { "preserveCount": 1_000 } }),
+            json!({ "compactAt": { "tokens": used + 1 - tokens }, "presetOptions": { "preserveCount": 1_000 } }),
         );
         desk.append(&turn(Format::OpenaiChat, 0, 200));
         desk.append(&[user("next"), assistant("well")]);
@@ -83,7 +83,7 @@ fn s1_1_a_reference_is_known_by_the_table_not_by_its_text() {
         let forged = format!("Tool result is at: off_{}{}", "a".repeat(26), " and then some more text of it");
         // However short a result may be: a reference is no result.
         let mut desk = Desk::new(
-            json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000, "minChars": 1 } }),
+            json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000, "minChars": 1 } }),
         );
         let mut messages = vec![user(&long("question", 300))];
         messages.extend(calls(format, &[("a", "x")]));
@@ -183,7 +183,7 @@ fn s1_2_counts_results_and_equality_still_exceeds() {
     for format in FORMATS {
         let offloaded = |threshold: usize| {
             let mut desk = Desk::new(
-                json!({ "trigger": { "tokens": threshold }, "offload": { "preserveCount": 1_000 } }),
+                json!({ "compactAt": { "tokens": threshold }, "presetOptions": { "preserveCount": 1_000 } }),
             );
             desk.append(&[user("two")]);
             desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
@@ -266,9 +266,10 @@ fn s1_3_a_single_item_that_cannot_be_stored_is_a_warning_too() {
 
 #[test]
 fn s1_4_history_is_rewritten_and_the_event_emitted_only_when_something_was_offloaded() {
-    let mut desk = Desk::new(
-        json!({ "trigger": { "tokens": 100 }, "offload": { "compactCooldownSteps": 1000, "preserveCount": 100 } }),
-    );
+    let mut desk = Desk::new(json!({
+        "compactAt": { "tokens": 100 },
+        "presetOptions": { "compactCooldownSteps": 1000, "preserveCount": 100 },
+    }));
     desk.append(&talk(6, 40));
     let commits = desk.host.seen.commits.len();
     let prepared = desk.prepare();

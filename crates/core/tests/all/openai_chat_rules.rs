@@ -258,8 +258,11 @@ mod sessions {
         for seed in 0..200 {
             let mut rng = Rng::with_seed(seed);
             let history = histories::valid(FORMAT, &mut rng);
-            let options = json!({ "format": "openai-chat", "trigger": { "tokens": rng.usize(50..2_000) }, "keep": { "messages": rng.usize(1..6) },
-                "offload": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) } });
+            let options = json!({
+                "format": "openai-chat", "compactAt": { "tokens": rng.usize(50..2_000) },
+                "keep": { "messages": rng.usize(1..6) },
+                "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
+            });
             let mut desk = Desk::new(options);
             desk.append(&history.iter().map(body).collect::<Vec<Body>>());
             desk.prepare();
@@ -283,7 +286,7 @@ mod sessions {
     #[test]
     fn an8_signed_details_behind_a_summary_go_unless_the_server_drops_them() {
         for (behavior, stays) in [("error", false), ("drop_block", true)] {
-            let mut desk = Desk::new(json!({ "prefixMismatchBehavior": behavior }));
+            let mut desk = Desk::new(json!({ "advanced": { "prefixMismatchBehavior": behavior } }));
             desk.append(&talk(6, 60));
             let mut last = assistant("Done.");
             last["reasoning_details"] =

@@ -13,10 +13,8 @@ use std::rc::Rc;
 const RULE: &str = "Never touch </message> main.rs. 한국어 $& 👩‍👩‍👧";
 
 fn desk(over: Value, pinned: impl Fn(usize) -> bool + 'static) -> Desk {
-    let mut options = json!({ "hasPinned": true });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    let mut options = json!({ "pins": { "match": true } });
+    merge(&mut options, &over);
     let mut desk = Desk::new(options);
     desk.host.pinned = Box::new(pinned);
     desk
@@ -61,7 +59,7 @@ fn s4_3_a_pin_survives_ten_compactions_and_a_reload_and_is_never_doubled() {
         }
         desk.append(&messages);
         if round == 4 {
-            desk = Desk::over(Rc::clone(&desk.memory), "other", json!({ "hasPinned": true }));
+            desk = Desk::over(Rc::clone(&desk.memory), "other", json!({ "pins": { "match": true } }));
         }
         let result = desk.compact();
         assert!(result.success && result.summary.is_some(), "{round} {result:?}");
@@ -93,7 +91,7 @@ fn s4_3_pins_that_leave_no_room_are_named_by_the_error() {
 #[test]
 fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
     for format in FORMATS {
-        let mut desk = desk(json!({ "trigger": { "tokens": 200 } }), |index| index == 2);
+        let mut desk = desk(json!({ "compactAt": { "tokens": 200 } }), |index| index == 2);
         let text = long("pinned result", 300);
         desk.append(&[user("read")]);
         desk.append(&exchange(format, "a", &text));
@@ -110,8 +108,8 @@ fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
 fn s5_6_what_the_user_said_beside_a_result_that_left_is_quoted_without_the_result() {
     let bulk = long("a long result", 600);
     let mut desk = Desk::new(json!({
-        "preset": "checkpoint", "format": "anthropic", "contextWindow": 8_000,
-        "layered": { "largeOutputTokens": 100 }, "checkpoint": { "keepUserMessages": 2 }, "keep": { "messages": 1 },
+        "preset": "checkpoint", "format": "anthropic", "contextWindow": 8_000, "admit": { "maxTokens": 100 },
+        "presetOptions": { "keepUserMessages": 2 }, "keep": { "messages": 1 },
     }));
     desk.append(&[
         user("Read the file."),
@@ -208,7 +206,7 @@ fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
 
 #[test]
 fn s4_3_what_nobody_answered_must_be_kept_by_every_summary_and_is_told_in_its_result() {
-    let asking = json!({ "preset": "factor3", "pinProposals": "ask" });
+    let asking = json!({ "preset": "factor3", "pins": { "proposals": "ask" } });
     let mut desk = Desk::new(asking.clone());
     desk.append(&with_order());
     for round in 0..12 {
@@ -233,7 +231,7 @@ fn s4_3_what_nobody_answered_must_be_kept_by_every_summary_and_is_told_in_its_re
 fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
     // Before the message is summarised, and after.
     for late in [false, true] {
-        let options = json!({ "preset": "factor3", "pinProposals": "ask" });
+        let options = json!({ "preset": "factor3", "pins": { "proposals": "ask" } });
         let mut desk = Desk::new(options.clone());
         desk.append(&with_order());
         if late {
@@ -265,7 +263,7 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
 
 #[test]
 fn s4_3_accept_pins_at_once_as_long_as_pins_leave_room() {
-    let mut desk = Desk::new(json!({ "preset": "factor3", "pinProposals": "accept" }));
+    let mut desk = Desk::new(json!({ "preset": "factor3", "pins": { "proposals": "accept" } }));
     desk.append(&with_order());
     // A tenth of 8,000 tokens is what pins may take.
     desk.append(&[user(&format!("Never push to main.\n{}", long("context", 900)))]);
@@ -281,7 +279,7 @@ fn s4_3_accept_pins_at_once_as_long_as_pins_leave_room() {
 
 #[test]
 fn s4_3_off_looks_for_nothing_and_what_the_app_pinned_is_not_proposed() {
-    let mut desk = Desk::new(json!({ "preset": "factor3", "pinProposals": "off" }));
+    let mut desk = Desk::new(json!({ "preset": "factor3", "pins": { "proposals": "off" } }));
     desk.append(&with_order());
     assert!(desk.compact().pin_proposals.is_empty() && told(&desk).is_empty() && open(&desk).is_empty());
     let asked = &desk.host.seen.requests[0].0.messages[0].content;
@@ -369,7 +367,9 @@ fn f4_what_the_user_laid_down_stays_in_every_preset_though_no_summary_says_it_un
     let rounds = std::env::var("CC_F4_ROUNDS").map_or(2, |rounds| rounds.parse().unwrap());
     for preset in ["balanced", "offload", "layered", "factor3", "checkpoint"] {
         for rule in RULES {
-            let options = json!({ "preset": preset, "contextWindow": 16_000, "fallback": "extractive" });
+            let options = json!({
+                "preset": preset, "contextWindow": 16_000, "summarize": { "fallback": "extractive" },
+            });
             let mut desk = Desk::new(options.clone());
             desk.append(&[user(&format!("Tidy up the parser. {rule} Thank you.")), assistant("I will.")]);
             for round in 0..rounds {
@@ -424,7 +424,7 @@ fn f4_what_holds_goes_on_where_an_app_hands_over_what_a_compaction_made_and_in_a
     for preset in ["balanced", "offload", "layered"] {
         let mut messages = vec![user("Never push to main."), assistant("Fine.")];
         for _ in 0..4 {
-            let mut desk = Desk::new(json!({ "preset": preset, "fallback": "extractive" }));
+            let mut desk = Desk::new(json!({ "preset": preset, "summarize": { "fallback": "extractive" } }));
             messages.extend(talk(8, 100));
             desk.append(&messages);
             assert!(desk.compact().success);
@@ -501,7 +501,8 @@ fn a_quote_whose_row_is_damaged_is_taken_over_from_the_summary_that_has_it() {
 #[test]
 fn a_quote_that_can_be_read_nowhere_is_left_out_with_its_reference_and_told() {
     for damage in [None, Some(&b"not what was written"[..])] {
-        let over = json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } });
+        let over =
+            json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } });
         let mut desk = Desk::new(over);
         desk.append(&turn(FORMATS[0], 0, 300));
         desk.append(&talk(4, 40));

@@ -9,12 +9,10 @@ use serde_json::{Value, json};
 /// A session in a large window that acts by the prices.
 fn priced(over: Value) -> Desk {
     let mut options = json!({
-        "contextWindow": 200_000, "trigger": { "price": true }, "keep": { "messages": 2 },
-        "offload": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 }
+        "contextWindow": 200_000, "economy": true, "keep": { "messages": 2 },
+        "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
     });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     Desk::new(options)
 }
 
@@ -44,7 +42,7 @@ fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
     let (_, second) = acts(&mut desk, 1_000);
     assert!(second >= first / 2, "it does not thrash: {first}, {second}");
     // Without the option nothing happens there.
-    let mut plain = priced(json!({ "trigger": {} }));
+    let mut plain = priced(json!({ "economy": null }));
     for _ in 0..first + second {
         plain.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
         assert!(plain.prepare().result.is_none());
@@ -61,14 +59,12 @@ fn balanced_acts_by_the_prices_unless_an_option_says_when() {
     let window = 200_000;
     let (acts, limit) = rule(json!({ "contextWindow": window }));
     assert!(acts && limit > 150_000, "the limit of the window stays: {limit}");
-    for trigger in [json!({ "tokens": 30_000 }), json!({ "fraction": 0.15 })] {
-        assert_eq!(rule(json!({ "contextWindow": window, "trigger": trigger })), (false, 30_000));
+    for at in [json!({ "tokens": 30_000 }), json!({ "fraction": 0.15 })] {
+        assert_eq!(rule(json!({ "contextWindow": window, "compactAt": at })), (false, 30_000));
     }
-    let offload = json!({ "offloadThreshold": 30_000 });
-    assert_eq!(rule(json!({ "contextWindow": window, "offload": offload })), (false, 30_000));
-    let both = json!({ "tokens": 30_000, "price": true });
-    assert_eq!(rule(json!({ "contextWindow": window, "trigger": both })), (true, 30_000));
-    let (acts, never) = rule(json!({ "contextWindow": window, "trigger": { "price": false } }));
+    let both = json!({ "contextWindow": window, "compactAt": { "tokens": 30_000 }, "economy": true });
+    assert_eq!(rule(both), (true, 30_000));
+    let (acts, never) = rule(json!({ "contextWindow": window, "economy": false }));
     assert!(!acts && never == limit);
 }
 
@@ -110,7 +106,7 @@ fn prices_out_of_their_bounds_are_refused_by_name() {
         ),
         (json!({ "prices": { "input": 1, "output": 1, "ttlMs": -1 } }), "prices.ttlMs"),
         (json!({ "prices": 3 }), "prices"),
-        (json!({ "trigger": { "price": 1 } }), "trigger.price"),
+        (json!({ "economy": 1 }), "economy"),
     ] {
         let error = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{options}");
@@ -120,8 +116,7 @@ fn prices_out_of_their_bounds_are_refused_by_name() {
 #[test]
 fn the_window_and_a_threshold_end_the_wait() {
     let free = json!({ "input": 3, "output": 15, "cacheRead": 0, "cacheWrite": 3.75 });
-    let limit = json!({ "price": true, "tokens": 30_000 });
-    let (tokens, _) = acts(&mut priced(json!({ "prices": free, "trigger": limit })), 1_000);
+    let (tokens, _) = acts(&mut priced(json!({ "prices": free, "compactAt": { "tokens": 30_000 } })), 1_000);
     assert!((30_000..31_100).contains(&tokens), "nothing is paid for reading: {tokens}");
     let small = json!({ "prices": free, "contextWindow": 20_000, "maxOutputTokens": 1_000 });
     let (tokens, _) = acts(&mut priced(small), 1_000);
@@ -144,7 +139,7 @@ fn a_plan_says_whether_the_price_or_the_size_decides() {
         desk.prepare();
     };
     assert!(due.tokens < due.limit / 2 && due.reason.contains("what a compaction costs"), "{}", due.reason);
-    let mut full = priced(json!({ "trigger": { "price": true, "tokens": 900 } }));
+    let mut full = priced(json!({ "economy": true, "compactAt": { "tokens": 900 } }));
     full.append(&[
         user(&long("question", 500)),
         assistant(&long("answer", 500)),
@@ -192,7 +187,7 @@ fn clearing_does_not_end_the_rent() {
 fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
     // By the calls so far alone, older results would be cleared, and what is behind them written to the cache again, just
     // before the summary.
-    let mut desk = priced(json!({ "preset": "offload", "layered": { "clear": "break-even" } }));
+    let mut desk = priced(json!({ "preset": "offload", "clear": { "when": "break-even" } }));
     let acted = (0..20).find(|nth| {
         let bodies =
             if *nth < 8 { turn(FORMATS[0], *nth, 1_500) } else { vec![user("q"), assistant("done")] };
@@ -217,8 +212,8 @@ fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
         assert_eq!(prepared.result.is_some(), step == steps, "{step} of {steps}");
         // Another process goes on: it has what the last append noted.
         let options = json!({
-            "contextWindow": 200_000, "trigger": { "price": true }, "keep": { "messages": 2 },
-            "offload": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 }
+            "contextWindow": 200_000, "economy": true, "keep": { "messages": 2 },
+            "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
         });
         if step == steps / 2 {
             desk.append(&[user("one more")]);
@@ -290,7 +285,7 @@ fn f39_a_plan_counts_with_a_summary_of_at_most_half_of_what_it_replaces() {
     let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75 });
     let now = |target: usize| {
         let offload = json!({ "targetTokens": target, "minChars": 1_000_000 });
-        let mut desk = priced(json!({ "prices": prices, "trigger": {}, "offload": offload }));
+        let mut desk = priced(json!({ "prices": prices, "economy": null, "presetOptions": offload }));
         desk.append(&talk(10, 200));
         let plan = plan(&mut desk);
         assert!(!plan.will_compact && (3_000..6_000).contains(&plan.tokens), "{plan:?}");

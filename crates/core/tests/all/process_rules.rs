@@ -10,9 +10,7 @@ use std::fmt::Write as _;
 
 fn factor3(over: Value) -> Desk {
     let mut options = json!({ "preset": "factor3", "contextWindow": 200_000 });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     Desk::new(options)
 }
 
@@ -132,12 +130,12 @@ fn s4_5_every_number_and_name_is_an_option() {
         (json!({ "apiChars": 300 }), "fetch", response(), "items left out"),
         (json!({ "minTokens": 10 }), "read_file", "x\n".repeat(600), "600 lines"),
     ] {
-        let mut desk = factor3(json!({ "factor3": options }));
+        let mut desk = factor3(json!({ "presetOptions": options }));
         ask(&mut desk, FORMATS[1], tool, &text);
         let shown = result(&mut desk, FORMATS[1]);
         assert!(shown.contains(contains), "{contains}: {shown}");
     }
-    let mut desk = factor3(json!({ "factor3": { "processTools": { "files": [] } } }));
+    let mut desk = factor3(json!({ "presetOptions": { "processTools": { "files": [] } } }));
     ask(&mut desk, FORMATS[0], "read_file", &source());
     assert_eq!(result(&mut desk, FORMATS[0]), source());
 }
@@ -156,13 +154,13 @@ fn s4_6_errors_small_results_and_structured_ones_are_kept_as_they_are() {
         ("grep", &source()),
         ("query", "한국어 문장입니다. ".repeat(900).as_str()),
     ] {
-        let mut desk = factor3(json!({ "factor3": { "fileLines": 1, "queryRows": 1 } }));
+        let mut desk = factor3(json!({ "presetOptions": { "fileLines": 1, "queryRows": 1 } }));
         ask(&mut desk, FORMATS[0], tool, text);
         assert!(desk.prepare().edits.is_empty(), "{tool}");
         assert_eq!(result(&mut desk, FORMATS[0]), text);
     }
     // 500 tokens of JSON are enough.
-    let mut desk = factor3(json!({ "factor3": { "queryRows": 1 } }));
+    let mut desk = factor3(json!({ "presetOptions": { "queryRows": 1 } }));
     ask(&mut desk, FORMATS[0], "query", &row(250));
     assert!(result(&mut desk, FORMATS[0]).contains("250 rows"));
 }
@@ -188,7 +186,7 @@ fn s4_5_s4_6_both_sides_of_every_border() {
         ("query", data(499), data(500), json!({})),
     ] {
         for (text, is_kept) in [(kept, true), (processed, false)] {
-            let mut desk = factor3(json!({ "factor3": options }));
+            let mut desk = factor3(json!({ "presetOptions": options }));
             ask(&mut desk, FORMATS[0], tool, &text);
             let shown = result(&mut desk, FORMATS[0]);
             assert_eq!(shown == text, is_kept, "{tool} {}: {shown}", text.len());
@@ -216,7 +214,7 @@ fn s4_6_a_result_that_its_format_calls_an_error_is_kept_whole() {
 
 #[test]
 fn s4_6_debug_keeps_everything_and_still_summarises() {
-    let mut desk = factor3(json!({ "factor3": { "verbosity": "debug" }, "contextWindow": 8_000 }));
+    let mut desk = factor3(json!({ "presetOptions": { "verbosity": "debug" }, "contextWindow": 8_000 }));
     ask(&mut desk, FORMATS[0], "read_file", &source());
     assert!(desk.prepare().edits.iter().all(|edit| edit.kind != "admit"));
     assert_eq!(result(&mut desk, FORMATS[0]), source());
@@ -228,16 +226,19 @@ fn s4_6_debug_keeps_everything_and_still_summarises() {
 fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
     let read = |options: Value| Settings::read(&serde_json::from_str(&options.to_string()).unwrap());
     for (options, field) in [
-        (json!({ "factor3": { "verbosity": "loud" } }), "factor3.verbosity"),
-        (json!({ "factor3": { "processTools": { "files": "x" } } }), "factor3.processTools.files"),
-        (json!({ "factor3": { "fileLines": 0 } }), "factor3.fileLines"),
+        (json!({ "preset": "factor3", "presetOptions": { "verbosity": "loud" } }), "presetOptions.verbosity"),
+        (
+            json!({ "preset": "factor3", "presetOptions": { "processTools": { "files": "x" } } }),
+            "presetOptions.processTools.files",
+        ),
+        (json!({ "preset": "factor3", "presetOptions": { "fileLines": 0 } }), "presetOptions.fileLines"),
     ] {
         assert_eq!(read(options).unwrap_err().field.as_deref(), Some(field));
     }
     let settings = read(json!({ "preset": "factor3" })).unwrap();
     assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 3));
     let mut desk =
-        Desk::new(json!({ "contextWindow": 200_000, "factor3": { "processTools": { "files": ["Cat"] } } }));
+        Desk::new(json!({ "contextWindow": 200_000, "digest": { "tools": { "files": ["Cat"] } } }));
     ask(&mut desk, FORMATS[0], "cat", &source());
     assert_eq!(desk.prepare().edits[0].kind, "admit");
 }

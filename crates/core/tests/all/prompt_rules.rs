@@ -79,7 +79,7 @@ fn f12_a_shortened_prompt_is_listed_in_its_edits() {
 
 #[test]
 fn f33_a_prompt_always_says_whether_it_exceeds_the_threshold() {
-    let mut desk = Desk::new(json!({ "offload": { "offloadThreshold": 5_000 } }));
+    let mut desk = Desk::new(json!({ "presetOptions": { "offloadThreshold": 5_000 } }));
     desk.append(&[body(&words("openai-chat"))]);
     assert!(!desk.prepare().still_exceeds_threshold);
     // Nothing may go of a few messages of the user, however long.

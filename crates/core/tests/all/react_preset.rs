@@ -20,13 +20,11 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
 
 /// With the document's limit, in characters.
 fn react(over: Value) -> Desk {
-    let mut options = json!({ "preset": "react", "contextWindow": 200_000, "retryCount": 1 });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
-    if options["react"]["modelContextLimit"].is_null() {
-        options["react"]["modelContextLimit"] = json!(200_000);
-    }
+    let mut options = json!({
+        "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
+        "presetOptions": { "modelContextLimit": 200_000 },
+    });
+    merge(&mut options, &over);
     let mut desk = Desk::new(options);
     desk.host.summarise = Box::new(obedient);
     desk
@@ -95,14 +93,14 @@ fn s2_2_the_second_level_only_when_the_chunks_together_are_too_large() {
     desk.prepare();
     assert_eq!(desk.host.seen.purposes, [Purpose::Chunk; 6]);
     // 6 chunks of 10K are 60K: once more, to 10 %.
-    let mut desk = react(json!({ "react": { "chunkRatio": 0.2 } }));
+    let mut desk = react(json!({ "presetOptions": { "chunkRatio": 0.2 } }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(300_000));
     let sent = desk.sent();
     assert_eq!(desk.host.seen.purposes.len(), 7);
     assert_eq!(desk.host.seen.purposes[6], Purpose::Merge);
     assert!((6_000..6_020).contains(&results(FORMATS[0], &sent)[0].len()), "headers included");
     // 5 chunks of 10K are no more than 50,000 but for their headers.
-    let mut desk = react(json!({ "react": { "chunkRatio": 0.2 } }));
+    let mut desk = react(json!({ "presetOptions": { "chunkRatio": 0.2 } }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(250_000));
     desk.prepare();
     assert_eq!((desk.host.seen.purposes.len(), desk.host.seen.purposes[5]), (6, Purpose::Merge));
@@ -110,7 +108,7 @@ fn s2_2_the_second_level_only_when_the_chunks_together_are_too_large() {
 
 #[test]
 fn s2_2_targets_are_rounded_down_and_the_second_level_is_taken_however_long_it_is() {
-    let mut desk = react(json!({ "react": { "strategies": false } }));
+    let mut desk = react(json!({ "presetOptions": { "strategies": false } }));
     desk.host.summarise = Box::new(|request, _| {
         let joined = request.messages[0].content.contains("[Part 1/3]");
         summary(&"s".repeat(if joined { 52_000 } else { 18_000 }))
@@ -141,7 +139,7 @@ fn s2_3_a_chunk_or_a_second_level_that_fails_keeps_a_marked_start() {
     assert!(second.starts_with("👩‍👩‍👧") && second.ends_with("\n[… cut here: the summariser failed]"));
     assert_eq!(second.chars().filter(|c| *c == '👧').count(), 200, "1,000 characters, whole clusters");
 
-    let mut desk = react(json!({ "react": { "chunkRatio": 0.3 } }));
+    let mut desk = react(json!({ "presetOptions": { "chunkRatio": 0.3 } }));
     desk.host.summarise = Box::new(|request, attempt| {
         if request.messages[0].content.contains("[Part 1/") {
             thrown("down", None)
@@ -207,7 +205,7 @@ fn s2_4_the_whole_prompt_counts_and_exactly_the_threshold_is_not_too_large() {
 
 #[test]
 fn s2_4_the_summariser_is_told_thought_and_action() {
-    let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
+    let mut desk = react(json!({ "presetOptions": { "globalCompressionThreshold": 0.05 } }));
     let turn = json!({ "thought": "The lock must be somewhere.", "action": { "tool": "grep", "pattern": "flock(" },
         "result": "words ".repeat(2_000) });
     desk.append(&[body(&turn)]);
@@ -221,7 +219,7 @@ fn s2_4_the_summariser_is_told_thought_and_action() {
 
 #[test]
 fn s2_5_thought_and_action_stay_as_they_were() {
-    let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
+    let mut desk = react(json!({ "presetOptions": { "globalCompressionThreshold": 0.05 } }));
     let mut turn = json!({ "thought": "I look. 한국어", "action": { "tool": "grep", "pattern": ["flock("] },
         "result": "words ".repeat(2_000), "mine": 1 });
     desk.append(&[body(&turn)]);
@@ -247,7 +245,7 @@ fn s2_5_by_hand_no_message_goes_either() {
 
 #[test]
 fn s2_6_a_failed_call_keeps_its_result_as_it_was() {
-    let mut desk = react(json!({ "react": { "globalCompressionThreshold": 0.05 } }));
+    let mut desk = react(json!({ "presetOptions": { "globalCompressionThreshold": 0.05 } }));
     let mut calls = 0;
     desk.host.summarise = Box::new(move |request, attempt| {
         calls += 1;
@@ -262,25 +260,26 @@ fn s2_6_a_failed_call_keeps_its_result_as_it_was() {
 #[test]
 fn s2_7_each_layer_can_be_switched_off_and_every_number_is_an_option() {
     for off in [json!({ "singleResultThreshold": "Infinity" }), json!({ "singleEnabled": false })] {
-        let mut desk = react(json!({ "react": off }));
+        let mut desk = react(json!({ "presetOptions": off }));
         tool(&mut desk, FORMATS[0], "a", &"x".repeat(60_000));
         assert!(desk.prepare().edits.is_empty());
     }
     for off in [json!({ "globalCompressionThreshold": 1.0 }), json!({ "globalEnabled": false })] {
-        let mut desk = react(json!({ "react": off }));
+        let mut desk = react(json!({ "presetOptions": off }));
         // More than the limit, too.
         for nth in 0..6 {
             tool(&mut desk, FORMATS[0], &format!("{nth}"), &"x".repeat(40_000));
         }
         assert!(desk.prepare().edits.is_empty());
     }
-    let mut desk = react(json!({ "react": {
-        "modelContextLimit": 1_000, "systemPromptLength": 0, "instructionLength": 0, "globalCompressionThreshold": 0.5,
-        "resultCompressionMinSize": 100, "globalRatio": 0.5 } }));
+    let mut desk = react(json!({
+        "presetOptions": { "modelContextLimit": 1_000, "systemPromptLength": 0, "instructionLength": 0, "globalCompressionThreshold": 0.5, "resultCompressionMinSize": 100, "globalRatio": 0.5 },
+    }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(600));
     assert_eq!(results(FORMATS[0], &desk.sent())[0].len(), 300);
-    let mut desk = react(json!({ "react": {
-        "singleResultThreshold": 1_000, "chunkSize": 500, "chunkRatio": 0.5, "secondRatio": 0.25 } }));
+    let mut desk = react(json!({
+        "presetOptions": { "singleResultThreshold": 1_000, "chunkSize": 500, "chunkRatio": 0.5, "secondRatio": 0.25 },
+    }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(2_000));
     // Four parts of 250 with their headers and what stands between them.
     let joined = 4 * (250 + "[Part 1/4]\n".len()) + 3 * 2;
@@ -289,7 +288,7 @@ fn s2_7_each_layer_can_be_switched_off_and_every_number_is_an_option() {
 
 #[test]
 fn s2_7_nothing_left_to_compress_and_still_too_large_is_an_error() {
-    let mut desk = react(json!({ "react": { "modelContextLimit": 9_000 } }));
+    let mut desk = react(json!({ "presetOptions": { "modelContextLimit": 9_000 } }));
     desk.append(&[user(&"long question ".repeat(200))]);
     let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
@@ -298,7 +297,7 @@ fn s2_7_nothing_left_to_compress_and_still_too_large_is_an_error() {
 
 #[test]
 fn s2_10_the_lines_of_the_first_layer() {
-    let mut desk = react(json!({ "react": { "chunkRatio": 0.28 } }));
+    let mut desk = react(json!({ "presetOptions": { "chunkRatio": 0.28 } }));
     tool(&mut desk, FORMATS[0], "a", &"x".repeat(125_000));
     desk.prepare();
     let lines = lines(&desk);
@@ -310,7 +309,7 @@ fn s2_10_the_lines_of_the_first_layer() {
 #[test]
 fn s2_12_chunks_run_side_by_side_up_to_the_limit_and_in_order() {
     for (limit, most) in [(json!(4), 4), (json!(2), 2), (Value::Null, 4)] {
-        let mut desk = react(json!({ "concurrency": limit }));
+        let mut desk = react(json!({ "summarize": { "concurrency": limit } }));
         desk.host.summarise = Box::new(|request, _| {
             let part = request.system.split_once("(part ").unwrap().1.split(' ').next().unwrap();
             summary(&format!("answer {part}"))
@@ -399,8 +398,8 @@ fn f10_no_trajectory_overflows_below_95_percent_of_the_window() {
         let format = FORMATS[rng.usize(..2)];
         let room = window / 50;
         let options = json!({
-            "preset": "react", "contextWindow": window, "maxOutputTokens": room, "retryCount": 1,
-            "format": format.as_str(), "estimator": "calibrated",
+            "preset": "react", "contextWindow": window, "maxOutputTokens": room, "summarize": { "attempts": 1 },
+            "format": format.as_str(), "advanced": { "estimator": "calibrated" },
         });
         let mut desk = Desk::new(options);
         desk.host.summarise = Box::new(obedient);
@@ -440,7 +439,7 @@ fn f10_stats_are_of_the_window_in_tokens() {
 #[test]
 fn s2_3_a_call_that_cannot_succeed_is_made_once_and_another_as_often_as_asked_for() {
     for (message, status, calls) in [("prompt is too long", 400, 2), ("busy", 503, 6)] {
-        let mut desk = react(json!({ "retryCount": 3 }));
+        let mut desk = react(json!({ "summarize": { "attempts": 3 } }));
         desk.host.summarise = Box::new(move |_, _| thrown(message, Some(status)));
         tool(&mut desk, FORMATS[0], "a", &"x".repeat(60_000));
         desk.prepare();

@@ -242,7 +242,7 @@ mod sessions {
     #[test]
     fn rt1_offloading_touches_results_only() {
         let turns = trajectory(8);
-        let mut desk = desk(json!({ "trigger": { "tokens": 1_000 } }), &turns);
+        let mut desk = desk(json!({ "compactAt": { "tokens": 1_000 } }), &turns);
         let sent = desk.sent();
         kept(&turns, &sent);
         assert!(sent[0]["result"].as_str().unwrap().starts_with("Tool result is at: off_"), "{}", sent[0]);

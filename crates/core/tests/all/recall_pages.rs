@@ -88,7 +88,7 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
     for seed in 0..4 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let format = FORMATS[seed as usize % FORMATS.len()];
-        let options = json!({ "trigger": { "tokens": 6_000 }, "contextWindow": 200_000 });
+        let options = json!({ "compactAt": { "tokens": 6_000 }, "contextWindow": 200_000 });
         let memory: Rc<MemoryStore> = Rc::default();
         let mut tabs = ["a", "b"].map(|name| Desk::over(memory.clone(), name, options.clone()));
         for step in 0..40 {

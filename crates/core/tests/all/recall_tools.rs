@@ -24,7 +24,7 @@ const ALL: [Format; 6] = [
 
 /// Offloads at 100 tokens and never summarises.
 fn only_offload() -> Value {
-    json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } })
+    json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } })
 }
 
 /// A call as the format's provider returns it.

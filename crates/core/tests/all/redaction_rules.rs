@@ -65,7 +65,7 @@ fn asked(desk: &Desk) -> Vec<String> {
 #[test]
 fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "retryCount": 2 }));
+        let mut desk = Desk::new(json!({ "summarize": { "attempts": 2 } }));
         desk.append(&leaky(format));
         // A summariser that knows them from elsewhere.
         desk.host.summarise = Box::new(|_, _| summary(&format!("{SUMMARY} The key is {API_KEY} and {AWS}.")));
@@ -92,7 +92,7 @@ fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages(
 #[test]
 fn lesson_secrets_the_built_in_summary_has_none_and_kept_messages_keep_theirs() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "hasSummarize": false }));
+        let mut desk = Desk::new(json!({ "summarize": { "call": null } }));
         desk.append(&leaky(format));
         desk.append(&[user(&format!("again: {API_KEY}"))]);
         let text = desk.compact().summary.unwrap();
@@ -135,8 +135,8 @@ fn lesson_secrets_placeholders_hold_for_a_whole_session() {
 fn lesson_secrets_are_looked_for_before_a_text_is_cut() {
     for offset in 0..48 {
         let mut desk = Desk::new(json!({
-            "preset": "react", "contextWindow": 200_000, "retryCount": 1,
-            "react": { "singleResultThreshold": 500, "chunkSize": 400 },
+            "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
+            "presetOptions": { "singleResultThreshold": 500, "chunkSize": 400 },
         }));
         desk.host.summarise = Box::new(|request, _| match request.system.contains("(part 2 ") {
             true => thrown("busy", None),
@@ -162,8 +162,9 @@ fn lesson_secrets_are_looked_for_before_a_text_is_cut() {
 
 #[test]
 fn lesson_secrets_files_that_are_put_back_have_none() {
-    let mut desk =
-        Desk::new(json!({ "preset": "layered", "hasReadFile": true, "trigger": { "tokens": 100 } }));
+    let mut desk = Desk::new(
+        json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
+    );
     desk.host.read_file = Box::new(|_| Event::Text(format!("key = {API_KEY}\n{}", pem())));
     desk.append(&turn(Format::OpenaiChat, 0, 300));
     desk.append(&talk(8, 60));
@@ -177,9 +178,10 @@ fn lesson_secrets_files_that_are_put_back_have_none() {
 fn lesson_secrets_of_old_checkpoints_go_no_further() {
     // A checkpoint that was written while nothing was redacted.
     let options = |on: bool| {
-        checkpoints::options(
-            json!({ "level": 3, "redactSecrets": on, "checkpoint": { "ageModerate": 1, "ageCompact": 2 } }),
-        )
+        checkpoints::options(json!({
+            "summarize": { "detail": 3 }, "redact": { "secrets": on },
+            "presetOptions": { "ageModerate": 1, "ageCompact": 2 },
+        }))
     };
     let mut desk = Desk::new(options(false));
     desk.append(&checkpoints::chat(6, 200));
@@ -200,7 +202,7 @@ fn lesson_secrets_of_old_checkpoints_go_no_further() {
 #[test]
 fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off() {
     for on in [true, false] {
-        let mut desk = Desk::new(json!({ "redactSecrets": on, "hasRedact": true }));
+        let mut desk = Desk::new(json!({ "redact": { "secrets": on, "text": true } }));
         let seen: Rc<std::cell::RefCell<Vec<String>>> = Rc::default();
         let texts = Rc::clone(&seen);
         desk.host.redact = Box::new(move |text| {
@@ -214,9 +216,9 @@ fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off(
         assert_eq!(seen.contains("[redacted: api-key 1]"), on);
     }
     let refused = context_compactor_core::policy::Settings::read(
-        &serde_json::from_str(r#"{ "redactSecrets": "no" }"#).unwrap(),
+        &serde_json::from_str(r#"{ "redact": { "secrets": "no" } }"#).unwrap(),
     );
-    assert_eq!(refused.unwrap_err().field.as_deref(), Some("redactSecrets"));
+    assert_eq!(refused.unwrap_err().field.as_deref(), Some("redact.secrets"));
 }
 
 #[test]
@@ -269,8 +271,9 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
     let told = format!("{:?} {:?}", host.seen.notices, host.seen.logs);
     assert!(told.contains("Dataloss") && !told.contains(API_KEY), "{told}");
     // What a file is called stands in a message.
-    let mut desk =
-        Desk::new(json!({ "preset": "layered", "hasReadFile": true, "trigger": { "tokens": 100 } }));
+    let mut desk = Desk::new(
+        json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
+    );
     desk.host.read_file = Box::new(|_| thrown("gone", None));
     desk.append(&turn(Format::OpenaiChat, 0, 300));
     desk.append(&talk(8, 60));

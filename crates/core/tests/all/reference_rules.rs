@@ -31,7 +31,11 @@ fn issued(session: &Session) -> BTreeSet<String> {
 }
 
 fn eager_options() -> serde_json::Value {
-    json!({ "contextWindow": 8_000, "offload": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 }, "keep": { "messages": 2 } })
+    json!({
+        "contextWindow": 8_000,
+        "presetOptions": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 },
+        "keep": { "messages": 2 },
+    })
 }
 
 fn open(host: &mut Host, id: &str) -> Session {
@@ -255,7 +259,9 @@ proptest! {
     fn lesson_offload_traps_no_answer_of_recall_is_offloaded(
         format in prop::sample::select(PLAIN.to_vec()), turns in prop::collection::vec((any::<bool>(), 20..200_usize), 1..12),
     ) {
-        let mut desk = Desk::new(json!({ "offload": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 } }));
+        let mut desk = Desk::new(json!({
+            "presetOptions": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 },
+        }));
         let mut answers = Vec::new();
         for (nth, (recalls, tokens)) in turns.iter().enumerate() {
             // Ids come again, as providers give them.
@@ -283,8 +289,9 @@ proptest! {
 
 #[test]
 fn s1_6_every_result_of_a_message_is_restored() {
-    let mut desk =
-        Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } }));
+    let mut desk = Desk::new(
+        json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
+    );
     let texts = [long("the first result", 200), long("the second result", 200)];
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
     let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });

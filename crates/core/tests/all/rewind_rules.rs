@@ -36,7 +36,7 @@ fn sync(desk: &mut Desk, history: &[Body]) -> (usize, Option<usize>) {
 
 /// Options under which results are offloaded on the way.
 fn busy() -> Value {
-    json!({ "offload": { "offloadThreshold": 400, "compactCooldownSteps": 1_000 } })
+    json!({ "presetOptions": { "offloadThreshold": 400, "compactCooldownSteps": 1_000 } })
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn rows(memory: &MemoryStore) -> (Key, Value, Option<Vec<u8>>) {
 }
 
 fn settings_of_old() -> Value {
-    json!({ "trigger": { "tokens": 7_000 } })
+    json!({ "compactAt": { "tokens": 7_000 } })
 }
 
 #[test]

@@ -123,12 +123,12 @@ fn s1_4_the_cooldown_is_part_of_the_session() {
 
 /// Options under which the threshold is passed, the window is not, and one attempt is made.
 fn over_threshold() -> serde_json::Value {
-    json!({ "hasSummarize": true, "trigger": { "tokens": 200 }, "retryCount": 1 })
+    json!({ "summarize": { "call": true, "attempts": 1 }, "compactAt": { "tokens": 200 } })
 }
 
 #[test]
 fn an_attempt_that_cannot_be_noted_is_made_all_the_same() {
-    let mut desk = Desk::new(json!({ "hasSummarize": true }));
+    let mut desk = Desk::new(json!({ "summarize": { "call": true } }));
     desk.append(&talk(8, 60));
     let is_job = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "views/"));
     desk.host.fault(1, is_job, How::Fail(Code::QuotaExceeded));

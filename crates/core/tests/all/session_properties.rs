@@ -80,8 +80,10 @@ proptest! {
         format in format(), turns in turns(10), keep in 1..12_usize, words in 1..120_usize, fallback in 0..2_usize, counts in any::<bool>(),
         preset in prop::sample::select(vec!["offload", "checkpoint"]), rounds in 2..5_usize,
     ) {
-        let options = json!({ "preset": preset,
-            "keep": { "messages": keep }, "retryCount": 1, "fallback": (["none", "extractive"][fallback]), "hasTokenCounter": counts,
+        let options = json!({
+            "preset": preset, "keep": { "messages": keep },
+            "summarize": { "attempts": 1, "fallback": (["none", "extractive"][fallback]) },
+            "tokenCounter": counts.then_some(true),
         });
         let mut desk = Desk::new(options);
         desk.host.count = Box::new(|_, body| context_compactor_core::step::Event::Number(body.len() as f64 / 9.0));
@@ -109,8 +111,9 @@ proptest! {
         keep in 1..8_usize, ratio in 0..=10_u8, fails in any::<bool>(),
     ) {
         let options = json!({
-            "contextWindow": 30_000, "trigger": { "tokens": threshold }, "keep": { "messages": keep }, "retryCount": 1,
-            "offload": { "compactTriggerThreshold": gain, "compactCooldownSteps": cooldown, "scanRatio": f64::from(ratio) / 10.0 },
+            "contextWindow": 30_000, "compactAt": { "tokens": threshold }, "keep": { "messages": keep },
+            "summarize": { "attempts": 1 },
+            "presetOptions": { "compactTriggerThreshold": gain, "compactCooldownSteps": cooldown, "scanRatio": f64::from(ratio) / 10.0 },
         });
         let mut desk = Desk::new(options);
         if fails {

@@ -85,7 +85,7 @@ fn a_call_that_still_waits_for_its_result_is_never_compressed() {
 #[test]
 fn sync_recognises_what_it_knows_and_appends_the_rest() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 } }));
+        let mut desk = Desk::new(json!({ "compactAt": { "tokens": 100 } }));
         let history: Vec<Body> = (0..4).flat_map(|nth| turn(format, nth, 60)).collect();
         assert_eq!(sync(&mut desk, 0, &history[..8]), (8, None));
         assert_eq!(sync(&mut desk, 0, &history[..8]), (0, None));
@@ -217,7 +217,7 @@ fn an_invalid_message_is_named_and_nothing_is_written() {
 
 #[test]
 fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
-    let mut desk = Desk::new(json!({ "hasTokenCounter": true, "trigger": { "tokens": 100_000 } }));
+    let mut desk = Desk::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 100_000 } }));
     let asked = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&asked);
     desk.host.count = Box::new(move |whose, _| {
@@ -252,7 +252,9 @@ fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
 #[test]
 fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
     for summariser in [true, false] {
-        let mut desk = Desk::new(json!({ "hasRedact": true, "hasSummarize": summariser }));
+        let mut desk = Desk::new(
+            json!({ "redact": { "text": true }, "summarize": { "call": summariser.then_some(true) } }),
+        );
         desk.host.redact = Box::new(|text| Event::Text(text.replace("hunter2", "[secret]")));
         let mut messages = talk(5, 60);
         messages[0] = user("Remember: the password is hunter2, it must be kept.");
@@ -270,9 +272,9 @@ fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
 
 /// A session whose summaries come from a provider.
 fn provider(kind: &str) -> Desk {
-    let mut desk = Desk::new(
-        json!({ "hasSummarize": false, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } }),
-    );
+    let mut desk = Desk::new(json!({
+        "summarize": { "call": null, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } },
+    }));
     desk.append(&talk(6, 100));
     desk
 }
@@ -336,8 +338,9 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
 
 #[test]
 fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
-    let mut desk =
-        Desk::new(json!({ "hasSummarize": false, "provider": { "kind": "openai", "model": "small" } }));
+    let mut desk = Desk::new(
+        json!({ "summarize": { "call": null, "provider": { "kind": "openai", "model": "small" } } }),
+    );
     desk.append(&talk(12, 250));
     let mut calls = 0;
     desk.host.fetch = Box::new(move |_| {
@@ -355,7 +358,7 @@ fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
 
 #[test]
 fn s5_15_nothing_oversized_is_prepared() {
-    let mut desk = Desk::new(json!({ "retryCount": 1 }));
+    let mut desk = Desk::new(json!({ "summarize": { "attempts": 1 } }));
     desk.append(&talk(2, 40));
     desk.append(&[user(&long("too much", 7_000))]);
     desk.host.run(desk.session.pin(4)).unwrap();
@@ -376,7 +379,10 @@ fn s5_15_nothing_oversized_is_prepared() {
 #[test]
 fn views_of_many_generations_read_back_as_they_were() {
     for format in FORMATS {
-        let options = json!({ "trigger": { "tokens": 300 }, "offload": { "compactCooldownSteps": 3, "compactTriggerThreshold": 40, "scanRatio": 0.7 } });
+        let options = json!({
+            "compactAt": { "tokens": 300 },
+            "presetOptions": { "compactCooldownSteps": 3, "compactTriggerThreshold": 40, "scanRatio": 0.7 },
+        });
         let mut desk = Desk::new(options.clone());
         for nth in 0..90 {
             desk.append(&turn(format, nth, 40 + nth % 5 * 20));
@@ -415,7 +421,8 @@ fn lesson_unfinished_marker_a_job_that_never_ended_hinders_nobody() {
 
 #[test]
 fn sessions_see_nothing_of_each_other() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } }));
+    let mut desk =
+        Desk::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
     desk.prepare();
@@ -444,7 +451,8 @@ fn a_session_deleted_elsewhere_takes_nothing_more() {
 
 #[test]
 fn reading_by_ranges_gets_everything_and_cuts_no_character() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } }));
+    let mut desk =
+        Desk::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
     let text = "👩‍👩‍👧‍👦 한국어 e\u{301}\u{302} שלום ".repeat(40);
     desk.append(&[user(&long("go", 200))]);
     desk.append(&calls(Format::OpenaiChat, &[("a", "x")]));

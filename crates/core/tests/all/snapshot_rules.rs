@@ -123,7 +123,7 @@ fn s5_2_snapshots_are_listed_with_their_purpose_and_content_and_the_newest_five_
 
 #[test]
 fn s5_2_how_many_are_kept_is_an_option() {
-    let mut desk = desk(json!({ "checkpoint": { "keepSnapshots": 2 } }));
+    let mut desk = desk(json!({ "presetOptions": { "keepSnapshots": 2 } }));
     for nth in 0..4 {
         desk.append(&[user(&format!("ask {nth}"))]);
         take(&mut desk);
@@ -131,10 +131,10 @@ fn s5_2_how_many_are_kept_is_an_option() {
     assert_eq!(list(&mut desk).iter().map(|one| one.message_count).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(desk.stored().snapshots.len(), 2);
     for wrong in [json!(0), json!(101), json!(1.5), json!("5")] {
-        let options = options(json!({ "checkpoint": { "keepSnapshots": wrong } })).to_string();
+        let options = options(json!({ "presetOptions": { "keepSnapshots": wrong } })).to_string();
         let options = serde_json::from_str(&options).unwrap();
         let error = context_compactor_core::policy::Settings::read(&options).unwrap_err();
-        assert_eq!(error.field.as_deref(), Some("checkpoint.keepSnapshots"), "{error}");
+        assert_eq!(error.field.as_deref(), Some("presetOptions.keepSnapshots"), "{error}");
     }
 }
 
@@ -159,7 +159,7 @@ fn s5_2_the_goal_and_the_count_of_compressions_come_back_too() {
 
 #[test]
 fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
-    let mut desk = desk(json!({ "checkpoint": { "keepSnapshots": 100 }, "level": 3 }));
+    let mut desk = desk(json!({ "presetOptions": { "keepSnapshots": 100 }, "summarize": { "detail": 3 } }));
     let mut taken = Vec::new();
     for round in 0..40 {
         desk.append(&chat(round * 10, 1 + round % 3, 120));
@@ -187,8 +187,10 @@ fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
 #[test]
 fn s5_2_an_offload_of_a_branch_that_was_left_is_still_read_and_made_again() {
     let format = FORMATS[0];
-    let mut desk =
-        Desk::new(json!({ "preset": "offload", "offload": { "offloadThreshold": 600 }, "fallback": "none" }));
+    let mut desk = Desk::new(json!({
+        "preset": "offload", "presetOptions": { "offloadThreshold": 600 },
+        "summarize": { "fallback": "none" },
+    }));
     desk.append(&turn(format, 0, 400));
     desk.append(&turn(format, 1, 400));
     let (id, whole) = (take(&mut desk), items(&desk));
@@ -305,8 +307,10 @@ fn s5_2_no_word_of_a_snapshot_reaches_a_model() {
 
 #[test]
 fn s5_15_each_step_that_is_to_make_a_prompt_fit_comes_after_an_emergency_snapshot() {
-    let mut desk =
-        desk(json!({ "contextWindow": 4_000, "fallback": "none", "checkpoint": { "keepSnapshots": 50 } }));
+    let mut desk = desk(json!({
+        "contextWindow": 4_000, "summarize": { "fallback": "none" },
+        "presetOptions": { "keepSnapshots": 50 },
+    }));
     desk.append(&chat(0, 2, 100));
     let own = take(&mut desk);
     desk.append(&chat(2, 8, 900));

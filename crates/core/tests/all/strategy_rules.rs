@@ -24,10 +24,11 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
 /// Compresses everything of some size at once.
 fn react(over: Value) -> Desk {
     let mut group = json!({ "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 });
-    for (key, value) in over.as_object().unwrap() {
-        group[key] = value.clone();
-    }
-    let options = json!({ "preset": "react", "contextWindow": 200_000, "retryCount": 1, "concurrency": 1, "react": group });
+    merge(&mut group, &over);
+    let options = json!({
+        "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
+        "presetOptions": group,
+    });
     let mut desk = Desk::new(options);
     desk.host.summarise = Box::new(obedient);
     desk
@@ -120,7 +121,10 @@ fn s2_11_a_text_that_was_compressed_before_is_taken_over_without_a_call() {
         let mut other = Desk::over(
             desk.memory.clone(),
             "b",
-            json!({ "preset": "react", "contextWindow": 200_000, "react": { "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 } }),
+            json!({
+                "preset": "react", "contextWindow": 200_000,
+                "presetOptions": { "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 },
+            }),
         );
         tool(&mut other, FORMATS[1], "thrice", &text);
         assert_eq!(shown(&mut other, FORMATS[1])[2], first[0]);

@@ -63,11 +63,11 @@ fn history(format: Format, window: usize, rng: &mut Rng) -> Vec<Body> {
 fn options(format: Format, window: usize, rng: &mut Rng) -> Value {
     let mut options = json!({
         "format": format.as_str(), "preset": PRESETS[rng.usize(..PRESETS.len())].name, "contextWindow": window,
-        "retryCount": 2, "hasSummarize": rng.u8(..5) > 0, "hasPinned": rng.u8(..3) == 0,
+        "summarize": { "attempts": 2, "call": (rng.u8(..5) > 0).then_some(true) }, "pins": { "match": (rng.u8(..3) == 0).then_some(true) },
     });
     match rng.u8(..3) {
-        0 => options["fallback"] = json!("none"),
-        1 => options["fallback"] = json!("extractive"),
+        0 => options["summarize"]["fallback"] = json!("none"),
+        1 => options["summarize"]["fallback"] = json!("extractive"),
         _ => {}
     }
     if rng.u8(..3) == 0 {

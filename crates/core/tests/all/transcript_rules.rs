@@ -37,7 +37,8 @@ fn s5_3_a_page_of_the_history_is_of_bounded_bytes_and_what_is_appended_meanwhile
 
 #[test]
 fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint() {
-    let (mut desk, all) = worked(json!({ "preset": "checkpoint", "contextWindow": 32_000, "level": 3 }));
+    let (mut desk, all) =
+        worked(json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }));
     let metadata = desk.session.metadata().unwrap();
     assert_eq!((metadata.total_messages, metadata.compression_count), (all.len(), 2));
     let mut plain = Desk::new(json!({ "contextWindow": 1_000_000 }));
@@ -53,7 +54,8 @@ fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint()
         assert_eq!((record.compression_ratio, record.level.map(u8::from)), (ratio, Some(3)));
     }
     // Those that another one stands for are told of too.
-    let mut aged = Desk::new(json!({ "preset": "checkpoint", "contextWindow": 32_000, "level": 3 }));
+    let mut aged =
+        Desk::new(json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }));
     aged.host.summarise = Box::new(|request, attempt| {
         let text = format!("summary {attempt} of {} bytes, with a word about each tool.", request.max_tokens);
         summary(&text.repeat(if request.max_tokens > 300 { 8 } else { 1 }))

@@ -64,7 +64,7 @@ fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
 
 #[test]
 fn the_trigger_goes_by_it() {
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 3_000 } }));
+    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 3_000 } }));
     desk.append(&talk(10, 100));
     let before = desk.prepare();
     assert!(before.result.is_none() && before.usage.used_tokens < 2_500);
@@ -134,7 +134,7 @@ fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
 
 #[test]
 fn the_apps_own_counter_is_never_corrected() {
-    let mut desk = Desk::new(json!({ "hasTokenCounter": true }));
+    let mut desk = Desk::new(json!({ "tokenCounter": true }));
     desk.host.count = Box::new(|_, _| Event::Number(7.0));
     desk.append(&[user("hello")]);
     let counted = desk.prepare().usage.used_tokens;

@@ -14,7 +14,8 @@ use std::rc::Rc;
 /// A session with offloads, summaries and a snapshot.
 fn rich() -> Desk {
     let mut desk = Desk::new(json!({
-        "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
+        "compactAt": { "tokens": 400 }, "presetOptions": { "compactTriggerThreshold": 1 },
+        "keep": { "messages": 4 },
     }));
     for nth in 0..3 {
         desk.append(&turn(Format::OpenaiChat, nth, 150));
@@ -160,7 +161,7 @@ fn it_can_be_stopped_and_goes_on_beside_appends() {
     assert_eq!(desk.host.run(desk.session.verify()).unwrap_err().code, Code::Aborted);
     // Another tab appends and compacts while this one checks: what it writes is no problem.
     let other =
-        RefCell::new(Desk::over(Rc::clone(&desk.memory), "b", json!({ "trigger": { "tokens": 400 } })));
+        RefCell::new(Desk::over(Rc::clone(&desk.memory), "b", json!({ "compactAt": { "tokens": 400 } })));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Scan(_)) {
             let mut other = other.borrow_mut();

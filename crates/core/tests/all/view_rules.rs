@@ -14,12 +14,12 @@ use std::rc::Rc;
 
 /// Nothing to offload, always over the threshold.
 fn eager() -> Value {
-    json!({ "trigger": { "tokens": 100 } })
+    json!({ "compactAt": { "tokens": 100 } })
 }
 
 /// Offloads whatever it may, summarises never.
 fn only_offload() -> Value {
-    json!({ "trigger": { "tokens": 100 }, "offload": { "compactTriggerThreshold": 1 } })
+    json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } })
 }
 
 /// A turn whose call and whose answer begin with signed thinking.
@@ -192,7 +192,8 @@ fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
 
 #[test]
 fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again() {
-    let only_offload = || json!({ "trigger": { "tokens": 100 }, "offload": { "preserveCount": 1_000 } });
+    let only_offload =
+        || json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } });
     let mut desk = Desk::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
@@ -284,7 +285,7 @@ fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
 
 #[test]
 fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
-    let over = json!({ "trigger": { "tokens": 100 }, "offload": { "scanRatio": 0 } });
+    let over = json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "scanRatio": 0 } });
     let mut desk = Desk::new(over.clone());
     let plain: Vec<Body> = talk(6, 60);
     desk.append(&plain);
@@ -305,8 +306,8 @@ fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
 #[test]
 fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_the_next_prepare() {
     let options = json!({
-        "trigger": { "tokens": 100 }, "retryCount": 1,
-        "offload": { "scanRatio": 1.0, "compactTriggerThreshold": 1_000_000, "compactCooldownSteps": 0 },
+        "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 },
+        "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": 1_000_000, "compactCooldownSteps": 0 },
     });
     let mut desk = Desk::new(options);
     desk.append(&thinking_turn(0, 400));

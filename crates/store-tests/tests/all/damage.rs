@@ -22,8 +22,9 @@ const WORD: &str = "everywhere";
 
 fn settings() -> Rc<Settings> {
     let options = json!({
-        "preset": "offload", "contextWindow": 64_000, "estimator": "chars4", "hasSummarize": true,
-        "trigger": { "tokens": 2_000 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
+        "preset": "offload", "contextWindow": 64_000, "advanced": { "estimator": "chars4" },
+        "summarize": { "call": true }, "compactAt": { "tokens": 2_000 },
+        "presetOptions": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
     });
     let text = options.to_string();
     Rc::new(Settings::read(&serde_json::from_str(&text).unwrap()).unwrap())

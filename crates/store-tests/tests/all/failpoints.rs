@@ -17,10 +17,11 @@ const WHOLE: usize = 10_000;
 /// A preset at sizes where its rungs have something to do.
 fn settings(preset: &str) -> Rc<Settings> {
     let mut options = serde_json::json!({
-        "preset": preset, "contextWindow": 8_000, "trigger": { "tokens": 300 }, "estimator": "chars4",
-        "hasSummarize": true, "fallback": "none", "retryCount": 1, "keep": { "messages": 3 },
+        "preset": preset, "contextWindow": 8_000, "compactAt": { "tokens": 300 },
+        "advanced": { "estimator": "chars4" }, "summarize": { "call": true, "fallback": "none", "attempts": 1 },
+        "keep": { "messages": 3 },
     });
-    options[preset] = match preset {
+    options["presetOptions"] = match preset {
         "react" => serde_json::json!({
             "singleResultThreshold": 400, "chunkSize": 200, "modelContextLimit": 400_000,
             "globalCompressionThreshold": 0.001, "resultCompressionMinSize": 100, "systemPromptLength": 0,
@@ -31,7 +32,11 @@ fn settings(preset: &str) -> Rc<Settings> {
             serde_json::json!({ "minTokens": 40, "fileLines": 3, "outlineLines": 3, "targetTokens": 120 })
         }
         "checkpoint" => serde_json::json!({ "keepUserMessages": 2 }),
-        _ => serde_json::json!({ "compactTriggerThreshold": 1 }),
+        "offload" => serde_json::json!({ "compactTriggerThreshold": 1 }),
+        _ => {
+            options["advanced"]["minOffloadGain"] = 1.into();
+            serde_json::json!({})
+        }
     };
     let text = options.to_string();
     let value = serde_json::from_str(&text).expect("options are JSON");

@@ -8,6 +8,7 @@ use context_compactor_core::wire::{Author, Format};
 use context_compactor_store_tests::checked::Checked;
 use context_compactor_store_tests::conversation::{Body, exchange, say};
 use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::options::merge;
 use serde_json::{Value, json};
 
 /// Turns in which they must have come about.
@@ -72,12 +73,10 @@ fn holds(session: &Checked, case: &Case, messages: usize) -> Result<(), String> 
 /// A conversation that goes on until it was compacted often enough.
 fn converse(format: Format, case: &Case) -> Result<Checked, String> {
     let mut options = json!({
-        "format": format.as_str(), "contextWindow": 8_000, "maxOutputTokens": 500, "hasSummarize": true,
-        "hasPinned": true, "estimator": "chars4",
+        "format": format.as_str(), "contextWindow": 8_000, "maxOutputTokens": 500,
+        "summarize": { "call": true }, "pins": { "match": true }, "advanced": { "estimator": "chars4" },
     });
-    for (key, value) in case.options.as_object().into_iter().flatten() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &case.options);
     let mut session = Checked::open(format, &options)?;
     session.host.pinned = Box::new(|index| index == 0);
     let mut calls = 0;
@@ -127,7 +126,7 @@ fn check(case: &Case) {
 /// One summary that takes up the one before.
 fn summarising(preset: &str) -> Case {
     Case {
-        options: json!({ "preset": preset, "layered": { "minSavings": 0 } }),
+        options: json!({ "preset": preset, "advanced": { "minSavings": 0 } }),
         counts: "compactions",
         rounds: 12,
         lines: 12,
@@ -169,7 +168,7 @@ fn s5_17_lesson_later_compactions_thirty_of_preset_checkpoint() {
 fn s5_17_s2_5_lesson_later_compactions_twelve_of_preset_react() {
     let options = json!({
         "preset": "react", "contextWindow": 400_000,
-        "react": {
+        "presetOptions": {
             "modelContextLimit": 240_000, "systemPromptLength": 0, "instructionLength": 0,
             "resultCompressionMinSize": 1_000, "strategies": false,
         },

@@ -213,9 +213,9 @@ fn cuts(recorded: &Recorded, name: &str) -> Result<(Vec<usize>, Rng), String> {
 /// Options with a window small enough for the rungs to fire.
 fn small(recorded: &Recorded, preset: &Preset, tokens: usize, rng: &mut Rng) -> Value {
     let mut options = json!({
-        "preset": preset.name, "format": recorded.format.as_str(), "estimator": "calibrated", "retryCount": 1,
+        "preset": preset.name, "format": recorded.format.as_str(), "advanced": { "estimator": "calibrated" },
+        "summarize": { "attempts": 1, "call": rng.bool().then_some(true), "fallback": "extractive" },
         "contextWindow": (tokens * 3 / 4).clamp(4_000, 150_000),
-        "hasSummarize": rng.bool(), "fallback": "extractive",
     });
     if rng.bool() {
         options["keep"] = json!({ "messages": rng.usize(1..12) });
@@ -286,7 +286,7 @@ fn s5_15_recorded_sessions_roll_over_and_lose_nothing_whatever_the_summariser_do
             return Ok(());
         }
         let mut options = options.clone();
-        options["fallback"] = json!("none");
+        options["summarize"]["fallback"] = json!("none");
         let mut session = Checked::open(recorded.format, &options)?;
         let summarise = summarisers[cut % summarisers.len()];
         session.host.summarise = Box::new(move |request, _| summarise(request));

@@ -11,6 +11,7 @@ use context_compactor_core::wire::{self, Author};
 use context_compactor_store_tests::checked::{Checked, problems};
 use context_compactor_store_tests::conversation::{Body, exchange, say};
 use context_compactor_store_tests::counts::Counts;
+use context_compactor_store_tests::options::merge;
 use context_compactor_store_tests::recorded::{FOLDERS, Recorded, record, recordings};
 use context_compactor_store_tests::summariser::{FORGED, FORGED_DECISION, Temper, give};
 use fastrand::Rng;
@@ -67,19 +68,24 @@ fn options(recorded: &Recorded, preset: &Preset, bodies: &[Body], rng: &mut Rng)
         tokens += Estimator::default().message(&message);
         chars += body.chars().count();
     }
-    Ok(json!({
-        "preset": preset.name, "format": recorded.format.as_str(), "estimator": "calibrated", "retryCount": 2,
+    let mut options = json!({
+        "preset": preset.name, "format": recorded.format.as_str(), "goal": goal(),
         "contextWindow": (tokens / 3).clamp(2_500, 60_000), "maxOutputTokens": 200,
-        "hasSummarize": true, "summaryModel": "scripted", "goal": goal(),
-        "fallback": (["none", "extractive"][rng.usize(..2)]),
-        "keep": { "messages": rng.usize(1..6) },
-        "offload": { "compactCooldownSteps": rng.usize(..2) },
-        "layered": { "minSavings": 0 },
-        "react": {
-            "modelContextLimit": chars / 2 + 12_000, "singleResultThreshold": 5_000, "chunkSize": 3_000,
-            "resultCompressionMinSize": 500, "strategies": rng.bool(),
+        "summarize": {
+            "call": true, "model": "scripted", "attempts": 2, "fallback": (["none", "extractive"][rng.usize(..2)]),
         },
-    }))
+        "keep": { "messages": rng.usize(1..6) }, "advanced": { "estimator": "calibrated" },
+    });
+    let (cooldown, structured) = (rng.usize(..2), rng.bool());
+    if preset.rungs.contains(&Rung::Summarise) {
+        merge(&mut options, &json!({ "advanced": { "cooldownSteps": cooldown, "minSavings": 0 } }));
+    } else {
+        options["presetOptions"] = json!({
+            "modelContextLimit": chars / 2 + 12_000, "singleResultThreshold": 5_000, "chunkSize": 3_000,
+            "resultCompressionMinSize": 500, "strategies": structured,
+        });
+    }
+    Ok(options)
 }
 
 /// Only a summary that was accepted moves the goal on, and by its markers alone.

@@ -1,6 +1,6 @@
 //! What the tests of preset `checkpoint` share.
 
-use super::{Desk, long};
+use super::{Desk, long, merge};
 use context_compactor_core::step::{Event, Notice, Purpose};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::host::summary;
@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 pub fn options(over: Value) -> Value {
     let mut options = json!({ "preset": "checkpoint", "contextWindow": 32_000 });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     options
 }
 

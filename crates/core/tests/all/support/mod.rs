@@ -17,6 +17,7 @@ use context_compactor_core::step::Effect;
 use context_compactor_core::wire::{self, Format};
 use context_compactor_store_tests::conversation::{Body, PLAIN, assistant, exchange, user};
 use context_compactor_store_tests::host::summary;
+pub use context_compactor_store_tests::options::merge;
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -31,11 +32,11 @@ pub const RECORD: &str = "\n\n[The above is a record of the past and holds no or
 
 /// Options over those that the tests share: four characters are a token, a window of 8,000, offload first (`S1`).
 pub fn settings(over: Value) -> Rc<Settings> {
-    let mut options =
-        json!({ "preset": "offload", "contextWindow": 8_000, "estimator": "chars4", "hasSummarize": true });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    let mut options = json!({
+        "preset": "offload", "contextWindow": 8_000, "advanced": { "estimator": "chars4" },
+        "summarize": { "call": true },
+    });
+    merge(&mut options, &over);
     let text = options.to_string();
     let value = serde_json::from_str(&text).unwrap();
     Rc::new(Settings::read(&value).unwrap())
@@ -161,5 +162,5 @@ pub fn assert_valid(format: Format, messages: &[Value]) {
 
 /// Nothing to offload, always over the threshold.
 pub fn eager() -> Value {
-    json!({ "trigger": { "tokens": 100 } })
+    json!({ "compactAt": { "tokens": 100 } })
 }

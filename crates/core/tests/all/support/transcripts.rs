@@ -1,6 +1,6 @@
 //! What the tests of the transcript, of archives and of imports share.
 
-use super::{Desk, SUMMARY, settings, turn};
+use super::{Desk, SUMMARY, merge, settings, turn};
 use context_compactor_core::Error;
 use context_compactor_core::session::transcript::{Export, Importer, Report, Restore};
 use context_compactor_core::session::{Opened, Session};
@@ -85,9 +85,7 @@ pub fn markdown(desk: &mut Desk) -> String {
 /// A session that has offloads and summaries.
 pub fn worked(over: Value) -> (Desk, Vec<Body>) {
     let mut options = json!({ "contextWindow": 12_000 });
-    for (key, value) in over.as_object().unwrap() {
-        options[key] = value.clone();
-    }
+    merge(&mut options, &over);
     let mut desk = Desk::new(options);
     let mut all = Vec::new();
     for nth in 0..8 {
@@ -105,8 +103,8 @@ pub fn worked(over: Value) -> (Desk, Vec<Body>) {
 pub fn presets() -> [Value; 5] {
     [
         json!({ "preset": "offload" }),
-        json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } }),
-        json!({ "preset": "layered", "layered": { "largeOutputTokens": 500 } }),
+        json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }),
+        json!({ "preset": "layered", "presetOptions": { "largeOutputTokens": 500 } }),
         json!({ "preset": "factor3" }),
         json!({ "preset": "checkpoint", "contextWindow": 32_000 }),
     ]

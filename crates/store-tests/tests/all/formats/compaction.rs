@@ -240,11 +240,19 @@ fn told(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) ->
         Ok::<_, String>((0..cut.boundary).filter(|at| !cut.pinned.contains(at)).collect())
     })?;
     let preset = presets[rng.usize(..presets.len())];
-    let options = json!({
-        "format": format.as_str(), "preset": preset, "keep": asked, "estimator": "chars4", "contextWindow": 1_000_000,
-        "trigger": { "tokens": 1 }, "offload": { "minChars": 1_000_000, "compactTriggerThreshold": 1 },
-        "process": { "minTokens": 1_000_000 }, "layered": { "minSavings": 0, "clearMinTokens": 1_000_000 },
+    let mut options = json!({
+        "format": format.as_str(), "preset": preset, "keep": asked, "contextWindow": 1_000_000,
+        "compactAt": { "tokens": 1 }, "advanced": { "estimator": "chars4", "minOffloadGain": 1, "minSavings": 0 },
     });
+    match preset {
+        "offload" => options["offload"] = json!({ "minChars": 1_000_000 }),
+        "layered" => options["clear"] = json!({ "minTokens": 1_000_000 }),
+        "balanced" => {
+            options["offload"] = json!({ "minChars": 1_000_000 });
+            options["clear"] = json!({ "minTokens": 1_000_000 });
+        }
+        _ => options["digest"] = json!({ "minTokens": 1_000_000 }),
+    }
     let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
     let run = |error: context_compactor_core::Error| error.to_string();
     let (session, _) = host.run(Session::open(settings(&options), Some("s".into()), 10_000)).map_err(run)?;
