@@ -82,7 +82,7 @@ impl Io {
     pub async fn now(&self) -> Result<u64> {
         match self.ask(Effect::Now).await {
             Event::Number(ms) if ms.is_finite() && ms >= 0.0 => Ok(ms as u64),
-            other => Err(answer_error("runtime.now", &other)),
+            other => Err(answer_error("advanced.runtime.now", &other)),
         }
     }
 
@@ -90,7 +90,7 @@ impl Io {
     pub async fn new_id(&self) -> Result<String> {
         match self.ask(Effect::NewId).await {
             Event::Text(id) if !id.is_empty() => Ok(id),
-            other => Err(answer_error("runtime.id", &other)),
+            other => Err(answer_error("advanced.runtime.id", &other)),
         }
     }
 
@@ -106,7 +106,7 @@ impl Io {
     pub async fn pin(&self, whose: Whose, index: usize, body: &Rc<str>) -> Result<bool> {
         match self.ask(Effect::Pin { whose, index, body: Rc::clone(body) }).await {
             Event::Number(pinned) => Ok(pinned != 0.0),
-            other => Err(answer_error("pinned", &other)),
+            other => Err(answer_error("pins.match", &other)),
         }
     }
 
@@ -114,7 +114,7 @@ impl Io {
     pub async fn redact(&self, text: String) -> Result<String> {
         match self.ask(Effect::Redact(text)).await {
             Event::Text(text) => Ok(text),
-            other => Err(answer_error("redact", &other)),
+            other => Err(answer_error("redact.text", &other)),
         }
     }
 
@@ -136,7 +136,7 @@ impl Io {
     pub async fn read_file(&self, path: String) -> Result<String, Failure> {
         match self.ask(Effect::ReadFile(path)).await {
             Event::Text(text) => Ok(text),
-            other => Err(failure("readFile", other)),
+            other => Err(failure("restoreFiles.read", other)),
         }
     }
 

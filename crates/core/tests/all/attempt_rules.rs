@@ -22,7 +22,7 @@ fn warned(desk: &Desk) -> Vec<&str> {
 
 #[test]
 fn f39_a_part_that_is_no_summary_is_asked_for_again_and_says_why_it_failed_in_the_end() {
-    let mut desk = in_parts(json!({ "concurrency": 1 }));
+    let mut desk = in_parts(json!({ "summarize": { "concurrency": 1 } }));
     desk.host.summarise = Box::new(|_, _| summary(""));
     let result = desk.compact();
     let error = result.error.unwrap();
@@ -53,7 +53,7 @@ fn f39_a_part_that_fails_otherwise_says_how_and_one_that_may_not_is_not_asked_fo
         (|| thrown("bad key", Some(401)), Code::SummaryFailed, 1),
         (|| failed(Code::Timeout), Code::Timeout, 3),
     ] {
-        let mut desk = in_parts(json!({ "concurrency": 1 }));
+        let mut desk = in_parts(json!({ "summarize": { "concurrency": 1 } }));
         desk.host.summarise = Box::new(move |_, _| fail());
         let result = desk.compact();
         let because = result.error.unwrap().because.unwrap();
@@ -64,7 +64,7 @@ fn f39_a_part_that_fails_otherwise_says_how_and_one_that_may_not_is_not_asked_fo
 
 #[test]
 fn f39_of_parts_that_are_asked_for_together_none_is_asked_for_again_once_one_failed_for_good() {
-    let mut desk = in_parts(json!({ "concurrency": 2 }));
+    let mut desk = in_parts(json!({ "summarize": { "concurrency": 2 } }));
     let mut nth = 0;
     desk.host.summarise = Box::new(move |_, _| {
         nth += 1;
@@ -80,7 +80,7 @@ fn f39_of_parts_that_are_asked_for_together_none_is_asked_for_again_once_one_fai
 fn f39_a_part_waits_as_long_as_the_provider_asks_and_a_whole_summary_too() {
     for (turns, seconds, waits) in [(30, "7", 7_000), (30, "0", 1_000), (6, "7", 7_000), (6, "0", 1_000)] {
         let mut desk = Desk::new(json!({
-            "hasSummarize": false, "provider": { "kind": "openai", "model": "small" }, "concurrency": 1,
+            "summarize": { "call": null, "provider": { "kind": "openai", "model": "small" }, "concurrency": 1 },
         }));
         desk.append(&talk(turns, 300));
         let mut calls = 0;

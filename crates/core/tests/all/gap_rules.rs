@@ -65,7 +65,7 @@ fn gap_lines(archive: &str) -> Vec<(u64, u64, u64, u64, bool)> {
 }
 
 fn options() -> Value {
-    json!({ "preset": "offload", "offload": { "offloadThreshold": 2_000 } })
+    json!({ "preset": "offload", "compactAt": { "tokens": 2_000 } })
 }
 
 #[test]

@@ -155,8 +155,9 @@ fn f7_what_cannot_be_shortened_is_named() {
 fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_the_estimate() {
     // In the second a character is a token, so that fewer of them stand there.
     for (text, estimator) in [(large(20_000, true), "chars4"), ("字".repeat(100_000), "calibrated")] {
-        let mut desk =
-            Desk::new(json!({ "contextWindow": 16_000, "format": "openai-chat", "estimator": estimator }));
+        let mut desk = Desk::new(
+            json!({ "contextWindow": 16_000, "format": "openai-chat", "advanced": { "estimator": estimator } }),
+        );
         let limit = read(&json!({ "preset": "offload", "contextWindow": 16_000 })).hard_limit;
         desk.append(&[say(Format::OpenaiChat, Author::User, &text)]);
         desk.prepare();
@@ -172,7 +173,7 @@ fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_th
         let (head, tail) = (head.chars().count(), tail.chars().count());
         assert!(head.abs_diff(2 * tail) <= 2, "{head} {tail}");
         // A large text may take a quarter of the limit, and its preview half of that.
-        let tokens = settings(json!({ "estimator": estimator })).estimator.text(&stands);
+        let tokens = settings(json!({ "advanced": { "estimator": estimator } })).estimator.text(&stands);
         let most = limit / 4 / 2;
         assert!(tokens <= most && tokens > most * 2 / 3, "{tokens} of {most}");
         assert_eq!(desk.read(&reference), text);

@@ -368,7 +368,7 @@ fn s3_6_the_apps_own_content_is_asked_for_and_budgets_hold() {
 
 #[test]
 fn f39_s3_6_files_take_at_most_half_of_what_the_summary_replaces() {
-    let mut desk = layered(json!({ "contextWindow": 200_000, "layered": { "clear": "never" } }));
+    let mut desk = layered(json!({ "contextWindow": 200_000, "clear": false }));
     read(&mut desk, FORMATS[0], 0, "src/a.rs", &"word".repeat(3_000));
     desk.append(&talk(8, 200));
     assert!(desk.compact().success);
@@ -380,7 +380,7 @@ fn f39_s3_6_files_take_at_most_half_of_what_the_summary_replaces() {
 
 #[test]
 fn f39_s3_6_who_aborts_while_a_file_is_read_aborts_the_summary() {
-    let mut desk = layered(json!({ "contextWindow": 200_000, "hasReadFile": true }));
+    let mut desk = layered(json!({ "contextWindow": 200_000, "restoreFiles": { "read": true } }));
     desk.host.read_file = Box::new(|_| {
         let failure = Failure {
             code: Some(Code::Aborted),

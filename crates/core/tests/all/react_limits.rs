@@ -24,7 +24,8 @@ fn react(over: Value) -> Desk {
         group[key] = value.clone();
     }
     let mut desk = Desk::new(
-        json!({ "preset": "react", "contextWindow": 200_000, "retryCount": 1, "concurrency": 1, "react": group }),
+        json!({ "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
+            "presetOptions": group }),
     );
     desk.host.summarise = Box::new(|request, _| summary(&"s".repeat(asked(request))));
     desk

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 fn options() -> Value {
-    json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 } })
+    json!({ "compactAt": { "tokens": 400 }, "advanced": { "minOffloadGain": 1 }, "keep": { "messages": 4 } })
 }
 
 fn goal(description: &str) -> String {

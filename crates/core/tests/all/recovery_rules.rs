@@ -45,7 +45,10 @@ fn r1_a_session_whose_rows_are_all_gone_but_its_name_is_lost_too() {
         browser.keys(table).iter().for_each(|key| browser.remove(key));
     }
     assert_eq!(browser.open_with(json!({})).err().unwrap().code, Code::DataLoss);
-    assert_eq!(browser.open_with(json!({ "hasWatermark": false })).err().unwrap().code, Code::DataLoss);
+    assert_eq!(
+        browser.open_with(json!({ "advanced": { "watermark": null } })).err().unwrap().code,
+        Code::DataLoss
+    );
     let mut desk = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
     assert!(!losses(&desk).is_empty());
     desk.append(&[user("anew")]);

@@ -30,20 +30,16 @@ fn telling(text: &str) -> Event {
 #[test]
 fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number() {
     let cases = [
-        (
-            json!({ "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 } }),
-            "offload",
-            300,
-        ),
+        (json!({ "compactAt": { "tokens": 400 }, "advanced": { "minOffloadGain": 1 } }), "offload", 300),
         (json!({ "preset": "layered", "contextWindow": 200_000 }), "clear", 1_200),
         (
-            json!({ "preset": "layered", "contextWindow": 200_000, "layered": { "largeOutputTokens": 900,
+            json!({ "preset": "layered", "contextWindow": 200_000, "presetOptions": { "largeOutputTokens": 900,
             "keepRecent": 10 } }),
             "admit",
             1_200,
         ),
         (
-            json!({ "preset": "balanced", "contextWindow": 200_000, "trigger": { "tokens": 4_000 },
+            json!({ "preset": "balanced", "contextWindow": 200_000, "compactAt": { "tokens": 4_000 },
             "offload": { "minChars": 1_000_000 } }),
             "clear",
             1_200,
@@ -104,7 +100,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
 
 #[test]
 fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
-    let ages = json!({ "level": 3, "checkpoint": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } });
+    let ages = json!({ "summarize": { "detail": 3 }, "presetOptions": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } });
     let mut desk = checkpoint(ages);
     for nth in 1..=3 {
         another(&mut desk, nth);
@@ -145,7 +141,7 @@ fn f39_s5_8_s5_9_the_plan_of_ageing_foretells_the_calls_and_what_they_may_write(
         (json!({ "promptBudget": 100 }), vec![("merge", 120, 548, 448)]),
     ];
     for (options, expected) in cases {
-        let mut desk = checkpoint(json!({ "level": 3, "checkpoint": options }));
+        let mut desk = checkpoint(json!({ "summarize": { "detail": 3 }, "presetOptions": options }));
         for nth in 1..=4 {
             another(&mut desk, nth);
         }
@@ -170,7 +166,7 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
     let block = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 300) });
     let ids = ["a", "b", "c"];
-    let mut desk = Desk::new(json!({ "trigger": { "tokens": 400 }, "offload": { "scanRatio": 1 } }));
+    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "scanRatio": 1 } }));
     desk.append(&[
         user("read them"),
         body(&json!({ "role": "assistant", "content": ids.map(block) })),
@@ -202,7 +198,8 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
 
 #[test]
 fn f39_s5_3_a_checkpoint_tells_what_it_stands_for_and_one_that_a_fork_took_over_no_message_of_its_own() {
-    let mut desk = checkpoint(json!({ "level": 3, "checkpoint": { "keepUserMessages": 0 } }));
+    let mut desk =
+        checkpoint(json!({ "summarize": { "detail": 3 }, "presetOptions": { "keepUserMessages": 0 } }));
     another(&mut desk, 1);
     let record = desk.session.checkpoints().unwrap().remove(0);
     let result = desk.session.explain().unwrap();
@@ -226,7 +223,7 @@ fn costing(desk: &mut Desk, tokens: &[u32]) {
 }
 
 fn factor3(window: usize) -> Desk {
-    let options = json!({ "preset": "factor3", "hasTokenCounter": true, "maxOutputTokens": 0, "retryCount": 1,
+    let options = json!({ "preset": "factor3", "tokenCounter": true, "maxOutputTokens": 0, "summarize": { "call": true, "attempts": 1 },
         "contextWindow": window });
     let memory = Rc::<MemoryStore>::default();
     let mut host = Host::new(Rc::clone(&memory) as _, "a");
@@ -284,7 +281,8 @@ fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
 #[test]
 fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() {
     for (preset, has, calls) in [("offload", false, 0), ("offload", true, 1), ("factor3", false, 0)] {
-        let options = json!({ "preset": preset, "hasSummarize": has, "trigger": { "tokens": 1_000 } });
+        let call = if has { json!({ "call": true }) } else { json!("extractive") };
+        let options = json!({ "preset": preset, "summarize": call, "compactAt": { "tokens": 1_000 } });
         let mut desk = Desk::new(options);
         desk.append(&talk(12, 150));
         let plan = desk.host.run(desk.session.plan()).unwrap();

@@ -6,11 +6,12 @@ use context_compactor_core::session::audit::look;
 use context_compactor_core::step::{Loss, LossKind, Notice};
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::host::Marks;
+use context_compactor_store_tests::options::merge;
 
 pub fn options() -> Value {
     json!({
-        "trigger": { "tokens": 400 }, "offload": { "compactTriggerThreshold": 1 }, "keep": { "messages": 4 },
-        "hasWatermark": true,
+        "compactAt": { "tokens": 400 }, "keep": { "messages": 4 },
+        "advanced": { "minOffloadGain": 1, "watermark": true },
     })
 }
 
@@ -39,9 +40,7 @@ impl Browser {
     pub fn open_with(&mut self, over: Value) -> Opened {
         let mut host = self.host();
         let mut given = options();
-        for (key, value) in over.as_object().unwrap() {
-            given[key] = value.clone();
-        }
+        merge(&mut given, &over);
         let (session, _) = host.run(Session::open(settings(given), Some("s".into()), 10_000))?;
         Ok(Desk { memory: Rc::clone(&self.memory), host, session })
     }
