@@ -135,11 +135,11 @@ const ANSWERS = [
 ];
 for (const [what, pinned, message] of ANSWERS) {
   test(`F34: pinned that returns ${what} is refused`, async () => {
-    const wrong = fails("invalid_option", { field: "pinned", message });
+    const wrong = fails("invalid_option", { field: "pins.match", message });
     const session = await memory({ pins: { match: pinned } });
     await assert.rejects(session.append(user("q")), wrong);
     await assert.rejects(compact(chat(3), { contextWindow: 8_000, pins: { match: pinned } }), wrong);
-    assert.throws(() => splitMessages(chat(9), { pinned }), wrong);
+    assert.throws(() => splitMessages(chat(9), { pinned }), fails("invalid_option", { field: "pinned", message }));
   });
 }
 

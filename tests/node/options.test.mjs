@@ -326,15 +326,15 @@ test("options: what the app's own functions throw or return wrongly is named, wi
     [{ tokenCounter: () => Number.NaN }, "tokenCounter", undefined],
     [{ tokenCounter: () => -1 }, "tokenCounter", undefined],
     [{ tokenCounter: () => "12" }, "tokenCounter", undefined],
-    [{ redact: { text: thrower }, summarize: summariser() }, "redact", boom],
-    [{ redact: { text: () => 5 }, summarize: summariser() }, "redact", undefined],
-    [{ redact: { text: () => undefined }, summarize: summariser() }, "redact", undefined],
-    [{ redact: { text: () => null }, summarize: summariser() }, "redact", undefined],
-    [{ redact: { text: async (text) => text }, summarize: summariser() }, "redact", undefined],
-    [{ advanced: { runtime: { ...ids, now: thrower } } }, "runtime.now", boom],
-    [{ advanced: { runtime: { ...ids, now: () => Number.NaN } } }, "runtime.now", undefined],
-    [{ advanced: { runtime: { now: Date.now, id: thrower } } }, "runtime.id", boom],
-    [{ advanced: { runtime: { now: Date.now, id: () => "" } } }, "runtime.id", undefined],
+    [{ redact: { text: thrower }, summarize: summariser() }, "redact.text", boom],
+    [{ redact: { text: () => 5 }, summarize: summariser() }, "redact.text", undefined],
+    [{ redact: { text: () => undefined }, summarize: summariser() }, "redact.text", undefined],
+    [{ redact: { text: () => null }, summarize: summariser() }, "redact.text", undefined],
+    [{ redact: { text: async (text) => text }, summarize: summariser() }, "redact.text", undefined],
+    [{ advanced: { runtime: { ...ids, now: thrower } } }, "advanced.runtime.now", boom],
+    [{ advanced: { runtime: { ...ids, now: () => Number.NaN } } }, "advanced.runtime.now", undefined],
+    [{ advanced: { runtime: { now: Date.now, id: thrower } } }, "advanced.runtime.id", boom],
+    [{ advanced: { runtime: { now: Date.now, id: () => "" } } }, "advanced.runtime.id", undefined],
   ]) {
     // A function of the app that fails while a summary is made is the attempt's failure, in the result.
     const outcome = await compact(chat(10), options).then(({ error }) => error, (error) => error);
@@ -347,7 +347,7 @@ test("lesson: secrets; a redact that returns no text sends nothing", async () =>
     const summarize = summariser();
     const { success, error } = await compact(chat(10), { redact: { text: redact }, summarize });
     assert.equal(success, false);
-    fails("invalid_option", { field: "redact" })(error);
+    fails("invalid_option", { field: "redact.text" })(error);
     assert.equal(summarize.calls.length, 0);
   }
 });

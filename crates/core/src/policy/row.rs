@@ -99,7 +99,7 @@ pub struct Documented {
     pub off: Option<Off>,
 }
 
-/// How an original system says that something is off.
+/// How an original system says that something is off (`S2.7`, `S4.6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Off {
     /// A switch of its own, which is `false`.
