@@ -78,9 +78,9 @@ export const s3 = [
   {
     id: "S3.1",
     what: "clearing cannot be switched off",
-    file: `${core}/policy/options.rs`,
-    from: "Rung::Clear => clear != Some(Clears::Never),",
-    to: "Rung::Clear => true,",
+    file: `${core}/policy/resolve.rs`,
+    from: "    (\"clear\", Rung::Clear),\n",
+    to: "    (\"cleared\", Rung::Clear),\n",
     tests: ["layered_rules"],
   },
   {

@@ -374,17 +374,17 @@ export const s4 = [
   {
     id: "S4.6",
     what: "debug changes nothing",
-    file: `${core}/policy/options.rs`,
-    from: "Rung::Process => !verbose,",
-    to: "Rung::Process => true,",
+    file: `${core}/policy/resolve.rs`,
+    from: "    (\"digest\", Rung::Process),\n",
+    to: "    (\"digested\", Rung::Process),\n",
     tests: ["process_rules"],
   },
   {
     id: "S4.6",
     what: "debug stops summaries too",
-    file: `${core}/policy/options.rs`,
-    from: "Rung::Process => !verbose,",
-    to: "Rung::Process | Rung::Summarise => !verbose,",
+    file: `${core}/policy/resolve.rs`,
+    from: "of == rung && options.is_off(group)",
+    to: "(of == rung || **rung == Rung::Summarise) && options.is_off(group)",
     tests: ["process_rules"],
   },
   {

@@ -238,9 +238,9 @@ export const s5goals = [
   {
     id: "S5.12",
     what: "the margin is not taken off",
-    file: `${core}/policy/options.rs`,
-    from: "        return safety_margin(options, window);",
-    to: "        return safety_margin(options, window).map(|_| 0);",
+    file: `${core}/policy/resolve.rs`,
+    from: "        return Ok(safety_margin(options, window));",
+    to: "        return Ok(0);",
     tests: ["checkpoint_rules"],
   },
   {
