@@ -33,10 +33,7 @@ fn settings(preset: &str) -> Rc<Settings> {
         }
         "checkpoint" => serde_json::json!({ "keepUserMessages": 2 }),
         "offload" => serde_json::json!({ "compactTriggerThreshold": 1 }),
-        _ => {
-            options["advanced"]["minOffloadGain"] = 1.into();
-            serde_json::json!({})
-        }
+        _ => serde_json::json!({}),
     };
     let text = options.to_string();
     let value = serde_json::from_str(&text).expect("options are JSON");

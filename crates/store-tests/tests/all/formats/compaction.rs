@@ -70,7 +70,6 @@ fn options(format: Format, tokens: usize, rng: &mut Rng) -> Value {
         "summarize": {
             "attempts": rng.usize(1..3),
             "fallback": (["none", "extractive"][rng.usize(..2)]),
-            "targetTokens": rng.usize(30..400),
         },
         "advanced": {
             "estimator": (["calibrated", "chars4"][rng.usize(..2)]),
@@ -82,6 +81,7 @@ fn options(format: Format, tokens: usize, rng: &mut Rng) -> Value {
     }
     // Preset `react` never summarises.
     if options["preset"] != "react" {
+        options["summarize"]["targetTokens"] = rng.usize(30..400).into();
         options["advanced"]["minOffloadGain"] = rng.usize(1..tokens.max(2) * 2).into();
         options["advanced"]["cooldownSteps"] = rng.usize(..3).into();
         options["advanced"]["minSavings"] = rng.usize(..tokens.max(1)).into();
