@@ -67,12 +67,13 @@ const steps = {
   },
 
   /** Opens a session whose summariser asks the test at `/summarise` first, and then writes `mark`. */
-  async open(name, mark, more = {}) {
+  async open(name, mark, { fallback, ...settings } = {}) {
     const summarize = async (request) => {
       await tell("/summarise", mark);
       return answerTo(request, mark);
     };
-    open.set(name, await library.openSession({ id: name, ...eager, summarize: { call: summarize, attempts: 1, ...more } }));
+    const asked = { call: summarize, attempts: 1, ...(fallback && { fallback }) };
+    open.set(name, await library.openSession({ id: name, ...eager, summarize: asked, ...settings }));
   },
 
   /** Opens a session over a store of this `kind`, as `name`; from then on its changes are kept. */
