@@ -48,7 +48,7 @@ test("examples", async (context) => {
     assert.match(stdout, /\d+ results offloaded: \d+ tokens\n/);
     assert.match(stdout, /history summarised: \d+ tokens\n/);
     assert.match(stdout, /A job failed on the days 9, 18, 27\.\n/);
-    assert.match(stdout, /\{ verbatim: \d+, summarised: \d+(, offloaded: \d+)? \} valid: true\n$/);
+    assert.match(stdout, /\{ verbatim: \d+, summarized: \d+(, offloaded: \d+)? \} valid: true\n$/);
     for (const [, used] of stdout.matchAll(/^(\d+) of 10000 tokens$/gm)) assert.ok(Number(used) <= 9_000);
   });
 

@@ -53,7 +53,7 @@ for (const bucket of [true, false]) {
       assert.equal(await host.ask("compact"), true);
       looked = await host.ask("look");
       assert.deepEqual([looked.count, looked.problems], [60, []]);
-      assert.ok(looked.fates.summarised > 0, JSON.stringify(looked.fates));
+      assert.ok(looked.fates.summarized > 0, JSON.stringify(looked.fates));
       if (bucket) {
         const objects = await (await host.worker.getR2Bucket("BIG")).list();
         assert.ok(objects.objects.length > 0, "nothing big was in the bucket");
@@ -103,7 +103,7 @@ describe("two requests on one session", () => {
       assert.ok(outcomes.includes("compacted"), outcomes.join());
       const { count, fates, problems } = await host.ask("look");
       assert.deepEqual([count, problems], [60, []]);
-      assert.ok(fates.summarised > 0);
+      assert.ok(fates.summarized > 0);
     } finally {
       await host.dispose();
     }
