@@ -11,7 +11,7 @@ const MAX_DEPTH = 6;
 /**
  * True when `error` says that the prompt is longer than the model's context window: an error of a provider's client, an
  * object with its `status`, `code` and `message`, the body of an answer, or a text. Then call `prepare` with
- * `trigger: "overflow"` and send again. False for everything else, this library's own errors among it. `patterns` are what
+ * `force: true` and send again. False for everything else, this library's own errors among it. `patterns` are what
  * a server says that is not known here: texts that its message contains, in upper or lower case.
  */
 export function isContextOverflow(error: unknown, options: { patterns?: readonly string[] } = {}): boolean {
