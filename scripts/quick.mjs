@@ -39,7 +39,8 @@ function modulesOf(path) {
     const own = basename(path, ".rs");
     return modules.includes(own) ? [own] : modules;
   }
-  const parts = relative("crates/core/src", path).replace(/\.rs$/, "").split("/").filter((part) => part !== "mod");
+  const inCore = path.replace(/^crates\/wire\/src\//, "crates/core/src/wire/");
+  const parts = relative("crates/core/src", inCore).replace(/\.rs$/, "").split("/").filter((part) => part !== "mod");
   const [room, ...inner] = parts;
   const named = modules.filter((name) => inner.some((part) => name.startsWith(part) || name.includes(`_${part}`)));
   if (named.length > 0) return named;
@@ -58,7 +59,11 @@ function rustOf(changed) {
       if (!/^crates\/core\/(src|tests)\//.test(path)) continue;
       const room = path.match(/^crates\/core\/src\/([\w]+)/)?.[1];
       add("core", [...(room ? [`lib ${room}::`] : []), ...modulesOf(path).map((name) => `all ${name}::`)]);
-    } else if (crate !== "store-tests" && path.endsWith(".rs")) add(crate, [""]);
+    } else if (crate !== "store-tests" && path.endsWith(".rs")) {
+      add(crate, [""]);
+      // Most tests of the formats are the core's.
+      if (crate === "wire") add("core", modulesOf(path).map((name) => `all ${name}::`));
+    }
     // The simulator and the properties take minutes: a short run of each shows that they still work.
     else if (path.endsWith(".rs")) add(crate, ["all simulation::the_", "all failpoints::the_"]);
   }
@@ -101,7 +106,7 @@ function nodeTestsOf(changed) {
       const speaks = (file) => basename(file).startsWith(`${stem}.`) || names.some((name) => read(file).includes(name));
       const found = files.filter(speaks);
       (found.length > 0 && found.length < 12 ? found : SMOKE).forEach((file) => chosen.add(file));
-    } else if (/^(src|crates\/core\/src)\//.test(path)) SMOKE.forEach((file) => chosen.add(file));
+    } else if (/^(src|crates\/(core|wire)\/src)\//.test(path)) SMOKE.forEach((file) => chosen.add(file));
     else if (path.startsWith("tests/conformance/")) testFiles("tests/conformance").forEach((file) => chosen.add(file));
     else if (path.startsWith("docs/") || path.startsWith("tests/mutants/")) {
       files.filter((file) => file.endsWith("-index.test.mjs")).forEach((file) => chosen.add(file));

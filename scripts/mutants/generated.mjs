@@ -1,5 +1,5 @@
 /**
- * `npm run mutants -- --generated`: tries a sample of the mutants that `cargo xtask mutate` finds in the core, and names
+ * `npm run mutants -- --generated`: tries a sample of the mutants that `cargo xtask mutate` finds in the core and its crate of formats, and names
  * those that every test lets pass. All of them are compiled at once; a run of all tests tells first which of them come
  * by which mutant, and only those are run for it, the quickest first, until one fails.
  *
@@ -22,7 +22,8 @@ const list = join(folder, "mutants.tsv");
 const without = join(folder, "without.tsv");
 const progress = join(folder, "results.json");
 const report = join(root, "tests/mutants/generated.json");
-const source = "crates/core/src";
+/** What gets switches, and what the names of its files begin with. */
+const SOURCES = [["crates/wire/src", "wire/"], ["crates/core/src", ""]];
 
 /** What cannot come to an end, or takes all memory, is told apart from what works. */
 const TIMEOUT_MS = 30_000;
@@ -72,6 +73,12 @@ export async function generated(args) {
   if (count === COUNT && seed === SEED) write(mutants, chosen, results);
 }
 
+/** Where the file of a mutant is. */
+export function pathOf(file) {
+  const [source, prefix] = SOURCES.find(([, prefix]) => file.startsWith(prefix));
+  return `${source}/${file.slice(prefix.length)}`;
+}
+
 function key({ file, function: name, operator, text, to, nth }) {
   return [file, name, operator, text, to, nth].join("\t");
 }
@@ -91,13 +98,14 @@ function copy() {
   for (const name of ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "pkg", "bench"]) {
     if (!existsSync(join(tree, name))) symlinkSync(relative(tree, join(root, name)), join(tree, name));
   }
-  for (const name of ["crates", "docs", "tests"]) mirror(join(root, name), join(tree, name), join(root, source));
+  const switched = SOURCES.map(([source]) => join(root, source));
+  for (const name of ["crates", "docs", "tests"]) mirror(join(root, name), join(tree, name), switched);
 }
 
 /** The mutants, once all that does not compile is left out. */
 async function compiling() {
   for (let round = 0; round < ROUNDS; round++) {
-    const args = [join(root, source), join(tree, source), list, without];
+    const args = [join(root, "crates"), join(tree, "crates"), list, without];
     say("mutants", (await must("cargo", ["xtask", "mutate", ...args], { cwd: root })).trim());
     const mutants = read();
     const { text, code } = await cargo("check", "--lib");
@@ -114,7 +122,8 @@ async function compiling() {
 }
 
 function cargo(command, ...args) {
-  const all = [command, "--package", "context-compactor-core", ...args, "--message-format", "json"];
+  const packages = ["--package", "context-compactor-core", "--package", "context-compactor-wire"];
+  const all = [command, ...packages, ...args, "--message-format", "json"];
   return ran("cargo", all, { cwd: tree, env, timeout: BUILD_MS });
 }
 
@@ -129,7 +138,7 @@ function culprits({ spans, children }, mutants) {
   const rest = [...spans.filter((span) => !main(span)), ...children.flatMap((child) => child.spans)];
   const places = [...spans.filter(main), ...rest];
   for (const { file_name, byte_start, byte_end } of places) {
-    const ofFile = mutants.filter(({ file }) => file_name === `${source}/${file}`);
+    const ofFile = mutants.filter(({ file }) => file_name === pathOf(file));
     const around = ofFile.filter(({ start, end }) => start <= byte_start && byte_end <= end);
     if (around.length > 0) {
       const least = Math.min(...around.map(({ start, end }) => end - start));

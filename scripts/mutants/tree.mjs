@@ -5,11 +5,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statS
 import { join } from "node:path";
 
 /**
- * Brings a copy of a folder up to date, but for the folder `except`. Only what differs is written: what was compiled stays
+ * Brings a copy of a folder up to date, but for the folders `except`. Only what differs is written: what was compiled stays
  * as long as it can.
  */
-export function mirror(from, to, except) {
-  if (from === except) return;
+export function mirror(from, to, except = []) {
+  if (except.includes(from)) return;
   mkdirSync(to, { recursive: true });
   const names = readdirSync(from).filter((name) => name !== "node_modules");
   for (const name of readdirSync(to)) {

@@ -1,6 +1,7 @@
 /** Preset `offload`: summaries, references, options, what is told (S1.7 to S1.15). */
 
 const core = "crates/core/src";
+const wire = "crates/wire/src";
 
 export const s1summary = [
   {
@@ -358,7 +359,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "calls without results are sent",
-    file: `${core}/wire/openai_chat/rules.rs`,
+    file: `${wire}/openai_chat/rules.rs`,
     from: "calls.into_iter().filter(|call| !call.answered)",
     to: "calls.into_iter().filter(|call| !call.answered && call.id.is_empty())",
     tests: ["session_rules"],
@@ -366,7 +367,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "results without a call are sent",
-    file: `${core}/wire/openai_chat/rules.rs`,
+    file: `${wire}/openai_chat/rules.rs`,
     from: "report(rule, what, Fix::Drop);\n            }\n            continue;",
     to: "let _ = (rule, what);\n            }\n            continue;",
     tests: ["session_rules"],
@@ -374,7 +375,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "arguments may be anything",
-    file: `${core}/wire/openai_chat/rules.rs`,
+    file: `${wire}/openai_chat/rules.rs`,
     from: "text.trim_start().starts_with('{') && ",
     to: "",
     tests: ["wire_rules"],
@@ -382,7 +383,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "the result of a removed call is sent",
-    file: `${core}/wire/openai_chat/rules.rs`,
+    file: `${wire}/openai_chat/rules.rs`,
     from: 'None => Some((\n            "OC1",\n            format!("answers the {what} `{id}`, which',
     to: 'None if !id.is_empty() => None,\n        None => Some((\n            "OC1",\n            format!("answers the {what} `{id}`, which',
     tests: ["wire_rules"],

@@ -1,6 +1,7 @@
 /** Preset `offload`: offloading, thresholds, the cut (S1.1 to S1.6). */
 
 const core = "crates/core/src";
+const wire = "crates/wire/src";
 
 export const s1 = [
   {
@@ -246,7 +247,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "a result does not belong to its call",
-    file: `${core}/message/exchange.rs`,
+    file: `${wire}/message/exchange.rs`,
     from: "spans.join(call, index);",
     to: "",
     tests: ["wire_exchange"],
@@ -254,7 +255,7 @@ export const s1 = [
   {
     id: "S1.5",
     what: "a result answers the first call with its id",
-    file: `${core}/message/exchange.rs`,
+    file: `${wire}/message/exchange.rs`,
     from: "open.get_mut(id).and_then(Vec::pop)",
     to: "open.get_mut(id).filter(|open| !open.is_empty()).map(|open| open.remove(0))",
     tests: ["wire_exchange"],

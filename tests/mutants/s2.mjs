@@ -1,6 +1,7 @@
 /** Preset `react`. */
 
 const core = "crates/core/src";
+const wire = "crates/wire/src";
 
 export const s2 = [
   {
@@ -198,7 +199,7 @@ export const s2 = [
   {
     id: "S2.5",
     what: "a trajectory takes a summary",
-    file: `${core}/wire/react/mod.rs`,
+    file: `${wire}/react/mod.rs`,
     from: "fn takes_summary(&self) -> bool {\n        false",
     to: "fn takes_summary(&self) -> bool {\n        true",
     tests: ["react_rules"],
@@ -206,7 +207,7 @@ export const s2 = [
   {
     id: "S2.5",
     what: "a broken turn is not mended",
-    file: `${core}/wire/react/rules.rs`,
+    file: `${wire}/react/rules.rs`,
     from: "report(\"RT1\", what, Fix::Empty(field));",
     to: "let _ = (what, Fix::Empty(field));",
     tests: ["react_rules"],
@@ -222,7 +223,7 @@ export const s2 = [
   {
     id: "S2.5",
     what: "the thought is the result",
-    file: `${core}/wire/react/mod.rs`,
+    file: `${wire}/react/mod.rs`,
     from: "edit::set(&mut edited, \"result\"",
     to: "edit::set(&mut edited, \"thought\"",
     tests: ["react_preset", "react_rules"],

@@ -1,6 +1,7 @@
 /** Preset `layered`. */
 
 const core = "crates/core/src";
+const wire = "crates/wire/src";
 
 export const s3 = [
   {
@@ -206,7 +207,7 @@ export const s3 = [
   {
     id: "S3.5",
     what: "the summary is a message of the system",
-    file: `${core}/wire/mod.rs`,
+    file: `${wire}/lib.rs`,
     from: "Author::User => \"user\",",
     to: "Author::User => \"system\",",
     tests: ["layered_rules"],

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { pathOf } from "../../scripts/mutants/generated.mjs";
 import { COUNT, reasons, SEED } from "../mutants/generated.mjs";
 
 const root = new URL("../../", import.meta.url);
@@ -19,10 +20,10 @@ test("F39: the report is of the sample that is asked for, each mutant once", () 
   assert.ok(report.of > 10 * COUNT, "of all that there are");
 });
 
-test("F39: a mutant is of a source of the core, and was caught by a test or survived all that come by it", () => {
+test("F39: a mutant is of a source of the engine, and was caught by a test or survived all that come by it", () => {
   for (const mutant of [...report.survivors, ...report.mutants]) {
     for (const name of FIELDS) assert.equal(typeof mutant[name], "string", key(mutant));
-    assert.ok(existsSync(new URL(`crates/core/src/${mutant.file}`, root)), mutant.file);
+    assert.ok(existsSync(new URL(pathOf(mutant.file), root)), mutant.file);
   }
   for (const mutant of report.mutants) assert.match(mutant.by, /^\w+(::\w+)+( \(.+\))?$/, key(mutant));
 });

@@ -11,7 +11,7 @@ const read = (path) => readFileSync(new URL(path, root), "utf8");
 /** The sources of a target: a test's own file, or those with the core's unit tests. */
 function sources(target) {
   if (target.endsWith(".mjs")) return [target];
-  if (target === "lib") return rust("crates/core/src");
+  if (target === "lib") return [...rust("crates/core/src"), ...rust("crates/wire/src")];
   const [name, owner = "core"] = target.split("/").reverse();
   const path = `crates/${owner}/tests/${name === "allocations" ? name : `all/${name}`}`;
   return existsSync(new URL(`${path}.rs`, root)) ? [`${path}.rs`] : rust(path);

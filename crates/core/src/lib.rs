@@ -15,8 +15,9 @@
 //! | `policy` | presets, options, prices; as data |
 //! | `summary` | prompts, rendering, checks, facts, the built-in summariser, what is kept beside a summary |
 //! | `context`, `redact`, `checkpoint` | items, ledger and cut; secrets and what was erased; levels, tiers, goals |
-//! | `tokens`, `wire`, `keys`, `message` | estimates; formats and providers; keys of rows and ids; the message model |
-//! | `text`, `clock`, `order`, `error` | the cut of a text; times as texts; the one sort; codes |
+//! | `tokens`, `keys` | estimates; keys of rows and ids |
+//! | `text`, `clock` | the cut of a text; times as texts |
+//! | `wire`, `message`, `order`, `error` | a crate of their own: formats and providers; the message model; the one sort; codes |
 //!
 //! The map of the crate is in `ARCHITECTURE.md`.
 
@@ -24,11 +25,8 @@ pub mod checkpoint;
 mod clock;
 pub mod compaction;
 pub mod context;
-pub mod error;
 pub mod keys;
 pub mod log;
-pub mod message;
-mod order;
 pub mod policy;
 pub mod recall;
 mod redact;
@@ -38,6 +36,6 @@ pub mod step;
 pub mod summary;
 mod text;
 pub mod tokens;
-pub mod wire;
 
-pub use error::{Code, Error, Result};
+use context_compactor_wire::order;
+pub use context_compactor_wire::{self as wire, Code, Error, Result, error, message};

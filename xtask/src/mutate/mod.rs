@@ -1,4 +1,4 @@
-//! `mutate`: a copy of a crate's sources in which every small change that could be a mistake waits behind a switch.
+//! `mutate`: a copy of the engine's sources in which every small change that could be a mistake waits behind a switch.
 //!
 //! One build holds all of them: the environment variable `CC_MUTANT=7` makes the seventh. With
 //! `CC_MUTANT_REACHED=FILE` none is made, and each thread that ends writes a line to that file: its name, which is
@@ -12,8 +12,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the switches ask. It becomes a module of the crate.
+/// What the switches ask: a module of the lowest crate, which the others have as theirs.
 const SWITCH: &str = include_str!("switch.txt");
+const SAME: &str = "\npub(crate) use context_compactor_wire::mutant;\n";
+
+/// The sources below `crates`, the lowest last; and what the names of their files begin with, so that those of a file
+/// that moves to a crate of its own stay.
+const CRATES: [(&str, &str, &str); 2] = [("core/src", "", SAME), ("wire/src", "wire/", SWITCH)];
 
 /// A change that waits.
 pub(crate) struct Mutant {
@@ -34,42 +39,59 @@ impl Mutant {
     }
 }
 
-/// Writes the sources below `from` to `to`, with switches, and what they do to `list`: a line for each, with its number,
+/// Writes the sources of the engine's crates from the folder `from` to `to`, with switches, and what they do to `list`: a line for each, with its number,
 /// where it stands in the written file (first byte, last byte), its file, function, operator, text and what takes its
 /// place. Lines of `without` (from the file on) are left out: those that do not compile.
 pub(crate) fn mutate(from: &Path, to: &Path, list: &Path, without: &Path) -> Result<()> {
     let without = fs::read_to_string(without).unwrap_or_default();
     let without: HashSet<&str> = without.lines().collect();
+    let (mut lines, mut number) = (String::new(), 0);
+    for (source, prefix, own) in CRATES {
+        let (from, to) = (from.join(source), to.join(source));
+        copy(&from, &to, &mut |name, source| {
+            let found = find::find(&format!("{prefix}{name}"), source, &without, number)?;
+            number += found.mutants.len();
+            let (mut text, places) = found.edits.apply(source);
+            if name == "lib.rs" {
+                text.push_str(own);
+            }
+            for mutant in &found.mutants {
+                let place = places.get(&mutant.number).ok_or("a mutant without an edit")?;
+                lines.push_str(&format!(
+                    "{}\t{}\t{}\t{}\n",
+                    mutant.number,
+                    place.start,
+                    place.end,
+                    mutant.key()
+                ));
+            }
+            Ok(text)
+        })?;
+    }
+    write(list, lines.as_bytes())?;
+    println!("{number} mutants");
+    Ok(())
+}
+
+/// Brings a copy of a crate's sources up to date; its code, but for tests, as `switched` gives it.
+fn copy(from: &Path, to: &Path, switched: &mut dyn FnMut(&str, &str) -> Result<String>) -> Result<()> {
     let mut paths = Vec::new();
     below(from, &mut paths)?;
     paths.sort();
-    let sources = paths.iter().filter(|path| path.extension().is_some_and(|is| is == "rs"));
+    let is_code = |path: &&PathBuf| path.extension().is_some_and(|is| is == "rs");
     let mut tests = HashSet::new();
-    for path in sources {
+    for path in paths.iter().filter(is_code) {
         tests.extend(find::tests_of(path, &fs::read_to_string(path)?)?);
     }
-    let (mut lines, mut number) = (String::new(), 0);
     for path in &paths {
         let name = path.strip_prefix(from)?;
-        let target = to.join(name);
         let is_test = tests.iter().any(|test: &PathBuf| path.starts_with(test));
-        if path.extension().is_none_or(|is| is != "rs") || is_test {
-            write(&target, &fs::read(path)?)?;
+        if !is_code(&path) || is_test {
+            write(&to.join(name), &fs::read(path)?)?;
             continue;
         }
-        let source = fs::read_to_string(path)?;
-        let name = name.to_string_lossy().replace('\\', "/");
-        let found = find::find(&name, &source, &without, number)?;
-        number += found.mutants.len();
-        let (mut text, places) = found.edits.apply(&source);
-        if name == "lib.rs" {
-            text.push_str(SWITCH);
-        }
-        for mutant in &found.mutants {
-            let place = places.get(&mutant.number).ok_or("a mutant without an edit")?;
-            lines.push_str(&format!("{}\t{}\t{}\t{}\n", mutant.number, place.start, place.end, mutant.key()));
-        }
-        write(&target, text.as_bytes())?;
+        let text = switched(&name.to_string_lossy().replace('\\', "/"), &fs::read_to_string(path)?)?;
+        write(&to.join(name), text.as_bytes())?;
     }
     let mut written = Vec::new();
     below(to, &mut written)?;
@@ -78,8 +100,6 @@ pub(crate) fn mutate(from: &Path, to: &Path, list: &Path, without: &Path) -> Res
             fs::remove_file(path)?;
         }
     }
-    write(list, lines.as_bytes())?;
-    println!("{number} mutants");
     Ok(())
 }
 
