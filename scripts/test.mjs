@@ -17,7 +17,7 @@ import { heartbeat, logged, minutes, step } from "./test/runner.mjs";
 import { buildTests, runTests, total } from "./test/rust.mjs";
 
 /** Crates with tests that take no longer than a minute together, and the one with the simulator and the properties. */
-const ENGINE = ["core", "estimator", "evaluator", "scan", "tokenizer"].map((name) => `context-compactor-${name}`);
+const ENGINE = ["core", "estimator", "evaluator", "scan", "tokenizer", "wire"].map((name) => `context-compactor-${name}`);
 const LONG = ["context-compactor-store-tests"];
 
 /** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */

@@ -384,7 +384,7 @@ export const s4 = [
     what: "debug stops summaries too",
     file: `${core}/policy/resolve.rs`,
     from: "of == rung && options.is_off(group)",
-    to: "(of == rung || **rung == Rung::Summarise) && options.is_off(group)",
+    to: "(of == rung || *rung == Rung::Summarise) && options.is_off(group)",
     tests: ["process_rules"],
   },
   {
