@@ -21,7 +21,6 @@ const tolerance = 0.02;
 /** Entries that bring scripts of their own, and where those are in `dist/`: only who imports them has them. */
 const subpaths = {
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
-  evaluator: /^(evaluator\/|entry\/evaluator-)/,
   node: /^(store\/file\/|entry\/node\.js$)/,
 };
 
@@ -35,7 +34,7 @@ export function sizes() {
   const inline = readFileSync(join(pkg, "dist/wasm/inline.js"));
   const catalogue = readFileSync(join(pkg, "dist/catalogue.js"));
   const tables = ["o200k_base.js", "cl100k_base.js"];
-  const generated = new Set(["core.js", "inline.js", "catalogue.js", "tokenizer-inline.js", "evaluator-inline.js", ...tables]);
+  const generated = new Set(["core.js", "inline.js", "catalogue.js", "tokenizer-inline.js", ...tables]);
   const scripts = readdirSync(join(pkg, "dist"), { recursive: true })
     .sort()
     .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
@@ -60,7 +59,7 @@ export function sizes() {
     "two copies (mirrorStore), loaded when they are needed": measure(whole(scripts.filter((file) => mirror.test(file)))),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
-    "evaluator.wasm, loaded by its subpath": measure(readFileSync(join(pkg, "evaluator.wasm"))),
+    "evaluator.wasm, of the package of its own": measure(readFileSync(join(pkg, "../pkg-evaluator/evaluator.wasm"))),
     ...Object.fromEntries(
       tables.map((file) => [`${file}, loaded when it is needed`, measure(readFileSync(join(pkg, "dist/wasm", file)))]),
     ),

@@ -1,6 +1,6 @@
 /**
- * `npm run release -- VERSION`: versions, changelog, build, a checked archive of the package, commit and tag. It publishes
- * nothing: CI does when the tag is pushed. `--dry-run` does it all in a copy, with the package as it was built.
+ * `npm run release -- VERSION`: versions, changelog, build, checked archives of the packages, commit and tag. It publishes
+ * nothing: CI does when the tag is pushed. `--dry-run` does it all in a copy, with the packages as they were built.
  */
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,11 @@ import { Problem, must, root, run, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 const NAME = "context-compactor";
-const PACKAGE = "pkg/package.json";
+/** The folders of what is published, and a line that shows that it runs. */
+const PACKAGES = {
+  pkg: ["version", "console.log(version())"],
+  "pkg-evaluator": ["baselines", "baselines().then(({ policies }) => console.log(policies.length > 0))"],
+};
 
 const [version = "", flag] = process.argv.slice(2);
 const tag = `v${version}`;
@@ -20,7 +24,7 @@ const isBuilt = flag === "--built";
 
 const read = (path) => readFileSync(join(root, path), "utf8");
 const write = (path, text) => writeFileSync(join(root, path), text);
-const current = JSON.parse(read(PACKAGE)).version;
+const current = JSON.parse(read("pkg/package.json")).version;
 const git = (...args) => must("git", args);
 const npm = (args, options) => must("npm", args, options);
 
@@ -39,11 +43,12 @@ await script(async () => {
       await setup();
       await build();
     }
-    const archive = await pack();
-    await checkArchive(archive);
+    const archives = await pack();
+    await checkArchives(archives);
     await git("commit", "--quiet", "--all", "--message", `Release ${version}`);
     await git("tag", "--annotate", tag, "--message", version);
-    say("release", `${relative(root, archive)} is what CI publishes when the tag is pushed: git push --follow-tags`);
+    const shown = archives.map((archive) => relative(root, archive)).join(", ");
+    say("release", `${shown}: what CI publishes when the tag is pushed: git push --follow-tags`);
   } catch (error) {
     say("release", "failed; git reset --hard takes back what was written");
     throw error;
@@ -72,8 +77,9 @@ async function setVersions() {
     write(path, read(path).replace(before, after));
   };
   replace("Cargo.toml", '\nversion = "VERSION"');
-  replace(PACKAGE, '"version": "VERSION"');
+  for (const folder of Object.keys(PACKAGES)) replace(`${folder}/package.json`, '"version": "VERSION"');
   for (const workspace of ["bench", "tests", "www"]) replace(`${workspace}/package.json`, `"${NAME}": "VERSION"`);
+  for (const workspace of ["tests", "www"]) replace(`${workspace}/package.json`, `"${NAME}-evaluator": "VERSION"`);
   await npm(["install", "--package-lock-only", "--ignore-scripts", "--offline", "--no-audit", "--no-fund"]);
   await must("cargo", ["update", "--quiet", "--workspace", "--offline"]);
 }
@@ -92,26 +98,34 @@ async function pack() {
   mkdirSync(folder, { recursive: true });
   // What npm warns of would stand beside the JSON.
   const args = ["pack", "--json", "--loglevel=error", "--pack-destination", folder];
-  const packed = JSON.parse(await npm(args, { cwd: join(root, "pkg") }));
-  return join(folder, packed[0].filename);
+  const archives = [];
+  for (const from of Object.keys(PACKAGES)) {
+    const packed = JSON.parse(await npm(args, { cwd: join(root, from) }));
+    archives.push(join(folder, packed[0].filename));
+  }
+  return archives;
 }
 
-/** The archive, installed in an empty project: its version and files, and that it runs. CI goes through every host. */
-async function checkArchive(archive) {
+/** The archives, installed in an empty project: their versions and files, and that they run. CI goes through every host. */
+async function checkArchives(archives) {
   const folder = mkdtempSync(join(tmpdir(), `${NAME}-release-`));
   try {
     writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
-    await npm(["install", "--offline", "--no-audit", "--no-fund", archive], { cwd: folder });
-    const installed = join(folder, "node_modules", NAME);
-    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-    if (manifest.version !== version) throw new Problem(`release: the package says ${manifest.version}`);
-    const missing = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].filter((file) => !readdirSync(installed).includes(file));
-    if (missing.length > 0) throw new Problem(`release: the package lacks ${missing.join(", ")}`);
-    const module = `import { version } from "${NAME}"; console.log(version())`;
-    const common = `console.log(require("${NAME}").version())`;
-    for (const [type, code] of Object.entries({ module, commonjs: common })) {
-      const found = await must(process.execPath, [`--input-type=${type}`, "--eval", code], { cwd: folder });
-      if (found.trim() !== (isBuilt ? current : version)) throw new Problem(`release: the engine says ${found.trim()}`);
+    await npm(["install", "--offline", "--no-audit", "--no-fund", ...archives], { cwd: folder });
+    for (const [from, [member, line]] of Object.entries(PACKAGES)) {
+      const { name } = JSON.parse(read(`${from}/package.json`));
+      const installed = join(folder, "node_modules", name);
+      const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+      if (manifest.version !== version) throw new Problem(`release: ${name} says ${manifest.version}`);
+      const missing = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].filter((file) => !readdirSync(installed).includes(file));
+      if (missing.length > 0) throw new Problem(`release: ${name} lacks ${missing.join(", ")}`);
+      const module = `import { ${member} } from "${name}"; ${line}`;
+      const common = `const { ${member} } = require("${name}"); ${line}`;
+      const expected = member === "version" ? (isBuilt ? current : version) : "true";
+      for (const [type, code] of Object.entries({ module, commonjs: common })) {
+        const found = await must(process.execPath, [`--input-type=${type}`, "--eval", code], { cwd: folder });
+        if (found.trim() !== expected) throw new Problem(`release: ${name} says ${found.trim()}`);
+      }
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -122,7 +136,7 @@ async function rehearse() {
   const copy = mkdtempSync(join(tmpdir(), `${NAME}-rehearsal-`));
   try {
     await git("clone", "--quiet", root, copy);
-    cpSync(join(root, "pkg"), join(copy, "pkg"), { recursive: true });
+    for (const folder of Object.keys(PACKAGES)) cpSync(join(root, folder), join(copy, folder), { recursive: true });
     const who = { NAME: "dry run", EMAIL: "dry-run@localhost" };
     const env = Object.fromEntries(
       ["AUTHOR", "COMMITTER"].flatMap((role) => Object.entries(who).map(([key, value]) => [`GIT_${role}_${key}`, value])),

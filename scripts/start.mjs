@@ -9,14 +9,14 @@ import { root, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 const site = join(root, "www");
-const pkg = join(root, "pkg");
+const packages = ["pkg", "pkg-evaluator"].map((name) => join(root, name));
 
 await script(async () => {
   await setup();
   await build();
   const vite = await import(pathToFileURL(createRequire(join(site, "package.json")).resolve("vite")).href);
   const page = join(site, "dist/index.html");
-  if (!existsSync(page) || newest(site) > statSync(page).mtimeMs || newest(pkg) > statSync(page).mtimeMs) {
+  if (!existsSync(page) || [site, ...packages].some((folder) => newest(folder) > statSync(page).mtimeMs)) {
     say("build", "vite build");
     await vite.build({ root: site, logLevel: "warn" });
   }

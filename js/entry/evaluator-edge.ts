@@ -1,4 +1,4 @@
-/** Entry `context-compactor/evaluator` for edge runtimes that import a compiled module by `?module`. */
+/** Package `context-compactor-evaluator` for edge runtimes that import a compiled module by `?module`. */
 
 import wasm from "../../evaluator.wasm?module";
 import { bringFrom } from "../evaluator/module.js";

@@ -1,4 +1,4 @@
-/** Entry `context-compactor/evaluator` where its module comes as code, which every bundler can load apart. */
+/** Package `context-compactor-evaluator` where its module comes as code, which every bundler can load apart. */
 
 import { compiled } from "../module.js";
 import { bringFrom } from "../evaluator/module.js";

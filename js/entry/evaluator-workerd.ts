@@ -1,4 +1,4 @@
-/** Entry `context-compactor/evaluator` for Cloudflare Workers, which compile no bytes. */
+/** Package `context-compactor-evaluator` for Cloudflare Workers, which compile no bytes. */
 
 import wasm from "../../evaluator.wasm";
 import { bringFrom } from "../evaluator/module.js";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { compact } from "../../pkg/dist/entry/inline.js";
-import { baselines, CompactionError, recall, replay } from "../../pkg/dist/entry/evaluator-inline.js";
+import { baselines, CompactionError, recall, replay } from "../../pkg-evaluator/dist/entry/evaluator-inline.js";
 
 const run = new URL("../../www/public/transcripts/invoicing-run.json", import.meta.url);
 const messages = JSON.parse(readFileSync(run, "utf8"));

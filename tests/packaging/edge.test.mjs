@@ -5,11 +5,11 @@ import { test } from "node:test";
 import { EdgeRuntime } from "edge-runtime";
 import { build } from "esbuild";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { base64Module, pack, project, temporaryFolder } from "./project.mjs";
+import { base64Module, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const main = `import * as library from "context-compactor";
-  import * as evaluator from "context-compactor/evaluator";
+  import * as evaluator from "context-compactor-evaluator";
   import { evaluation } from "./evaluation.mjs";
   import { scenario } from "./scenario.mjs";
   const both = async () => ({ done: await scenario(library), evaluated: await evaluation(evaluator) });
@@ -29,8 +29,8 @@ const wasmGlobal = {
 
 test("an edge function gets the module from another realm", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "edge"), archive, { "main.js": main });
+  const archives = await packBoth(temporary);
+  const folder = await project(join(temporary, "edge"), archives, { "main.js": main });
   const { outputFiles } = await build({
     absWorkingDir: folder,
     entryPoints: ["main.js"],
@@ -42,10 +42,9 @@ test("an edge function gets the module from another realm", async (context) => {
   });
   const code = outputFiles[0].text;
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
-  const read = (name) => readFile(join(folder, "node_modules/context-compactor", name));
-  const modules = await Promise.all(
-    ["core.wasm", "tokenizer.wasm", "evaluator.wasm"].map(async (name) => [name, await WebAssembly.compile(await read(name))]),
-  );
+  const paths = ["context-compactor/core.wasm", "context-compactor/tokenizer.wasm", "context-compactor-evaluator/evaluator.wasm"];
+  const compiled = async (path) => WebAssembly.compile(await readFile(join(folder, "node_modules", path)));
+  const modules = await Promise.all(paths.map(async (path) => [basename(path), await compiled(path)]));
   const runtime = new EdgeRuntime({
     initialCode: code,
     extend: (globals) => Object.assign(globals, Object.fromEntries(modules)),

@@ -1,5 +1,5 @@
 /**
- * What the packaging tests do with the subpath `context-compactor/evaluator`, which needs no engine: it has a module of its
+ * What the packaging tests do with the package `context-compactor-evaluator`, which needs no engine: it has a module of its
  * own. Runs in every host.
  */
 export async function evaluation(evaluator) {

@@ -6,39 +6,51 @@ import { test } from "node:test";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { problems, sizes } from "../../bench/size.mjs";
-import { exec, pack, pkg, temporaryFolder } from "./project.mjs";
+import { evaluator, exec, pack, packBoth, pkg, temporaryFolder } from "./project.mjs";
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
 const manifest = JSON.parse(read("pkg/package.json"));
 
+const MODULES = ["pkg/core.wasm", "pkg/tokenizer.wasm", "pkg-evaluator/evaluator.wasm"];
+const both = [pkg, evaluator].map((folder) => [folder, JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))]);
+
 test("publint finds nothing", async () => {
-  const { messages } = await publint({ pkgDir: pkg, strict: true });
-  assert.deepEqual(messages.map((message) => formatMessage(message, manifest)), []);
+  for (const [pkgDir, manifest] of both) {
+    const { messages } = await publint({ pkgDir, strict: true });
+    assert.deepEqual(messages.map((message) => formatMessage(message, manifest)), []);
+  }
 });
 
 test("the types resolve under every resolution", async (context) => {
-  const { archive } = await pack(await temporaryFolder(context));
+  const archives = await packBoth(await temporaryFolder(context));
   const attw = createRequire(import.meta.url).resolve("@arethetypeswrong/cli/package.json");
   const program = join(dirname(attw), JSON.parse(readFileSync(attw, "utf8")).bin.attw);
   const options = ["--exclude-entrypoints", "core.wasm", "--no-color"];
-  const run = exec(process.execPath, [program, archive, ...options]);
-  await run.catch((error) => assert.fail(error.stdout));
+  for (const archive of archives) {
+    const run = exec(process.execPath, [program, archive, ...options]);
+    await run.catch((error) => assert.fail(error.stdout));
+  }
 });
 
-test("the package holds what it needs and nothing else", async (context) => {
-  const { files } = await pack(await temporaryFolder(context));
-  const [scripts, others] = [[], []];
-  for (const file of files) (/^(dist|cjs)\//.test(file) ? scripts : others).push(file);
-  const modules = ["core.wasm", "evaluator.wasm", "tokenizer.wasm"];
-  assert.deepEqual(others.filter((file) => !modules.includes(file)), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]);
-  assert.deepEqual(others.filter((file) => file.endsWith(".wasm")), modules);
-  assert.deepEqual(scripts.filter((file) => !/\.(js|d\.ts)$/.test(file)), ["cjs/package.json"]);
+test("H13: each package holds what it needs and nothing else", async (context) => {
+  const folder = await temporaryFolder(context);
+  for (const [from, modules] of [[pkg, ["core.wasm", "tokenizer.wasm"]], [evaluator, ["evaluator.wasm"]]]) {
+    const { files } = await pack(folder, from);
+    const [scripts, others] = [[], []];
+    for (const file of files) (/^(dist|cjs)\//.test(file) ? scripts : others).push(file);
+    assert.deepEqual(others.filter((file) => !modules.includes(file)), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"]);
+    assert.deepEqual(others.filter((file) => file.endsWith(".wasm")), modules);
+    assert.deepEqual(scripts.filter((file) => !/\.(js|d\.ts)$/.test(file)), ["cjs/package.json"]);
+    assert.deepEqual(scripts.filter((file) => /evaluator/.test(file) !== (from === evaluator) && /entry\/|wasm\//.test(file)), []);
+  }
 });
 
-test("the package depends on nothing, and its version is the engine's", () => {
-  assert.deepEqual([manifest.dependencies, manifest.scripts], [undefined, undefined]);
-  assert.match(read("Cargo.toml"), new RegExp(`^version = "${manifest.version}"$`, "m"));
+test("the packages depend on nothing, and their version is the engine's", () => {
+  for (const [, { dependencies, scripts, version }] of both) {
+    assert.deepEqual([dependencies, scripts], [undefined, undefined]);
+    assert.match(read("Cargo.toml"), new RegExp(`^version = "${version}"$`, "m"));
+  }
 });
 
 test("the catalogue of models comes with the licences of what it is made of, and only a lazy import names it", async () => {
@@ -56,20 +68,19 @@ test("the catalogue of models comes with the licences of what it is made of, and
 
 test("vocabularies come with their licence, and only lazy imports name what the tokenizers and the evaluator are made of", () => {
   const licence = read("node_modules/gpt-tokenizer/LICENSE").trim();
-  const dist = new URL("pkg/dist/", root);
-  const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
-  for (const [name, importing] of [
-    ["o200k_base", "tokenizer.js"],
-    ["cl100k_base", "tokenizer.js"],
-    ["tokenizer-inline", join("entry", "tokenizer-inline.js")],
-    ["evaluator-inline", join("entry", "evaluator-inline.js")],
+  for (const [name, folder, importing] of [
+    ["o200k_base", "pkg", "tokenizer.js"],
+    ["cl100k_base", "pkg", "tokenizer.js"],
+    ["tokenizer-inline", "pkg", join("entry", "tokenizer-inline.js")],
+    ["evaluator-inline", "pkg-evaluator", join("entry", "evaluator-inline.js")],
   ]) {
+    const code = (file) => read(`${folder}/dist/${file}`);
+    const scripts = readdirSync(new URL(`${folder}/dist/`, root), { recursive: true }).filter((file) => file.endsWith(".js"));
     const lazy = new RegExp(`import\\("\\.{1,2}/wasm/${name}\\.js"\\)`);
-    const naming = scripts.filter((file) => read(`pkg/dist/${file}`).includes(`wasm/${name}.js"`));
-    assert.deepEqual(naming, [importing]);
-    assert.match(read(`pkg/dist/${importing}`), lazy);
-    assert.ok(!read(`pkg/dist/${importing}`).includes(`from "./wasm/${name}.js"`));
-    if (!name.endsWith("-inline")) assert.ok(read(`pkg/dist/wasm/${name}.js`).includes(licence));
+    assert.deepEqual(scripts.filter((file) => code(file).includes(`wasm/${name}.js"`)), [importing]);
+    assert.match(code(importing), lazy);
+    assert.ok(!code(importing).includes(`from "./wasm/${name}.js"`));
+    if (!name.endsWith("-inline")) assert.ok(code(`wasm/${name}.js`).includes(licence));
   }
 });
 
@@ -96,19 +107,21 @@ test("nothing but the entry for Node names Node's modules", () => {
 });
 
 test("the licences are the repository's", () => {
-  for (const file of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.equal(read(`pkg/${file}`), read(file));
+  for (const file of ["LICENSE-MIT", "LICENSE-APACHE"]) {
+    for (const folder of ["pkg", "pkg-evaluator"]) assert.equal(read(`${folder}/${file}`), read(file));
+  }
 });
 
 test("the modules name no path of the machine that built them", () => {
-  for (const file of ["core.wasm", "tokenizer.wasm", "evaluator.wasm"]) {
-    const wasm = readFileSync(new URL(`pkg/${file}`, root), "latin1");
+  for (const file of MODULES) {
+    const wasm = readFileSync(new URL(file, root), "latin1");
     assert.deepEqual(wasm.match(/\/(?:home|root|Users|tmp)\/[\w./-]*/g) ?? [], [], file);
   }
 });
 
 test("the modules carry no names of functions and nothing of what made them", () => {
-  for (const file of ["core.wasm", "tokenizer.wasm", "evaluator.wasm"]) {
-    const module = new WebAssembly.Module(readFileSync(new URL(`pkg/${file}`, root)));
+  for (const file of MODULES) {
+    const module = new WebAssembly.Module(readFileSync(new URL(file, root)));
     for (const section of ["name", "producers"]) {
       assert.equal(WebAssembly.Module.customSections(module, section).length, 0, `${file}: ${section}`);
     }

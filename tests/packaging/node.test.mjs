@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const finish = 'import("./scenario.mjs").then(({ scenario }) => scenario(library)).then((result) => console.log(JSON.stringify(result)));';
@@ -44,8 +44,8 @@ const files = {
 
 const evaluate = 'import("./evaluation.mjs").then(({ evaluation }) => evaluation(evaluator)).then((result) => console.log(JSON.stringify(result)));';
 const evaluations = {
-  "evaluate.mjs": `import * as evaluator from "context-compactor/evaluator"; ${evaluate}`,
-  "evaluate.cjs": `const evaluator = require("context-compactor/evaluator"); ${evaluate}`,
+  "evaluate.mjs": `import * as evaluator from "context-compactor-evaluator"; ${evaluate}`,
+  "evaluate.cjs": `const evaluator = require("context-compactor-evaluator"); ${evaluate}`,
 };
 
 /** Whichever way the parts of a program load the package, they have one engine and one class of errors. */
@@ -56,8 +56,8 @@ const both = `const required = { ...require("context-compactor"), ...require("co
 
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "node"), archive, { ...programs, ...files, ...evaluations, "both.cjs": both });
+  const archives = await packBoth(temporary);
+  const folder = await project(join(temporary, "node"), archives, { ...programs, ...files, ...evaluations, "both.cjs": both });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
       // `require` of a module warns on Node 20.
@@ -66,7 +66,7 @@ test("Node", async (context) => {
     });
   }
   for (const program of Object.keys(evaluations)) {
-    await context.test(`context-compactor/evaluator, ${program}`, async () => {
+    await context.test(`context-compactor-evaluator, ${program}`, async () => {
       const { stdout } = await exec(process.execPath, ["--no-warnings", program], { cwd: folder });
       assert.deepEqual(JSON.parse(stdout), expectedEvaluation);
     });

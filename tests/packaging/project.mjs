@@ -1,4 +1,4 @@
-/** Empty projects with the packed package installed. */
+/** Empty projects with the packed packages installed. */
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 
 export const exec = promisify(execFile);
 export const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
+export const evaluator = fileURLToPath(new URL("../../pkg-evaluator/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
 /** How every WebAssembly module in base64 begins. */
@@ -22,17 +23,23 @@ export async function temporaryFolder(context, parent = tmpdir()) {
 }
 
 /** Packs the package as it would be published; resolves to the archive's path and the files in it. */
-export async function pack(folder) {
-  const { stdout } = await exec("npm", ["pack", "--json", "--pack-destination", folder], { cwd: pkg });
+export async function pack(folder, from = pkg) {
+  const { stdout } = await exec("npm", ["pack", "--json", "--pack-destination", folder], { cwd: from });
   const [{ filename, files }] = JSON.parse(stdout);
   return { archive: join(folder, filename), files: files.map(({ path }) => path).sort() };
 }
 
-/** A project in `folder` with the archive installed, the scenarios, and `files`: texts by path. */
-export async function project(folder, archive, files) {
+/** Packs the package and its evaluator; resolves to the paths of their archives. */
+export async function packBoth(folder) {
+  const packed = await Promise.all([pkg, evaluator].map((from) => pack(folder, from)));
+  return packed.map(({ archive }) => archive);
+}
+
+/** A project in `folder` with the archives installed, the scenarios, and `files`: texts by path. */
+export async function project(folder, archives, files) {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
-  await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", archive], { cwd: folder });
+  await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", ...[archives].flat()], { cwd: folder });
   for (const file of ["scenario.mjs", "evaluation.mjs"]) await cp(join(here, file), join(folder, file));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });

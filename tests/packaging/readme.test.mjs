@@ -1,4 +1,4 @@
-/** Every program of the README, as it is written, with the packed package where it says that it runs. */
+/** Every program of the READMEs, as it is written, with the packed packages where it says that it runs. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,33 +9,36 @@ import { launch, resultOf } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { programs, promisedOutput, withEndpoint } from "./readme.mjs";
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const page = '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/main.js"></script>\n';
 const answer = "The answer of the model.";
 
 const runs = { node: runInNode, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject };
 
-let temporary, archive, model;
+let temporary, archives, model;
 
 test("README.md", async (context) => {
   temporary = await temporaryFolder(context);
-  archive = (await pack(temporary)).archive;
+  archives = await packBoth(temporary);
   model = await serveModel(() => answer);
   context.after(() => model.close());
-  const found = programs(readme);
+  const found = programs(read("README.md"));
   assert.deepEqual([...new Set(found.map(({ place }) => place))].sort(), Object.keys(runs).sort());
   for (const { line, place, code } of found) {
     await context.test(`line ${line}, in ${place}`, () => runs[place](`${place}-${line}`, code));
   }
+  const [{ place, code }, ...others] = programs(read("pkg-evaluator/README.md"));
+  assert.deepEqual([place, others], ["node", []]);
+  await context.test("that of the evaluator", () => runInNode("evaluator", code));
 });
 
 /** An empty project with the program. */
 function install(name, code) {
   const files = { "index.html": page, "main.js": withEndpoint(code, model.url) };
-  return project(join(temporary, name), archive, files);
+  return project(join(temporary, name), archives, files);
 }
 
 /** It ends well, and prints what its comments say. */

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { build } from "esbuild";
-import { base64Module, exec, pack, project, temporaryFolder } from "./project.mjs";
+import { base64Module, exec, packBoth, project, temporaryFolder } from "./project.mjs";
 
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
@@ -14,16 +14,16 @@ const imports = `import { compact } from "context-compactor";
   import { initialize } from "context-compactor/slim";
   import { fileStore } from "context-compactor/node";
   import { durableObjectStore } from "context-compactor/cloudflare";
-  import { recall } from "context-compactor/evaluator";
+  import { recall } from "context-compactor-evaluator";
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
   export const others: unknown[] = [fileStore, durableObjectStore, recall];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
+  const archives = await packBoth(temporary);
   const files = { "main.ts": imports, "main.js": 'export * from "context-compactor";' };
-  const folder = await project(join(temporary, "project"), archive, files);
+  const folder = await project(join(temporary, "project"), archives, files);
 
   /** The errors of TypeScript with these options, beside which nothing is read. */
   async function errors(...options) {
@@ -65,17 +65,19 @@ test("F35", async (context) => {
     const modules = outputFiles.map(({ text }) => text.split(base64Module).length - 1);
     assert.deepEqual(modules.filter((count) => count > 0), [1, 1], "the engine and the tokenizer, each once");
     // A constant that is used more than once is what Bun copies.
-    for (const name of ["inline", "tokenizer-inline", "evaluator-inline"]) {
-      const source = await readFile(join(folder, `node_modules/context-compactor/dist/wasm/${name}.js`), "utf8");
+    for (const [name, own] of [["inline", ""], ["tokenizer-inline", ""], ["evaluator-inline", "-evaluator"]]) {
+      const source = await readFile(join(folder, `node_modules/context-compactor${own}/dist/wasm/${name}.js`), "utf8");
       assert.deepEqual([/^const /m.test(source), source.split(base64Module).length - 1], [false, 1], name);
     }
   });
 
   await context.test("F35: no call of WebAssembly has an await in its arguments, which Next wraps in code that takes none", async () => {
-    const dist = join(folder, "node_modules/context-compactor/dist");
-    const scripts = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith(".js") && !file.includes("-inline"));
-    for (const file of scripts) {
-      assert.doesNotMatch(await readFile(join(dist, file), "utf8"), /WebAssembly\.\w+\([^;)]*\bawait\b/, file);
+    for (const name of ["context-compactor", "context-compactor-evaluator"]) {
+      const dist = join(folder, "node_modules", name, "dist");
+      const scripts = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith(".js") && !file.includes("-inline"));
+      for (const file of scripts) {
+        assert.doesNotMatch(await readFile(join(dist, file), "utf8"), /WebAssembly\.\w+\([^;)]*\bawait\b/, file);
+      }
     }
   });
 });

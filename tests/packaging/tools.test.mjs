@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -24,8 +24,8 @@ test("F35", async (context) => {
   // Below the repository, where the tools are found.
   await mkdir(join(root, "target"), { recursive: true });
   const temporary = await temporaryFolder(context, join(root, "target"));
-  const { archive } = await pack(temporary);
-  const install = (name, files) => project(join(temporary, name), archive, files);
+  const archives = await packBoth(temporary);
+  const install = (name, files) => project(join(temporary, name), archives, files);
 
   await context.test("F35: a test of Jest, which has no ES modules by default, requires every entry", async () => {
     const parts = ["scenario", "evaluation"].map(async (name) => {
@@ -50,8 +50,8 @@ test("F35", async (context) => {
           await slim.initialize(readFileSync(require.resolve("context-compactor/core.wasm")));
           expect(await scenario(slim)).toEqual(expected);
         });
-        test("context-compactor/evaluator", async () => {
-          expect(await evaluation(require("context-compactor/evaluator"))).toEqual(expectedEvaluation);
+        test("context-compactor-evaluator", async () => {
+          expect(await evaluation(require("context-compactor-evaluator"))).toEqual(expectedEvaluation);
         });
         test("the stores", async () => {
           const store = require("context-compactor/node").fileStore("sessions");
@@ -81,7 +81,7 @@ test("F35", async (context) => {
       "app/page.js": "export default () => null;\n",
       "app/compacted/route.js": `
         import * as library from "context-compactor";
-        import * as evaluator from "context-compactor/evaluator";
+        import * as evaluator from "context-compactor-evaluator";
         import { evaluation } from "../../evaluation.mjs";
         import { scenario } from "../../scenario.mjs";
         export const runtime = "edge";

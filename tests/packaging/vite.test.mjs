@@ -6,7 +6,7 @@ import { build } from "vite";
 import { launch, resultOf } from "../support/browser.mjs";
 import { serve } from "../support/serve.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { pack, project, temporaryFolder } from "./project.mjs";
+import { packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>\n';
@@ -30,7 +30,7 @@ const apps = {
     assets: [...lazy[0], /^index-.{8}\.js$/, ...lazy[1]],
   },
   evaluator: {
-    main: `import * as evaluator from "context-compactor/evaluator";
+    main: `import * as evaluator from "context-compactor-evaluator";
       import { evaluation } from "./evaluation.mjs";
       const done = await evaluation(evaluator);
       globalThis.result = { done };`,
@@ -52,12 +52,12 @@ function checkAll(result) {
 
 test("Vite", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
+  const archives = await packBoth(temporary);
   const browser = await launch("chrome");
   context.after(() => browser.close());
   for (const [name, { main, assets, check = checkAll }] of Object.entries(apps)) {
     await context.test(`an app with the ${name} entry`, async () => {
-      const folder = await project(join(temporary, name), archive, { "index.html": page, "main.js": main });
+      const folder = await project(join(temporary, name), archives, { "index.html": page, "main.js": main });
       await build({ root: folder, logLevel: "error", build: { target: "esnext" } });
       const found = (await readdir(join(folder, "dist/assets"))).sort();
       assert.ok(

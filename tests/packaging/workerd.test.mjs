@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { base64Module, pack, project, temporaryFolder } from "./project.mjs";
+import { base64Module, pack, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const main = `import * as library from "context-compactor";
@@ -29,15 +29,15 @@ test("a Worker imports the module itself", async (context) => {
   assert.deepEqual(await response.json(), expected);
 });
 
-test("the evaluator is a subpath with a module of its own, and brings no engine", async (context) => {
+test("the evaluator is a package with a module of its own, and brings no engine", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
-  const main = `import * as evaluator from "context-compactor/evaluator";
+  const archives = await packBoth(temporary);
+  const main = `import * as evaluator from "context-compactor-evaluator";
     import { evaluation } from "./evaluation.mjs";
     export default { fetch: async () => Response.json(await evaluation(evaluator)) };`;
-  const folder = await project(join(temporary, "worker"), archive, { "main.js": main });
+  const folder = await project(join(temporary, "worker"), archives, { "main.js": main });
   const { code, wasm } = await bundleWorker(folder, "./main.js");
-  assert.deepEqual(wasm, [join(folder, "node_modules/context-compactor/evaluator.wasm")]);
+  assert.deepEqual(wasm, [join(folder, "node_modules/context-compactor-evaluator/evaluator.wasm")]);
   assert.ok(code.length < 60_000 && !code.includes(base64Module), `${code.length} characters`);
   const worker = await startWorker({ code, wasm });
   context.after(() => worker.dispose());

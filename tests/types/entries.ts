@@ -1,7 +1,7 @@
 /** The package's types, as an app sees them. Compiled, never run. */
 
 import * as inlined from "context-compactor";
-import * as evaluator from "context-compactor/evaluator";
+import * as evaluator from "context-compactor-evaluator";
 import { fileStore } from "context-compactor/node";
 import * as slim from "context-compactor/slim";
 

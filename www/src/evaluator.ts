@@ -1,2 +1,2 @@
 /** The door to the evaluator, a module of its own: import it when it is wanted, never with the page. */
-export * from "context-compactor/evaluator";
+export * from "context-compactor-evaluator";

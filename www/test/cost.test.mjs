@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { baselines, recall, replay } from "context-compactor/evaluator";
+import { baselines, recall, replay } from "context-compactor-evaluator";
 import {
   BUDGETS,
   COMPACTORS,

@@ -3,11 +3,12 @@
 //! ```text
 //! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
 //! crates/tokenizer ─cargo─▶ target/…/context_compactor_tokenizer.wasm ─▶ pkg/tokenizer.wasm, js/wasm/tokenizer-inline.js
-//! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg/evaluator.wasm, js/wasm/evaluator-inline.js
+//! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg-evaluator/evaluator.wasm, js/wasm/evaluator-inline.js
 //! crates/core/src/policy/options.rs ─▶ js/generated/options.ts
 //! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
-//! pkg/dist/ ─esbuild─▶ pkg/cjs/*
+//! js/entry/evaluator-*.ts ─tsc─▶ pkg-evaluator/dist/*
+//! pkg*/dist/ ─esbuild─▶ pkg*/cjs/*
 //! README.md ─▶ pkg/README.md
 //! ```
 
@@ -20,8 +21,31 @@ use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What runs everywhere, then what needs Node: only that is checked with Node's types.
-const PROJECTS: [&str; 2] = ["tsconfig.json", "tsconfig.node.json"];
+/// A package of npm: its folder, and the projects of TypeScript that it is made of.
+pub(crate) struct Package {
+    pub(crate) folder: &'static str,
+    projects: &'static [&'static str],
+    /// Modules as base64, and the files of the package that have them.
+    pub(crate) modules: &'static [(&'static str, &'static str)],
+    /// Texts of vocabularies.
+    pub(crate) texts: &'static [&'static str],
+}
+
+const PACKAGES: [Package; 2] = [
+    Package {
+        folder: "pkg",
+        // What runs everywhere, then what needs Node: only that is checked with Node's types.
+        projects: &["tsconfig.json", "tsconfig.node.json"],
+        modules: &[("inline", "core"), ("tokenizer-inline", "tokenizer")],
+        texts: &vocabulary::NAMES,
+    },
+    Package {
+        folder: "pkg-evaluator",
+        projects: &["tsconfig.evaluator.json"],
+        modules: &[("evaluator-inline", "evaluator")],
+        texts: &[],
+    },
+];
 
 /// What `pkg/dist/catalogue.js` is made of besides its source, with the files of their licences.
 const CATALOGUE: [(&str, &str); 3] =
@@ -154,9 +178,9 @@ fn tokenizer(root: &Path, compiled: &Path) -> Result<()> {
     stamp.write()
 }
 
-/// `pkg/evaluator.wasm`, and the same as code. It has no glue either: `js/evaluator/module.ts`.
+/// `pkg-evaluator/evaluator.wasm`, and the same as code. It has no glue either: `js/evaluator/module.ts`.
 fn evaluator(root: &Path, compiled: &Path) -> Result<()> {
-    let module = root.join("pkg/evaluator.wasm");
+    let module = root.join("pkg-evaluator/evaluator.wasm");
     let inline = root.join("js/wasm/evaluator-inline.js");
     let mut stamp = Stamp::new(root.join("target/glue/evaluator.stamp"))?;
     stamp.input(compiled)?;
@@ -173,10 +197,9 @@ fn evaluator(root: &Path, compiled: &Path) -> Result<()> {
     stamp.write()
 }
 
-/// `pkg/dist/`: the facade and, beside it, the glue.
+/// `dist/` of every package: its scripts and, beside them, the glue and the modules as code. Then `cjs/`.
 fn translate(root: &Path) -> Result<()> {
     let source = root.join("js");
-    let dist = root.join("pkg/dist");
     let modules = root.join("node_modules");
     let compiler = modules.join("typescript");
     let parts = CATALOGUE.map(|(name, _)| modules.join(name).join("package.json"));
@@ -192,31 +215,49 @@ fn translate(root: &Path) -> Result<()> {
     for input in [&source, &compiler.join("package.json")].into_iter().chain(&parts) {
         stamp.input(input)?;
     }
-    for project in PROJECTS {
-        stamp.input(&root.join(project))?;
+    for package in &PACKAGES {
+        for project in package.projects {
+            stamp.input(&root.join(project))?;
+        }
+        for kind in ["dist", "cjs"] {
+            stamp.output(root.join(package.folder).join(kind).join("errors.js"));
+        }
     }
-    stamp.output(dist.join("index.js"));
-    stamp.output(root.join("pkg/cjs/index.js"));
     if stamp.is_current() {
         return Ok(());
     }
-    println!("build: package");
-    // A file whose source is gone must go too.
-    if dist.exists() {
-        fs::remove_dir_all(&dist)?;
-    }
-    for project in PROJECTS {
-        run(node(root).arg(compiler.join("bin/tsc")).args(["--project", project]))?;
-    }
-    catalogue(root, &dist)?;
-    fs::create_dir_all(dist.join("wasm"))?;
-    for file in files(&source.join("wasm"))? {
-        if let Some(name) = file.file_name() {
-            fs::copy(&file, dist.join("wasm").join(name))?;
+    println!("build: packages");
+    for package in &PACKAGES {
+        let dist = root.join(package.folder).join("dist");
+        // A file whose source is gone must go too.
+        if dist.exists() {
+            fs::remove_dir_all(&dist)?;
         }
+        for project in package.projects {
+            run(node(root).arg(compiler.join("bin/tsc")).args(["--project", project]))?;
+        }
+        fs::create_dir_all(dist.join("wasm"))?;
+        for file in files(&source.join("wasm"))? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if package.holds(&name) {
+                fs::copy(&file, dist.join("wasm").join(&*name))?;
+            }
+        }
+        if package.folder == "pkg" {
+            catalogue(root, &dist)?;
+        }
+        commonjs::write(root, package)?;
     }
-    commonjs::write(root)?;
     stamp.write()
+}
+
+impl Package {
+    /// Whether a file of `js/wasm` is one of this package's. The glue is the engine's.
+    fn holds(&self, name: &str) -> bool {
+        let stem = name.trim_end_matches(".js").trim_end_matches(".d.ts");
+        let is_module = self.modules.iter().any(|(module, _)| *module == stem);
+        is_module || self.texts.contains(&stem) || (stem == "core" && self.folder == "pkg")
+    }
 }
 
 /// One file of the catalogues of models, so that the package depends on nothing and bundlers load it apart. Their

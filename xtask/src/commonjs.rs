@@ -1,18 +1,15 @@
-//! `pkg/cjs/`: the package for who cannot `require` ES modules, such as Jest. It is what `pkg/dist/` is, file by file; only
+//! `cjs/`: a package for who cannot `require` ES modules, such as Jest. It is what `dist/` is, file by file; only
 //! data is read from the files that the ES modules have, so that it is not in the package twice.
 
+use crate::build::Package;
 use crate::stamp::files;
-use crate::{Result, node, run, vocabulary};
+use crate::{Result, node, run};
 use std::fs;
 use std::path::Path;
 
-/// Modules as base64, and the files that have them.
-const MODULES: [(&str, &str); 3] =
-    [("inline", "core"), ("tokenizer-inline", "tokenizer"), ("evaluator-inline", "evaluator")];
-
 /// Writes the folder anew.
-pub(crate) fn write(root: &Path) -> Result<()> {
-    let (dist, folder) = (root.join("pkg/dist"), root.join("pkg/cjs"));
+pub(crate) fn write(root: &Path, package: &Package) -> Result<()> {
+    let [dist, folder] = ["dist", "cjs"].map(|kind| root.join(package.folder).join(kind));
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -29,14 +26,14 @@ pub(crate) fn write(root: &Path) -> Result<()> {
         if name.ends_with(".d.ts") {
             fs::create_dir_all(target.parent().unwrap_or(&folder))?;
             fs::copy(&file, target)?;
-        } else if !is_data(&name) {
+        } else if !is_data(package, &name) {
             scripts.push(file);
         }
     }
-    for (name, module) in MODULES {
+    for (name, module) in package.modules {
         fs::write(folder.join(format!("wasm/{name}.js")), bytes(module))?;
     }
-    for name in vocabulary::NAMES {
+    for name in package.texts {
         fs::write(folder.join(format!("wasm/{name}.js")), text(name))?;
     }
     run(node(root)
@@ -54,9 +51,9 @@ fn runs_elsewhere(name: &str) -> bool {
     name.starts_with("entry/") && ["workerd.", "edge."].iter().any(|host| name.contains(host))
 }
 
-fn is_data(name: &str) -> bool {
+fn is_data(package: &Package, name: &str) -> bool {
     let of = |data: &str| name == format!("wasm/{data}.js");
-    MODULES.iter().any(|(data, _)| of(data)) || vocabulary::NAMES.iter().any(|data| of(data))
+    package.modules.iter().any(|(data, _)| of(data)) || package.texts.iter().any(|data| of(data))
 }
 
 /// What `wasm/….js` exports, from the module's file.

@@ -93,7 +93,7 @@ export function Cost({ state: { source, sourceName, contextWindow }, sheet, onSh
         <p>
           Presence is necessary, not sufficient, the metric is lexical, and the conversation is taken as it was.
           The same functions measure a policy or a compactor of your own:{" "}
-          <code>{'import { replay, recall } from "context-compactor/evaluator"'}</code>.
+          <code>{'import { replay, recall } from "context-compactor-evaluator"'}</code>.
         </p>
         <Retained reports={recalls} />
       </section>
