@@ -128,7 +128,10 @@ export const s1summary = [
     id: "S1.9",
     what: "a retired reference is not read",
     file: `${core}/session/operations/looks.rs`,
-    from: `io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));`,
+    from: `io.log(
+                    LogLevel::Info,
+                    format!("{reference} is retired: checkpoint {checkpoint} stands for it"),
+                );`,
     to: `return Err(crate::Error::new(crate::Code::NotFound, format!("{reference} is retired: {checkpoint}")));`,
     tests: ["compact_rules"],
   },
@@ -351,7 +354,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "what is broken is sent",
-    file: `${core}/session/sound.rs`,
+    file: `${core}/session/sendable.rs`,
     from: "let mut is_sound = format.wire().grows(&mut past, &added);",
     to: "let mut is_sound = true;",
     tests: ["session_rules"],

@@ -2,7 +2,7 @@
 //! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
 //! compaction tries again.
 
-use super::call::{Cost, call};
+use super::call::{CallCost, call};
 use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
 use super::reasoning;
@@ -10,10 +10,10 @@ use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
 use super::write::max_tokens;
 use crate::checkpoint::Level;
-use crate::context::{Cover, Item, Made, Origin, Place, Splice};
+use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Change, Held, State};
+use crate::log::{Cause, ContextChange, SessionGuard, State};
 use crate::message::{Message, Part, Role};
 use crate::policy::{Rung, Summariser};
 use crate::step::{self, Effect, Io, Notice, Purpose};
@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// The level that a checkpoint has come of age for; nothing while it is young.
-fn due(state: &State, made: &Made, compressions: u64) -> Option<Level> {
+fn due(state: &State, made: &SummaryMeta, compressions: u64) -> Option<Level> {
     let numbers = state.settings.numbers.checkpoint;
     match compressions.saturating_sub(made.number) {
         age if age >= numbers.age_compact => Some(Level::Compact),
@@ -33,7 +33,7 @@ fn due(state: &State, made: &Made, compressions: u64) -> Option<Level> {
 }
 
 /// How a checkpoint was made; one of an earlier release counts as the first.
-fn made_of(item: &Item) -> Option<Made> {
+fn made_of(item: &Item) -> Option<SummaryMeta> {
     match &item.origin {
         Origin::Summary { made, .. } => Some(made.as_deref().cloned().unwrap_or_default()),
         _ => None,
@@ -106,7 +106,7 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     })
 }
 
-fn covers(item: &Item) -> &[Cover] {
+fn covers(item: &Item) -> &[CoveredRange] {
     match &item.origin {
         Origin::Summary { covers, .. } => covers,
         _ => &[],
@@ -119,7 +119,12 @@ pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
 }
 
 /// Makes old checkpoints shorter, one after the other.
-pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Cost) -> Result<Vec<Edit>> {
+pub(super) async fn age(
+    io: &Io,
+    held: &mut SessionGuard,
+    climb: Climb<'_>,
+    spent: &mut CallCost,
+) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let compressions = held.state().row.compressions;
     let waiting = aged(&held.state(), compressions);
@@ -136,9 +141,9 @@ pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
 /// Makes several old checkpoints one.
 pub(super) async fn merge(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let compressions = held.state().row.compressions;
     let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
@@ -150,7 +155,7 @@ pub(super) async fn merge(
 pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
     match done {
         Err(error) if error.code == Code::Conflict => {
-            io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
+            io.log(step::LogLevel::Info, format!("Old checkpoints stay as they are for now: {error}"));
             Ok(None)
         }
         done => done.map(Some),
@@ -160,11 +165,11 @@ pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Op
 /// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
 pub(super) async fn shorten(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     range: Range<usize>,
     level: Level,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
     let mut texts = Vec::new();
@@ -174,7 +179,7 @@ pub(super) async fn shorten(
     let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
     let text = match ask(io, held, &texts, level, spent).await {
         Ok(text) => {
-            let covers: Vec<Cover> = items.iter().flat_map(covers).cloned().collect();
+            let covers: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
             let text = without_secrets(held, text);
             summary::guarded(&text, &|reference| knows(&held.state(), &covers, reference))
         }
@@ -183,7 +188,7 @@ pub(super) async fn shorten(
         }
         Err(error) => {
             let message = format!("A checkpoint could not be made shorter and stays as it was: {error}");
-            io.log(step::Level::Warn, message.clone());
+            io.log(step::LogLevel::Warn, message.clone());
             io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
             return Ok(None);
         }
@@ -211,7 +216,7 @@ pub(super) async fn shorten(
         model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
         ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
     };
-    held.change(io, Change::compaction(splices, cause)).await?;
+    held.change(io, ContextChange::compaction(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }
@@ -228,17 +233,24 @@ fn relevelled(item: &Item, level: Level) -> Item {
     let mut item = item.clone();
     if let Origin::Summary { made, .. } = &mut item.origin {
         let old = made.as_deref().cloned().unwrap_or_default();
-        *made = Some(Rc::new(Made { level: Some(level), ..old }));
+        *made = Some(Rc::new(SummaryMeta { level: Some(level), ..old }));
     }
     item
 }
 
 /// The message of a checkpoint that stands for what those did. One alone keeps its id.
-async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, now: u64) -> Result<Item> {
+async fn joined(
+    io: &Io,
+    held: &SessionGuard,
+    items: &[Item],
+    text: &str,
+    level: Level,
+    now: u64,
+) -> Result<Item> {
     let mut id: Option<Rc<str>> = None;
     let mut quotes: Vec<Place> = Vec::new();
-    let mut all: Vec<Cover> = Vec::new();
-    let mut made = Made::default();
+    let mut all: Vec<CoveredRange> = Vec::new();
+    let mut made = SummaryMeta::default();
     for item in items {
         let Origin::Summary { checkpoint, quotes: own, .. } = &item.origin else { continue };
         quotes.extend(own);
@@ -249,7 +261,7 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         let original_tokens = made.original_tokens + this.original_tokens;
         let counted_tokens = made.counted_tokens + this.counted_tokens;
         let waiting = [made.waiting, this.waiting.clone()].concat();
-        made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
+        made = SummaryMeta { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {
@@ -260,14 +272,21 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
         });
     }
     made.proposed.retain(|open| !held.state().is_rejected(open.index));
-    let made = Made { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
+    let made =
+        SummaryMeta { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
     let checkpoint = id.unwrap_or_default();
     let author = Author::User;
     Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.
-async fn ask(io: &Io, held: &mut Held, texts: &[String], level: Level, spent: &mut Cost) -> Result<String> {
+async fn ask(
+    io: &Io,
+    held: &mut SessionGuard,
+    texts: &[String],
+    level: Level,
+    spent: &mut CallCost,
+) -> Result<String> {
     let settings = held.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);
     if settings.summariser == Summariser::Extractive {

@@ -4,11 +4,11 @@ use super::call::{call, question_of};
 use super::ladder::Climb;
 use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, Job};
+use crate::log::{Job, SessionGuard};
 use crate::policy::{Settings, Summariser};
-use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
+use crate::step::{Effect, Io, LogLevel, Progress, Purpose, ReportedUsage, Stage, Work, all};
 use crate::summary;
-use crate::summary::result::{Purpose as For, Shorten, shorten};
+use crate::summary::result::{Shorten, ToolPurpose, shorten};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ pub(crate) struct Spent {
     /// Calls.
     pub(crate) calls: u32,
     /// What the summariser reported.
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<ReportedUsage>,
     /// Why the last text was not shortened that could not be.
     pub(crate) failed: Option<Error>,
     /// How the answers kept to what was asked for.
@@ -55,7 +55,7 @@ impl Pace {
 /// One text to be shortened.
 pub(super) struct Ask<'a> {
     /// What the tool was called for.
-    pub(super) purpose: &'a For,
+    pub(super) purpose: &'a ToolPurpose,
     /// The text, as a summariser may see it.
     pub(super) text: &'a str,
     /// Which part of how many, from 1.
@@ -82,7 +82,7 @@ impl Ask<'_> {
 /// answer is as long as it was asked for.
 pub(super) async fn ask_all(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     asks: Vec<Ask<'_>>,
     (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,
@@ -198,6 +198,6 @@ async fn attempts(
             return (Err(failure.into_error(Code::Aborted)), spent);
         }
     }
-    io.log(Level::Warn, format!("A tool result could not be compressed: {last}"));
+    io.log(LogLevel::Warn, format!("A tool result could not be compressed: {last}"));
     (Err(last), spent)
 }

@@ -7,14 +7,14 @@ use super::redaction::{redact, without_secrets};
 use super::replace::{self, Move, Replacement};
 use super::result::Edit;
 use super::strategy::{Known, Strategy};
-use crate::context::{How, Place};
+use crate::context::{Place, Placeholder};
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, Job, State, elsewhere};
+use crate::log::{Job, SessionGuard, State, elsewhere};
 use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
-use crate::step::{Io, Level, Purpose};
-use crate::summary::result::Purpose as For;
+use crate::step::{Io, LogLevel, Purpose};
+use crate::summary::result::ToolPurpose;
 use crate::text;
 use crate::wire;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(super) struct Found {
     nth: usize,
     pub(super) text: String,
     chars: usize,
-    pub(super) purpose: For,
+    pub(super) purpose: ToolPurpose,
 }
 
 /// Characters of a message as the model reads it.
@@ -53,7 +53,7 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
     let numbers = state.settings.numbers.react;
     let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
     let mut found = Vec::new();
-    let mut waiting: HashMap<String, Vec<For>> = HashMap::new();
+    let mut waiting: HashMap<String, Vec<ToolPurpose>> = HashMap::new();
     let mut answers = Answers::default();
     for (at, item) in state.context.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
@@ -65,7 +65,7 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
             match part {
                 Part::ToolCall(call) => {
                     let (name, arguments) = (call.name.to_string(), call.arguments.to_string());
-                    let purpose = For { thought: message.text(), name, arguments };
+                    let purpose = ToolPurpose { thought: message.text(), name, arguments };
                     waiting.entry(call.id.to_string()).or_default().push(purpose);
                 }
                 Part::ToolResult(result) => {
@@ -135,13 +135,18 @@ pub(super) fn most(state: &State) -> Result<Vec<Move>> {
     };
     replace::moves(state, usize::MAX, |_, place, (nth, text)| {
         let may = is_long(text.chars().count());
-        may.then(|| Replacement::new(state, place, nth, text, How::Compressed, |_| String::new()))
+        may.then(|| Replacement::new(state, place, nth, text, Placeholder::Compressed, |_| String::new()))
     })
 }
 
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
 /// too large (layer 2). Returns what was done, layer by layer.
-pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {
+pub(crate) async fn run(
+    io: &Io,
+    held: &mut SessionGuard,
+    climb: Climb<'_>,
+    spent: &mut Spent,
+) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let numbers = held.settings().numbers.react;
     if numbers.single_enabled {
@@ -198,7 +203,7 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
 /// The second layer: every result of some size, one call each.
 async fn global(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     load: Load,
     found: Vec<Found>,
     climb: Climb<'_>,
@@ -218,7 +223,7 @@ async fn global(
         }
     };
     say(
-        Level::Warn,
+        LogLevel::Warn,
         format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
     );
     let strategy = Strategy::of(&held.state(), &found)?;
@@ -248,7 +253,7 @@ async fn global(
         if let Some(text) = &text {
             let now = text.chars().count();
             let turn = found.place.index + 1;
-            say(Level::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
+            say(LogLevel::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
             count += 1;
         }
         texts.push(text);
@@ -257,7 +262,7 @@ async fn global(
     let after = self::load(&held.state())?.size;
     let share = percent(after, total);
     say(
-        Level::Info,
+        LogLevel::Info,
         format!(
             "Global compression complete: {count} results compressed, total size {total} → {after} {unit} ({share}%)"
         ),
@@ -267,7 +272,12 @@ async fn global(
 
 /// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
 /// is room to wait for what they lead to.
-async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) -> Result<Option<Job>> {
+async fn begin(
+    io: &Io,
+    held: &SessionGuard,
+    known: &[Option<Known>],
+    climb: Climb<'_>,
+) -> Result<Option<Job>> {
     let settings = held.settings();
     let asks = known.iter().filter(|known| known.is_none()).count();
     let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
@@ -279,7 +289,7 @@ async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) 
     let rounds = asks.div_ceil(settings.concurrency) as u64;
     let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {
-        io.log(Level::Info, elsewhere().message);
+        io.log(LogLevel::Info, elsewhere().message);
     }
     Ok(begun)
 }
@@ -293,17 +303,17 @@ fn percent(part: usize, whole: usize) -> String {
 /// A result as a summariser may see it: redacted whole, so that no chunk begins in the middle of a secret.
 struct Shown {
     text: String,
-    purpose: For,
+    purpose: ToolPurpose,
 }
 
 impl Shown {
     /// A rehearsal shows it to nobody, and does not bother the app.
-    async fn of(io: &Io, held: &Held, found: &Found, climb: Climb<'_>) -> Result<Shown> {
-        let For { thought, name, arguments } = found.purpose.clone();
+    async fn of(io: &Io, held: &SessionGuard, found: &Found, climb: Climb<'_>) -> Result<Shown> {
+        let ToolPurpose { thought, name, arguments } = found.purpose.clone();
         let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
             if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
         });
-        let purpose = For { thought: thought.await?, name, arguments: arguments.await? };
+        let purpose = ToolPurpose { thought: thought.await?, name, arguments: arguments.await? };
         Ok(Shown { text: text.await?, purpose })
     }
 }
@@ -313,8 +323,11 @@ fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
     if !climb.rehearse {
         let (before, after) = (found.chars, known.text.chars().count());
         // What the logger is told is the document's (`S2.10`).
-        io.log(Level::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
-        io.log(Level::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
+        io.log(
+            LogLevel::Info,
+            format!("Tool result too large ({before} chars), {} without a model", known.how),
+        );
+        io.log(LogLevel::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
     }
     known.text
 }
@@ -322,7 +335,7 @@ fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
 /// The first layer: chunks shortened on their own, joined, and shortened once more when that is still too large.
 async fn streamed(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     shown: Shown,
     (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,
@@ -330,7 +343,7 @@ async fn streamed(
     let numbers = held.settings().numbers.react;
     let say = |line: String| {
         if !climb.rehearse {
-            io.log(Level::Info, line);
+            io.log(LogLevel::Info, line);
         }
     };
     let before = shown.text.chars().count();
@@ -339,7 +352,7 @@ async fn streamed(
     let count = chunks.len();
     say(format!("Breaking result into {count} chunks for summarization"));
     // The first layer knows the tool and its arguments, not the thought (`S2.1`).
-    let purpose = For { thought: String::new(), ..shown.purpose };
+    let purpose = ToolPurpose { thought: String::new(), ..shown.purpose };
     let asks = chunks.iter().enumerate().map(|(nth, text)| Ask {
         purpose: &purpose,
         text,
@@ -393,7 +406,7 @@ fn chunks(text: &str, size: usize) -> Vec<String> {
 /// Puts the shorter texts into the context, the originals into the store.
 async fn commit(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     found: &[Found],
     texts: Vec<Option<String>>,
     (climb, job): (Climb<'_>, &Job),
@@ -404,8 +417,14 @@ async fn commit(
         for (found, text) in found.iter().zip(texts) {
             let Some(text) = text else { continue };
             let Some(item) = state.context.items().get(found.at) else { continue };
-            let new =
-                Replacement::new(&state, found.place, found.nth, &found.text, How::Compressed, |_| text);
+            let new = Replacement::new(
+                &state,
+                found.place,
+                found.nth,
+                &found.text,
+                Placeholder::Compressed,
+                |_| text,
+            );
             match moves.last_mut().filter(|last| last.at == found.at) {
                 Some(last) => last.blobs.push(new),
                 None => moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] }),

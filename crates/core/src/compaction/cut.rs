@@ -3,9 +3,9 @@
 use super::in_force::InForce;
 use super::reasoning;
 use crate::checkpoint::Level;
-use crate::context::{Cover, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
+use crate::context::{CoveredRange, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::message::Role;
 use crate::order;
 use crate::policy::Settings;
@@ -86,8 +86,8 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// What the summary would stand for.
-    pub(crate) fn covers(&self) -> Vec<Cover> {
-        let mut covers: Vec<Cover> = Vec::new();
+    pub(crate) fn covers(&self) -> Vec<CoveredRange> {
+        let mut covers: Vec<CoveredRange> = Vec::new();
         for item in &self.compress {
             match &item.origin {
                 Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
@@ -112,7 +112,7 @@ impl Proposal {
     }
 
     /// Tokens of the reasoning that the messages behind the part lose with it.
-    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &Held) -> Result<usize> {
+    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &SessionGuard) -> Result<usize> {
         let (_, freed) = reasoning::unbind(io, held, vec![self.splice(self.stay.clone())]).await?;
         Ok(freed)
     }
@@ -129,13 +129,13 @@ impl Proposal {
     }
 }
 
-fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
+fn join(covers: &mut Vec<CoveredRange>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
     match covers.last_mut() {
         Some(last) if last.to == from => {
             last.to = to;
             last.offloads.append(&mut offloads);
         }
-        _ => covers.push(Cover { from, to, offloads }),
+        _ => covers.push(CoveredRange { from, to, offloads }),
     }
 }
 

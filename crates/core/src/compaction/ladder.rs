@@ -1,7 +1,7 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
 use super::ask::Spent;
-use super::call::Cost;
+use super::call::CallCost;
 use super::cut::{self, Aim};
 use super::floor::{floor, overflow, settle};
 use super::replace::{self, Move};
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, State};
-use crate::policy::cost::{Moment, Rule};
+use crate::log::{SessionGuard, State};
+use crate::policy::cost::{CostSnapshot, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
 
@@ -22,7 +22,7 @@ const AGAIN: usize = 3;
 
 /// Which rungs a climb takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ClimbPart {
     /// All of them.
     Whole,
     /// Those that need no summary yet: one that can wait is put off.
@@ -35,7 +35,7 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Climb<'r> {
     /// Which rungs of the preset.
-    pub(crate) part: Part,
+    pub(crate) part: ClimbPart,
     /// What set it off.
     pub(crate) trigger: Trigger,
     /// More guidance for the summary.
@@ -47,7 +47,7 @@ pub(crate) struct Climb<'r> {
 impl<'r> Climb<'r> {
     /// All rungs, for real.
     pub(crate) fn whole(trigger: Trigger, instructions: Option<&'r str>) -> Self {
-        Climb { part: Part::Whole, trigger, instructions, rehearse: false }
+        Climb { part: ClimbPart::Whole, trigger, instructions, rehearse: false }
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Climbed {
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) -> Result<()> {
+    fn add(&mut self, held: &SessionGuard, edits: Vec<Edit>, spent: CallCost) -> Result<()> {
         if let Some(result) = &mut self.result {
             result.add(held, &edits, spent)?;
         }
@@ -84,14 +84,14 @@ impl Climbed {
     }
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
-    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) -> Result<()> {
+    fn rescue(&mut self, held: &SessionGuard, results: Vec<CompactionResult>) -> Result<()> {
         for mut result in results {
             self.failed = self.failed.take().or_else(|| result.error.clone());
             if let Some(before) = &self.result {
                 result.follow(before);
             }
             self.edits.extend(result.applied_edits.iter().cloned());
-            let spent = Cost { calls: result.llm_calls, usage: result.usage };
+            let spent = CallCost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
                     before.add(held, &result.applied_edits, spent)?;
@@ -103,7 +103,7 @@ impl Climbed {
                 _ => {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
-                        let spent = Cost { calls: before.llm_calls, usage: before.usage };
+                        let spent = CallCost { calls: before.llm_calls, usage: before.usage };
                         now.add(held, &[], spent)?;
                     }
                 }
@@ -116,13 +116,13 @@ impl Climbed {
 /// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.
 ///
 /// Errors: [`Code::ContextOverflow`] when the context does not fit the window in the end; errors of the store; abort.
-pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
+pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
     let settings = held.settings();
     let mut freed = 0;
     let put_off = settings.rungs.iter().position(|rung| *rung == Rung::Summarise);
-    let first = if climb.part == Part::Later { put_off.unwrap_or_default() } else { 0 };
+    let first = if climb.part == ClimbPart::Later { put_off.unwrap_or_default() } else { 0 };
     // A prepare tells nobody why it did nothing.
     let tells = climb.rehearse || climb.trigger == Trigger::Manual;
     for rung in settings.rungs.iter().skip(first) {
@@ -157,9 +157,11 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                 done.spent.usage = spent.usage;
                 done.spent.failed = spent.failed;
             }
-            Rung::Summarise if climb.part == Part::Later => summarise(io, held, climb, &mut done).await?,
+            Rung::Summarise if climb.part == ClimbPart::Later => {
+                summarise(io, held, climb, &mut done).await?
+            }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                if climb.part == Part::Now && can_wait(&held.state(), climb.trigger)? {
+                if climb.part == ClimbPart::Now && can_wait(&held.state(), climb.trigger)? {
                     done.put_off = true;
                 } else {
                     summarise(io, held, climb, &mut done).await?;
@@ -181,7 +183,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
                     emergency::secure(io, held, climb).await?;
-                    let mut spent = Cost::default();
+                    let mut spent = CallCost::default();
                     let mut edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
                         _ => ageing::merge(io, held, climb, &mut spent).await?.into_iter().collect(),
@@ -211,7 +213,7 @@ pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<
     shorten_all(io, held, climb, &mut done).await?;
     // What was put off is no prompt: the next one is made to fit before it is sent. Nor is what an app asked for by hand,
     // which is told that it does not fit.
-    let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;
+    let must_fit = climb.trigger != Trigger::Manual && climb.part != ClimbPart::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
         let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
         return Err(overflow(io, held, climb.trigger, failed.or(done.failed.as_ref())).await?);
@@ -254,7 +256,7 @@ fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
 
 /// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
 /// what it left. It is tried again as long as that gets anywhere.
-async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+async fn summarise(io: &Io, held: &mut SessionGuard, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
         // A summary may fail: what the step that needs none would leave decides.
@@ -302,7 +304,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
 /// frees `excess` tokens; otherwise it would change the context in vain.
 async fn shorten(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     climb: Climb<'_>,
     (excess, may): (usize, &dyn Fn(usize) -> bool),
     done: &mut Climbed,
@@ -310,13 +312,13 @@ async fn shorten(
     let propose = |state: &State| Ok(Some(last::propose(state, excess, may)?));
     let edit = carry_out(io, held, Rung::Admit, climb, &propose).await?;
     match edit.filter(|edit| !edit.indices.is_empty()) {
-        Some(edit) => done.add(held, vec![edit], Cost::default()),
+        Some(edit) => done.add(held, vec![edit], CallCost::default()),
         None => Ok(()),
     }
 }
 
 /// The same for all messages, when the prompt does not fit.
-async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+async fn shorten_all(io: &Io, held: &SessionGuard, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
     match tokens.checked_sub(limit) {
         None | Some(0) => Ok(()),
@@ -325,7 +327,7 @@ async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed)
 }
 
 /// A rung that needs no model.
-async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
+async fn reduce(io: &Io, held: &SessionGuard, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
     let propose = |state: &State| match rung {
         Rung::Process => process::propose(state, climb.trigger),
         Rung::Admit => admit::propose(state, climb.trigger),
@@ -340,7 +342,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
 /// it may have freed enough.
 async fn carry_out(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     rung: Rung,
     climb: Climb<'_>,
     propose: &dyn Fn(&State) -> Result<Option<Vec<Move>>>,
@@ -356,7 +358,7 @@ async fn carry_out(
 }
 
 /// What a climb would do: the same climb, on a copy.
-pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
+pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
     let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
@@ -389,11 +391,11 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
     })
 }
 
-/// A USD in [`crate::policy::cost::Cost`].
+/// A USD in [`crate::policy::cost::CallCost`].
 const USD: f64 = 1e12;
 
 /// What is known before a compaction, where prices are.
-async fn moment(io: &Io, held: &Held) -> Result<Option<Moment>> {
+async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<CostSnapshot>> {
     if held.settings().prices.is_none() {
         return Ok(None);
     }
@@ -402,7 +404,7 @@ async fn moment(io: &Io, held: &Held) -> Result<Option<Moment>> {
 }
 
 /// What the calls to come would cost, with this plan and without. As many are expected as there were.
-fn cost(state: &State, mut moment: Moment, rungs: &[RungPlan]) -> PlanCost {
+fn cost(state: &State, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
     if !rungs.is_empty() {
         let sum = |of: fn(&RungPlan) -> usize| rungs.iter().map(of).sum::<usize>();
         moment.after = moment.context.saturating_sub(sum(|rung| rung.freed_tokens));

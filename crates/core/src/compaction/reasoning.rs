@@ -1,9 +1,9 @@
 //! Reasoning that the provider binds to what stood before it (`AN8`). It cannot outlive a change of that: a request
 //! with it would be refused.
 
-use crate::context::{Item, Origin, Splice, Whose};
+use crate::context::{Item, MessageSource, Origin, Splice};
 use crate::error::Result;
-use crate::log::{Cause, Change, Held, measure};
+use crate::log::{Cause, ContextChange, SessionGuard, measure};
 use crate::policy::{PrefixMismatch, Trigger};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
@@ -11,7 +11,11 @@ use crate::wire::{self, Unbound};
 /// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that
 /// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched, and
 /// none are where the app's requests have the provider leave it out.
-pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result<(Vec<Splice>, usize)> {
+pub(crate) async fn unbind(
+    io: &Io,
+    held: &SessionGuard,
+    splices: Vec<Splice>,
+) -> Result<(Vec<Splice>, usize)> {
     if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok((splices, 0));
     }
@@ -47,7 +51,7 @@ pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result
 /// Messages that were appended since the context became another one, and before anyone was handed that: their reasoning
 /// is bound to what was handed out before. A summary takes care of those that arrive while it is written; this is for a
 /// rung before one that then failed or was aborted.
-pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()> {
+pub(crate) async fn settle(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<()> {
     let Some(from) = held.state().unseen_from else { return Ok(()) };
     if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok(());
@@ -63,14 +67,14 @@ pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()>
     }
     let after = held.tokens_without(freed);
     let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
-    held.change(io, Change::compaction(splices, cause)).await?;
+    held.change(io, ContextChange::compaction(splices, cause)).await?;
     held.state_mut().unseen_from = None;
     Ok(())
 }
 
 async fn unbind_kept(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     items: &[Item],
     range: std::ops::Range<usize>,
     splices: &mut Vec<Splice>,
@@ -87,7 +91,7 @@ async fn unbind_kept(
 
 /// The message without its bound reasoning; `None` when it stays as it is. One of reasoning alone stays too: an empty
 /// message would be refused as well.
-async fn unbound(io: &Io, held: &Held, item: &Item) -> Result<Option<Item>> {
+async fn unbound(io: &Io, held: &SessionGuard, item: &Item) -> Result<Option<Item>> {
     let Some(place) = item.origin.place() else { return Ok(None) };
     let format = held.format();
     let body = {
@@ -97,7 +101,7 @@ async fn unbound(io: &Io, held: &Held, item: &Item) -> Result<Option<Item>> {
             Unbound::Same | Unbound::Nothing => return Ok(None),
         }
     };
-    let size = measure(io, &held.settings(), format, Whose::Ours, &body).await?;
+    let size = measure(io, &held.settings(), format, MessageSource::Ours, &body).await?;
     let offloads = item.origin.offloads().to_vec();
     Ok(Some(Item { body, size, origin: Origin::Edited { place, offloads, reasoning_removed: true } }))
 }

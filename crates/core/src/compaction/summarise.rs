@@ -1,6 +1,6 @@
 //! History to a summary: written, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
-use super::call::Cost;
+use super::call::CallCost;
 use super::cut::Proposal;
 use super::frame::tokens_of;
 use super::keeping::{Kept, budget};
@@ -10,9 +10,9 @@ use super::{parts, reasoning};
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
-use crate::log::{Cause, Change, Held, Job, State, Summarised, elsewhere};
+use crate::log::{Cause, ContextChange, Job, SessionGuard, State, Summarised, elsewhere};
 use crate::policy::{Rung, Summariser, Trigger};
-use crate::step::{Effect, Io, Level, Notice, Stage};
+use crate::step::{Effect, Io, LogLevel, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 
 /// Why preset `checkpoint` does nothing (`S5.5`).
@@ -51,7 +51,7 @@ fn gain(state: &State) -> usize {
 }
 
 /// What the rung would do.
-pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Result<RungPlan> {
+pub(crate) async fn rehearse(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<RungPlan> {
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
@@ -76,7 +76,7 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
 /// history and every offload are intact (`S1.11`).
 pub(crate) async fn run(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     order: Order<'_>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
@@ -94,7 +94,7 @@ pub(crate) async fn run(
                 let steps = state.row.steps;
                 state.row.attempted_at.replace(steps)
             };
-            let mut spent = Cost::default();
+            let mut spent = CallCost::default();
             let written = match begin(io, held, &proposal, order).await {
                 Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
                     Ok(kept) => {
@@ -111,7 +111,7 @@ pub(crate) async fn run(
                 Err(error) => Err(error),
             };
             let update = match &written {
-                Ok(written) => Update::of(io, held, &proposal, order, written).await,
+                Ok(written) => SummaryUpdate::of(io, held, &proposal, order, written).await,
                 Err(error) => Err(error.clone()),
             };
             match update {
@@ -142,7 +142,7 @@ pub(crate) async fn run(
                     result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
                 }
                 Err(error) => {
-                    io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
+                    io.log(LogLevel::Error, format!("Compaction failed, the history is unchanged: {error}"));
                     result.fail(error);
                 }
             }
@@ -163,14 +163,14 @@ pub(crate) async fn run(
 }
 
 /// Says so once a model of this size has summarised as often as it takes (`S5.11`).
-fn warn(io: &Io, held: &Held) {
+fn warn(io: &Io, held: &SessionGuard) {
     let settings = held.settings();
     let Some(model) = settings.summariser_model().filter(|_| settings.preset.checkpoints) else { return };
     let compressions = held.state().row.compressions;
     if compressions == warn_after(checkpoint::model_size(model)) {
         let score = held.state().reliability().score;
         io.log(
-            Level::Warn,
+            LogLevel::Warn,
             format!(
                 "{compressions} compressions by {model}: reliability {score:.2}; consider a fresh session"
             ),
@@ -180,7 +180,7 @@ fn warn(io: &Io, held: &Held) {
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
 /// there is room to wait for what they lead to.
-async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
+async fn begin(io: &Io, held: &SessionGuard, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
     let settings = held.settings();
     if !by_model(&settings, order) {
         return Ok(Some(Job::default()));
@@ -193,22 +193,22 @@ async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> R
 }
 
 /// The change that a summary makes, complete and checked, on its way into the store.
-struct Update {
-    change: Change,
+struct SummaryUpdate {
+    change: ContextChange,
     freed: usize,
     entry: LogEntry,
     detail: Option<String>,
 }
 
-impl Update {
+impl SummaryUpdate {
     /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
     async fn of(
         io: &Io,
-        held: &Held,
+        held: &SessionGuard,
         proposal: &Proposal,
         order: Order<'_>,
         written: &Written,
-    ) -> Result<Update> {
+    ) -> Result<SummaryUpdate> {
         tell(io, held, Stage::Update, 1, 0);
         let settings = held.settings();
         let before = held.tokens();
@@ -240,17 +240,23 @@ impl Update {
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
         let job = written.job.clone();
-        let change = Change { job, summary, ..Change::compaction(splices, cause) };
-        Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
+        let change = ContextChange { job, summary, ..ContextChange::compaction(splices, cause) };
+        Ok(SummaryUpdate { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
     }
 
     /// Puts it into the context, in one transaction.
-    async fn commit(self, io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Edit> {
+    async fn commit(
+        self,
+        io: &Io,
+        held: &SessionGuard,
+        proposal: &Proposal,
+        order: Order<'_>,
+    ) -> Result<Edit> {
         tell(io, held, Stage::Commit, 1, self.freed);
         held.change(io, self.change).await?;
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);
-        io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+        io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
         Ok(Edit { indices, freed_tokens: freed, detail: self.detail, ..Edit::of(order.rung) })
     }
 }

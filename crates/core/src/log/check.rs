@@ -14,14 +14,13 @@
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::NewBlob;
-use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
-use super::snapshots::{Mark, read_note};
-use crate::context::{Left, Offload, Origin, conserve_origins};
+use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewNote, ViewRow};
+use super::snapshots::{SnapshotMark, read_note};
+use crate::context::{Departed, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Page, page_of};
 use crate::wire::{self, Format};
-use serde::Deserialize;
 use std::collections::HashSet;
 use std::fmt::Display;
 
@@ -61,28 +60,6 @@ impl Findings {
     }
 }
 
-/// What a log row says of the view that it tells of.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Noted {
-    pub(crate) view: u64,
-    pub(crate) rung: String,
-    /// Of the view's row; earlier releases did not note it.
-    #[serde(default)]
-    pub(super) sha256: Option<String>,
-}
-
-impl Noted {
-    /// `None` for a row that is no view's.
-    pub(crate) fn of(row: &LogRow<'_>) -> Option<Noted> {
-        (row.kind == Kind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
-    }
-
-    /// The bytes are those of the view that was written.
-    pub(crate) fn is_of(&self, view: &[u8]) -> bool {
-        self.sha256.as_ref().is_none_or(|hash| *hash == ids::sha256_hex(view))
-    }
-}
-
 /// The end of the log so far.
 #[derive(Debug, Default)]
 struct End {
@@ -102,7 +79,7 @@ pub(crate) struct LogCheck {
     /// Where in the log each message is, as far as that could be read.
     messages: Vec<Option<u64>>,
     /// Where in the log each view is: its row, and the messages before it.
-    views: Vec<(u64, usize, Noted)>,
+    views: Vec<(u64, usize, ViewNote)>,
 }
 
 impl Default for LogCheck {
@@ -132,7 +109,7 @@ impl LogCheck {
             found.add("I1", format!("log row {seq} is not what was written"));
             return None;
         };
-        let is_message = row.kind == Kind::Message;
+        let is_message = row.kind == RowKind::Message;
         let follows = row.seq == seq
             && row.n as u64 <= seq
             && end.is_none_or(|end| {
@@ -150,13 +127,13 @@ impl LogCheck {
         }
         self.messages.resize(row.n, None);
         match row.kind {
-            Kind::Message => self.messages.push(Some(seq)),
-            Kind::View => match Noted::of(&row) {
+            RowKind::Message => self.messages.push(Some(seq)),
+            RowKind::View => match ViewNote::of(&row) {
                 Some(noted) => self.views.push((seq, row.n, noted)),
                 None => found.add("I4", format!("log row {seq} does not say which view it tells of")),
             },
-            Kind::Snapshot => {
-                if read_note(bytes, &Mark { id: row.id.clone(), seq }).is_err() {
+            RowKind::Snapshot => {
+                if read_note(bytes, &SnapshotMark { id: row.id.clone(), seq }).is_err() {
                     found.add("I8", format!("log row {seq} is no snapshot that can be read"));
                 }
             }
@@ -201,7 +178,7 @@ impl LogCheck {
     }
 
     /// Checks that a snapshot is of a view that was current when it was taken (I8).
-    pub(crate) fn snapshot(&self, bytes: Option<&[u8]>, mark: &Mark, found: &mut Findings) {
+    pub(crate) fn snapshot(&self, bytes: Option<&[u8]>, mark: &SnapshotMark, found: &mut Findings) {
         let Some(Ok((note, ..))) = bytes.map(|bytes| read_note(bytes, mark)) else {
             return found.add("I8", format!("log row {} is not snapshot {}", mark.seq, mark.id));
         };
@@ -220,7 +197,7 @@ impl LogCheck {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct View {
     pub(crate) items: Vec<Unread>,
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<Departed>,
     /// Log rows from here on are behind it.
     pub(crate) to: u64,
     /// The snapshot that it went back to.

@@ -2,16 +2,17 @@
 //! far. A crash before the commit then costs no call again. All of it is advisory: the compare-and-set of the commit is
 //! what makes a change right, a job only saves calls.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::{self, SCHEMA};
+use super::retry::{Tried, conflict, retry, retryable};
 use super::staging;
 use super::state::State;
-use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
+use super::stored::{PAGE, commit_again};
 use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
-use crate::step::{Io, Level, Scan};
+use crate::step::{Io, LogLevel, Scan};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +86,7 @@ struct AnswerRow {
 /// The calls that lead to the next change of the context.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
-    stored: Option<Stored>,
+    stored: Option<StoredJob>,
     /// What was answered before this job was taken up, by what was asked.
     answers: RefCell<BTreeMap<String, String>>,
     /// What of the answers is in the store.
@@ -93,7 +94,7 @@ pub(crate) struct Job {
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredJob {
     sid: String,
     id: String,
     ver: u64,
@@ -139,7 +140,12 @@ impl Job {
     ///
     /// Errors: [`Code::Conflict`] when the context was changed elsewhere, [`Code::Closed`] when the session is gone,
     /// [`Code::Aborted`].
-    pub(crate) async fn begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+    pub(crate) async fn begin(
+        io: &Io,
+        held: &SessionGuard,
+        lease_ms: u64,
+        insist: bool,
+    ) -> Result<Option<Job>> {
         if !held.state().durable {
             return Ok(Some(Job::default()));
         }
@@ -147,26 +153,24 @@ impl Job {
             let tab = io.new_id().await?;
             held.state_mut().tab = ids::id(&[b"tab", tab.as_bytes()]);
         }
-        for race in 0..=RACES {
+        retry(io, Some(held), async |attempt| {
+            if attempt.moved {
+                return Err(conflict());
+            }
             match Self::try_begin(io, held, lease_ms, insist).await {
-                Ok(begun) => return Ok(begun),
-                Err(error) if retryable(&error) => {
-                    pause(io, race).await?;
-                    if held.refresh(io).await? {
-                        return Err(conflict());
-                    }
-                }
-                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
+                Ok(begun) => Ok(Tried::Done(begun)),
+                Err(error) if retryable(&error) && !attempt.is_last() => Ok(Tried::Lost(conflict(), None)),
+                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => Err(error),
                 Err(error) => {
-                    io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
-                    break;
+                    io.log(LogLevel::Warn, format!("The attempt could not be noted in the store: {error}"));
+                    Ok(Tried::Done(Some(Job::default())))
                 }
             }
-        }
-        Ok(Some(Job::default()))
+        })
+        .await
     }
 
-    async fn try_begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+    async fn try_begin(io: &Io, held: &SessionGuard, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
         let (sid, id) = {
             let state = held.state();
             (state.sid.clone(), job_id(&state))
@@ -206,20 +210,20 @@ impl Job {
         io.commit(batch).await?;
         held.state_mut().wrote(io, row);
         let kept = answers.keys().cloned().collect();
-        let stored = Some(Stored { sid, id, ver });
+        let stored = Some(StoredJob { sid, id, ver });
         Ok(Some(Job { stored, answers: RefCell::new(answers), kept: RefCell::new(kept) }))
     }
 
     /// The answer that was paid for before, once.
     pub(crate) fn take(&self, io: &Io, question: &str) -> Option<String> {
         let answer = self.answers.borrow_mut().remove(question)?;
-        io.log(Level::Debug, format!("An answer that was given before is used again ({question})"));
+        io.log(LogLevel::Debug, format!("An answer that was given before is used again ({question})"));
         Some(answer)
     }
 
     /// Stores an answer, so that a crash before the commit does not cost it. Only a record: what fails here is logged.
     pub(crate) async fn keep(&self, io: &Io, question: &str, text: &str) {
-        let Some(Stored { sid, id, ver }) = &self.stored else { return };
+        let Some(StoredJob { sid, id, ver }) = &self.stored else { return };
         let Ok(row) = record::encode(&AnswerRow { v: SCHEMA, text: text.into() }) else { return };
         let put = (keys::answer(sid, id, question), row);
         // A session that was deleted meanwhile has no job any more, and nothing may be left of it.
@@ -229,13 +233,13 @@ impl Job {
             Ok(()) => {
                 self.kept.borrow_mut().insert(question.to_string());
             }
-            Err(error) => io.log(Level::Debug, format!("An answer could not be kept for later: {error}")),
+            Err(error) => io.log(LogLevel::Debug, format!("An answer could not be kept for later: {error}")),
         }
     }
 
     /// What the commit of the change closes.
     pub(crate) fn closing(&self) -> Option<Closing> {
-        let Stored { id, .. } = self.stored.as_ref()?;
+        let StoredJob { id, .. } = self.stored.as_ref()?;
         Some(Closing { id: id.clone(), answers: self.kept.borrow().iter().cloned().collect() })
     }
 }
@@ -274,7 +278,7 @@ pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
     match try_recover(io, state).await {
         Err(error) if error.code == Code::Aborted => Err(error),
         Err(error) => {
-            io.log(Level::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
+            io.log(LogLevel::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
             Ok(())
         }
         Ok(()) => Ok(()),

@@ -1,12 +1,12 @@
 //! What the prices say about a session's context: what its calls paid for being larger than it need be, and whether a
 //! compaction pays now. It is noted with whatever else is written; to lose it costs money and nothing else.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::state::State;
 use crate::context::Keep;
 use crate::error::Result;
 use crate::message::Role;
-use crate::policy::cost::{DEFAULT_PRICES, Decision, Meter, Moment, Prices};
+use crate::policy::cost::{CostSnapshot, DEFAULT_PRICES, Meter, Prices, Verdict};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,14 +23,14 @@ pub(crate) struct Paid {
 
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
 /// [`State::pay`]; nothing where there is no rule.
-pub(crate) async fn ask(io: &Io, held: &Held) -> Result<Option<u64>> {
+pub(crate) async fn ask(io: &Io, held: &SessionGuard) -> Result<Option<u64>> {
     let Some(rule) = held.settings().price_rule else { return Ok(None) };
     let now = io.now().await?;
     let mut state = held.state_mut();
     state.settle();
     let moment = state.moment(now);
     let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment);
-    state.pays = decision == Decision::Buy;
+    state.pays = decision == Verdict::Buy;
     state.calls_left = Some(state.row.paid.meter.calls_left(&rule, &state.prices(), &moment));
     Ok(Some(now))
 }
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// What is known at this moment, with a summary in mind that leaves what the options say.
-    pub(crate) fn moment(&self, now: u64) -> Moment {
+    pub(crate) fn moment(&self, now: u64) -> CostSnapshot {
         let (context, stable) = (self.tokens(), self.stable_tokens());
         let kept = self.kept_tokens();
         let replaced = context.saturating_sub(stable).saturating_sub(kept);
@@ -91,7 +91,7 @@ impl State {
             _ => meter.cached(now, &self.prices()).min(context),
         };
         let items = self.context.items();
-        Moment {
+        CostSnapshot {
             context,
             cached,
             stable,

@@ -1,9 +1,9 @@
 //! Messages of the app as the log has them, whatever became of them in the context: page by page.
 
-use super::held::Held;
-use super::record::{self, Kind};
+use super::guard::SessionGuard;
+use super::record::{self, RowKind};
 use super::stored::readable_page;
-use crate::context::{Cover, Origin, Place};
+use crate::context::{CoveredRange, Origin, Place};
 use crate::error::{Code, Result};
 use crate::step::{Io, LONG};
 use std::rc::Rc;
@@ -12,8 +12,8 @@ use std::rc::Rc;
 /// left out: what is left must still be of use.
 pub(crate) async fn raw(
     io: &Io,
-    held: &Held,
-    covers: &[Cover],
+    held: &SessionGuard,
+    covers: &[CoveredRange],
     mut next: u64,
     mut each: impl FnMut(Place, &str) -> Result<()>,
 ) -> Result<()> {
@@ -41,7 +41,7 @@ pub(crate) async fn raw(
             match record::read_row(&bytes) {
                 _ if seq >= rows => return Ok(()),
                 Ok((row, _)) if row.n >= end => return Ok(()),
-                Ok((row, _)) if row.seq == seq && row.kind == Kind::Message && holds(row.n) => {
+                Ok((row, _)) if row.seq == seq && row.kind == RowKind::Message && holds(row.n) => {
                     each(Place { seq, index: row.n }, row.body.get())?;
                 }
                 Err(error) if error.code != Code::StoreCorrupt => return Err(error),
@@ -53,7 +53,7 @@ pub(crate) async fn raw(
 }
 
 /// The first `end` messages of a session that nothing is stored of.
-fn in_memory(held: &Held, end: usize) -> Vec<(Place, Rc<str>)> {
+fn in_memory(held: &SessionGuard, end: usize) -> Vec<(Place, Rc<str>)> {
     let state = held.state();
     let mut bodies: Vec<Option<(Place, Rc<str>)>> = vec![None; end];
     let logged = state.unlogged.iter().map(|(index, body)| {

@@ -6,18 +6,20 @@
 //! * R3: the log is shorter than the host remembers: nothing brings that back, and it is said.
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
-use super::check::Noted;
 use super::deletion::free_name;
 use super::links::{empty_strangers, strangers};
 use super::loss::lost_session;
 use super::rebuild::last_row;
-use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
-use super::state::{Change, State, measure};
-use super::stored::{PAGE, readable_items, retryable, session_row, views_from_whole};
-use super::watermark::{Known, Mark};
+use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread, ViewNote};
+use super::retry::retryable;
+use super::state::{ContextChange, State, measure};
+use super::stored::{PAGE, readable_items, session_row, views_from_whole};
+use super::watermark::{HostRecord, Watermark};
 use super::wide;
 use super::{offloads, seal};
-use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, conserve_origins, join_left};
+use crate::context::{
+    Context, Departed, Item, MessageSource, Origin, Place, Splice, Why, conserve_origins, join_left,
+};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
@@ -54,7 +56,7 @@ pub(super) struct Named {
 }
 
 /// The session that this one's name leads to, if any. `None` when someone else wrote meanwhile.
-pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option<Option<Named>>> {
+pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<Option<Option<Named>>> {
     let (id, most) = (&state.row.id, state.max_batch_ops);
     let found = free_name(io, id, most).await;
     if let Ok(Some(NameRow { id: of, sid, .. })) = &found
@@ -136,7 +138,12 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
 // ---- R3 -------------------------------------------------------------------------------------------------------------
 
 /// What the watermark knows and the log does not (R3).
-pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark) -> Result<Option<Loss>> {
+pub(super) async fn behind(
+    io: &Io,
+    state: &State,
+    row: &SessionRow,
+    mark: &Watermark,
+) -> Result<Option<Loss>> {
     let is_former = row.formerly.contains(&mark.sid);
     if mark.sid != state.sid && !is_former {
         return Ok(Some(lost_session(mark)));
@@ -160,9 +167,9 @@ pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark
 
 /// A view, and what is behind it.
 #[derive(Default)]
-struct Standing {
+struct StandingView {
     items: Vec<Unread>,
-    left: Vec<Left>,
+    left: Vec<Departed>,
     to: u64,
 }
 
@@ -172,7 +179,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.check_format(&row)?;
     let sid = state.sid.clone();
     let mut losses = Vec::new();
-    let Standing { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
+    let StandingView { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
     items.extend(readable_items(io, &sid, to, row.next_seq).await?);
     let restored = restore_results(io, &sid, &mut items).await?;
     if restored > 0 {
@@ -202,7 +209,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     let tokens = items.iter().map(|item| item.size.tokens).sum();
     let cause = Cause::of(state, "repair", tokens);
     let splice = Splice { at: 0, remove: 0, insert: items };
-    let change = Change { left: Some(left), ..Change::new(vec![splice], cause) };
+    let change = ContextChange { left: Some(left), ..ContextChange::new(vec![splice], cause) };
     let (commit_id, now) = (io.new_id().await?, io.now().await?);
     let (mut batch, row) = state.change_batch(&change, &commit_id, now)?;
     if lost > 0 {
@@ -228,13 +235,13 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
     }
     let text = "[What was said here before is lost.]";
     let body: Rc<str> = state.format().wire().text_message(Author::User, text, "", None).into();
-    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+    let size = measure(io, &state.settings, state.format(), MessageSource::Ours, &body).await?;
     items.insert(head, Item { body, size, origin: Origin::Acknowledgement });
     Ok(())
 }
 
 /// View `generation`, or the last one before it that can be read; at last the plain log.
-async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<Standing> {
+async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<StandingView> {
     let generation = row.generation;
     for number in (1..=generation).rev() {
         match view(io, sid, number, row.next_seq).await {
@@ -256,16 +263,16 @@ async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) 
             format!("view {generation} and those before it cannot be read: the context is the plain log");
         losses.push(Loss::new(LossKind::Context, reason));
     }
-    Ok(Standing::default())
+    Ok(StandingView::default())
 }
 
 /// A view, as the log of `rows` rows tells of it.
-async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing> {
+async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<StandingView> {
     let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
     let views = views_from_whole(io, sid, generation).await?;
     let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
     let notes = wide::read(io, keys).await?;
-    let mut standing = Standing::default();
+    let mut standing = StandingView::default();
     for ((mut view, bytes), note) in views.into_iter().zip(notes) {
         // It was written together with its row of the log.
         if view.to > rows {
@@ -273,7 +280,7 @@ async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing
         }
         // A note that is damaged says nothing about its view.
         if let Ok((row, _)) = record::read_row(&note.unwrap_or_default())
-            && Noted::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
+            && ViewNote::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
         {
             return Err(corrupt());
         }
@@ -311,9 +318,9 @@ pub(crate) async fn readable(
     io: &Io,
     sid: &str,
     items: Vec<Unread>,
-    left: Vec<Left>,
+    left: Vec<Departed>,
     messages: usize,
-) -> Result<(Vec<Unread>, Vec<Left>, usize)> {
+) -> Result<(Vec<Unread>, Vec<Departed>, usize)> {
     let unread = items.iter().filter(|(_, body)| body.is_none()).filter_map(|(origin, _)| origin.place());
     let read = readable_bodies(io, sid, &unread.collect::<Vec<_>>()).await?;
     let with_body = |(origin, body): Unread| {
@@ -321,7 +328,8 @@ pub(crate) async fn readable(
         body.map(|body| (origin, Some(body)))
     };
     let items: Vec<Unread> = items.into_iter().filter_map(with_body).collect();
-    let is_whole = |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
+    let is_whole =
+        |left: &[Departed]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
     if is_whole(&left).is_ok() {
         return Ok((items, left, 0));
     }
@@ -342,7 +350,7 @@ pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
         empty_strangers(io, sid, &mut rows).await?;
         for (place, (_, bytes)) in page.iter().zip(&rows) {
             match record::read_row(bytes) {
-                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, Kind::Message) => {
+                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, RowKind::Message) => {
                     read.insert(place.seq, Rc::from(row.body.get()));
                 }
                 Err(error) if error.code != Code::StoreCorrupt => return Err(error),
@@ -354,7 +362,7 @@ pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
 }
 
 /// The messages of the first `messages` that have no fate.
-fn missing(items: &[Unread], left: &[Left], messages: usize) -> Vec<Left> {
+fn missing(items: &[Unread], left: &[Departed], messages: usize) -> Vec<Departed> {
     let mut known: HashSet<usize> = left.iter().flat_map(|run| run.from..run.to).collect();
     for (origin, _) in items {
         known.extend(origin.place().map(|place| place.index));
@@ -363,5 +371,5 @@ fn missing(items: &[Unread], left: &[Left], messages: usize) -> Vec<Left> {
         }
     }
     let gone = (0..messages).filter(|index| !known.contains(index));
-    gone.map(|index| Left { from: index, to: index + 1, why: Why::Lost }).collect()
+    gone.map(|index| Departed { from: index, to: index + 1, why: Why::Lost }).collect()
 }

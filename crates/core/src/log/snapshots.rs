@@ -1,9 +1,10 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
-use super::held::Held;
-use super::record::{Kind, SessionRow};
+use super::guard::SessionGuard;
+use super::record::RowKind;
+use super::retry::{Tried, conflict, retry, retryable};
 use super::state::State;
-use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at};
+use super::stored::row_at;
 use super::wide;
 use crate::checkpoint::Goal;
 use crate::context::Origin;
@@ -40,7 +41,7 @@ impl SnapshotPurpose {
 
 /// Where in the log a snapshot is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct SnapshotMark {
     /// The snapshot's id.
     pub(crate) id: String,
     /// Position of its log row.
@@ -91,41 +92,37 @@ impl SnapshotNote {
 }
 
 /// The snapshot in a log row, with the messages of the app before it and its time.
-pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+pub(crate) fn read_note(bytes: &[u8], mark: &SnapshotMark) -> Result<(SnapshotNote, usize, u64)> {
     let row = row_at(bytes, mark.seq)?;
     let broken =
         || Error::new(Code::StoreCorrupt, format!("log row {} is no snapshot {}", mark.seq, mark.id));
-    if row.kind != Kind::Snapshot || row.id != mark.id {
+    if row.kind != RowKind::Snapshot || row.id != mark.id {
         return Err(broken());
     }
     let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
     Ok((note, row.n, row.at))
 }
 
-impl Held {
+impl SessionGuard {
     /// Takes a snapshot: its id.
     pub(crate) async fn snapshot(&self, io: &Io, purpose: SnapshotPurpose) -> Result<String> {
         let name = io.new_id().await?;
         let id =
             format!("snap_{}", ids::id(&[b"snapshot", self.state().row.secret.as_bytes(), name.as_bytes()]));
-        for race in 0..=RACES {
+        retry(io, Some(self), async |_| {
             let now = io.now().await?;
             let note = SnapshotNote::of(&self.state(), &id, purpose);
             let (batch, row) = self.state().snapshot_batch(&note, now)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().wrote(io, row);
-                    return Ok(id);
+                    Ok(Tried::Done(id.clone()))
                 }
-                Err(error) if retryable(&error) && race < RACES => {
-                    if self.caught_up(io, race, error, &row).await? {
-                        return Ok(id);
-                    }
-                }
-                Err(error) => return Err(error),
+                Err(error) if retryable(&error) => Ok(Tried::Lost(error, Some((id.clone(), id.clone())))),
+                Err(error) => Err(error),
             }
-        }
-        Err(conflict())
+        })
+        .await
     }
 
     /// Takes a snapshot before a step that is to make a prompt fit, unless the last thing that was done is just that.
@@ -151,25 +148,8 @@ impl Held {
         if self.state().row.generation == before { Ok(id) } else { Err(conflict()) }
     }
 
-    /// Takes over what is stored after a commit that lost a race, or whose answer was lost. `true` when `row` was
-    /// written after all.
-    pub(crate) async fn caught_up(
-        &self,
-        io: &Io,
-        race: usize,
-        error: Error,
-        row: &SessionRow,
-    ) -> Result<bool> {
-        pause(io, race).await?;
-        let written = match self.refresh(io).await {
-            Ok(_) => self.is_row(io, row).await,
-            Err(second) => Err(second),
-        };
-        written.map_err(|second| first_unless_conflict(error, second))
-    }
-
     /// Where the snapshot is; someone else may have taken it.
-    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<Mark> {
+    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<SnapshotMark> {
         let known = || self.state().row.snapshots.iter().find(|mark| mark.id == id).cloned();
         if let Some(mark) = known() {
             return Ok(mark);
@@ -178,13 +158,13 @@ impl Held {
         known().ok_or_else(|| Error::new(Code::NotFound, format!("Snapshot not found: {id}")))
     }
 
-    pub(crate) async fn note(&self, io: &Io, mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+    pub(crate) async fn note(&self, io: &Io, mark: &SnapshotMark) -> Result<(SnapshotNote, usize, u64)> {
         let sid = self.state().sid.clone();
         let row = wide::read(io, vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
         read_note(&row.ok_or_else(|| missing(mark))?, mark)
     }
 }
 
-fn missing(mark: &Mark) -> Error {
+fn missing(mark: &SnapshotMark) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {} of the log is missing", mark.seq))
 }

@@ -2,11 +2,11 @@
 //! of their own. The batch that refers to a blob ends its job, and holds only as long as the job is this caller's. So a
 //! blob with a job is referred to by nothing, and one without is whole.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::jobs::JobRow;
 use super::offloads::{NewBlob, PART};
 use super::record::{self, SCHEMA};
-use super::state::Change;
+use super::state::ContextChange;
 use super::stored::commit_again;
 use super::wide::{self, Wide};
 use crate::error::{Code, Error, Result};
@@ -32,20 +32,18 @@ pub(crate) fn rows_of(body: &str) -> usize {
     }
 }
 
-/// A blob whose parts are in the store.
-#[derive(Debug, Clone)]
-struct Staged {
-    job: Key,
-    ver: u64,
-}
-
-impl Held {
+impl SessionGuard {
     /// Writes a batch of this session, with whatever of it is too large for one value or for one batch in parts of their
     /// own. `change` is the one that the batch makes.
     ///
     /// Errors: those of the store; [`Code::TooLarge`] when the rest is still more than one batch holds, and then nothing
     /// was written.
-    pub(super) async fn commit(&self, io: &Io, mut batch: Batch, change: Option<&Change>) -> Result<()> {
+    pub(super) async fn commit(
+        &self,
+        io: &Io,
+        mut batch: Batch,
+        change: Option<&ContextChange>,
+    ) -> Result<()> {
         let (sid, most) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops)
@@ -86,14 +84,15 @@ impl Held {
             }
             batch.puts.push((key, wide.encode()?));
         }
-        for Staged { job, ver } in staged {
+        for (job, ver) in staged {
             batch.expect.push((job.clone(), Some(ver)));
             batch.deletes.push(job);
         }
         io.commit(batch).await
     }
 
-    /// Writes the rows of a blob, some at a time; nothing where the blob is there: what it is called says what it is.
+    /// Writes the rows of a blob, some at a time: the job that has them, and its version. Nothing where the blob is there:
+    /// what it is called says what it is.
     ///
     /// Errors: [`Code::Conflict`] when the session was changed since it was read, or someone else writes the same blob.
     async fn stage(
@@ -101,7 +100,7 @@ impl Held {
         io: &Io,
         blob: &str,
         rows: impl Iterator<Item = (Key, Vec<u8>)>,
-    ) -> Result<Option<Staged>> {
+    ) -> Result<Option<(Key, u64)>> {
         let (sid, most, session) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops, (keys::session(&state.sid), Some(state.row.ver)))
@@ -150,7 +149,7 @@ impl Held {
             puts.push((key, value));
         }
         io.commit(Batch { expect, puts, deletes: Vec::new(), durability }).await?;
-        Ok(Some(Staged { job, ver }))
+        Ok(Some((job, ver)))
     }
 
     /// A session that is not in the store yet is begun before anything is staged in it: else nothing would lead there.

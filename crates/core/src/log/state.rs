@@ -2,19 +2,18 @@
 
 mod change;
 
-pub(crate) use change::ViewNote;
-pub(crate) use change::{Change, Summarised};
+pub(crate) use change::{ContextChange, Summarised};
 
 use super::price::Paid;
-use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::seal;
-use super::sent::{HandedOut, Unsent};
-use super::snapshots::{Mark, SnapshotNote};
+use super::sent::{HandedOut, OmittedMessage};
+use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::staging::rows_of;
-use super::terms::Unpaged;
+use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
-use crate::context::{Context, Item, Origin, Place, SessionLog, Size, Whose};
+use crate::context::{Context, Item, MessageSource, Origin, Place, SessionLog, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
@@ -30,7 +29,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
-pub(crate) const BESIDE: usize = 4;
+pub(crate) const APPEND_OVERHEAD_OPS: usize = 4;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -79,7 +78,7 @@ pub(crate) struct State {
     /// Losses that its watermark had to be told for.
     pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
-    pub(crate) unsent: Vec<Unsent>,
+    pub(crate) unsent: Vec<OmittedMessage>,
     /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
     pub(crate) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
@@ -91,7 +90,7 @@ pub(crate) struct State {
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
     /// Messages whose terms are in no page.
-    pub(crate) unpaged: Unpaged,
+    pub(crate) unpaged: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
 }
@@ -109,7 +108,7 @@ pub(crate) struct Fixed {
 
 /// A message on its way into the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct PendingMessage {
     /// JSON text.
     pub(crate) body: Rc<str>,
     /// What it costs and holds.
@@ -121,7 +120,7 @@ pub(crate) struct Measured {
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
-pub(crate) struct Settled {
+pub(crate) struct FormatDecision {
     /// The format.
     pub(crate) format: Format,
     /// Some message says it.
@@ -199,7 +198,7 @@ impl State {
             prepared: 0,
             handed: Version::default(),
             unseen_from: None,
-            unpaged: Unpaged::default(),
+            unpaged: Unindexed::default(),
             collected: None,
         }
     }
@@ -299,11 +298,11 @@ impl State {
     /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
     pub(crate) fn append_batch(
         &self,
-        settled: &Settled,
-        bodies: &[Measured],
+        settled: &FormatDecision,
+        bodies: &[PendingMessage],
         batch_id: &str,
         now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
+    ) -> Result<(Batch, SessionRow, Vec<Item>, Unindexed)> {
         let mut row = self.next_row(now);
         if settled.sure {
             row.format = Some(settled.format);
@@ -313,14 +312,14 @@ impl State {
         row.losses.clear();
         let mut puts = Vec::with_capacity(bodies.len());
         let mut items = Vec::with_capacity(bodies.len());
-        for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
+        for (nth, PendingMessage { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {
                 row.pin(row.messages, size.tokens);
             }
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
             if self.durable {
-                puts.push(self.log_row(&mut row, record_id(batch_id, nth), Kind::Message, now, body)?);
+                puts.push(self.log_row(&mut row, record_id(batch_id, nth), RowKind::Message, now, body)?);
             } else {
                 row.next_seq += 1;
             }
@@ -328,9 +327,10 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
-        let mut unpaged = Unpaged::default();
+        let mut unpaged = Unindexed::default();
         if self.durable {
-            let taken = bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + BESIDE;
+            let taken =
+                bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + APPEND_OVERHEAD_OPS;
             let room = self.max_batch_ops.saturating_sub(taken);
             let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
             puts.extend(pages);
@@ -345,7 +345,7 @@ impl State {
         &self,
         row: &mut SessionRow,
         id: String,
-        kind: Kind,
+        kind: RowKind,
         at: u64,
         body: &str,
     ) -> Result<(Key, Vec<u8>)> {
@@ -372,7 +372,7 @@ impl State {
     /// `commit_id` is new for every change, so that two that are alike are told apart.
     pub(crate) fn change_batch(
         &self,
-        change: &Change,
+        change: &ContextChange,
         commit_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow)> {
@@ -395,11 +395,11 @@ impl State {
         };
         let view = record::encode(&view)?;
         let Cause { rung, snapshot, .. } = &change.cause;
-        let (snapshot, sha256) = (snapshot.as_deref(), &ids::sha256_hex(&view));
+        let (rung, snapshot, sha256) = (rung.clone(), snapshot.clone(), Some(ids::sha256_hex(&view)));
         let note = ViewNote { view: generation, rung, snapshot, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
-        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
-        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
+        let id = view_id(commit_id, &row.head);
+        let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];
         puts.push((keys::view(&self.sid, generation), view));
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
@@ -434,11 +434,11 @@ impl State {
     /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
     pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
         let mut row = self.next_row(now);
-        row.snapshots.push(Mark { id: note.snapshot.clone(), seq: row.next_seq });
+        row.snapshots.push(SnapshotMark { id: note.snapshot.clone(), seq: row.next_seq });
         let kept = self.settings.numbers.checkpoint.keep_snapshots;
         row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
         let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
-        let put = self.log_row(&mut row, note.snapshot.clone(), Kind::Snapshot, now, &body)?;
+        let put = self.log_row(&mut row, note.snapshot.clone(), RowKind::Snapshot, now, &body)?;
         let batch = self.batch(&row, vec![put])?;
         Ok((batch, row))
     }
@@ -472,6 +472,11 @@ impl State {
 }
 
 /// The id of the nth record of a batch.
+/// The id of the log row of a view that follows the row with hash `head`: the same at each attempt there.
+pub(super) fn view_id(commit_id: &str, head: &str) -> String {
+    format!("view_{}", ids::id(&[commit_id.as_bytes(), head.as_bytes()]))
+}
+
 pub(crate) fn record_id(batch_id: &str, nth: usize) -> String {
     format!("msg_{}", ids::id(&[batch_id.as_bytes(), &nth.to_le_bytes()]))
 }
@@ -481,7 +486,7 @@ pub(crate) async fn measure(
     io: &Io,
     settings: &Settings,
     format: Format,
-    whose: Whose,
+    whose: MessageSource,
     body: &Rc<str>,
 ) -> Result<Size> {
     let mut size = {

@@ -1,12 +1,12 @@
 //! Changes of the context that a full store took no more. They stand in memory, so that there is a prompt all the same; the
 //! log has every message of them. The next change of the context that finds room stores them first.
 
-use super::held::Held;
-use super::state::{Change, State};
-use super::stored::{RACES, conflict, pause, retryable};
+use super::guard::SessionGuard;
+use super::retry::{Tried, conflict, retry, retryable};
+use super::state::{ContextChange, State};
 use crate::context::{Context, Item};
 use crate::error::{Code, Error, Result};
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 use std::rc::Rc;
 
 /// What is in memory alone.
@@ -15,7 +15,7 @@ pub(crate) struct Unstored {
     /// The context as the store has it.
     stored: Context,
     /// How it became the one that is used, in order.
-    changes: Vec<Rc<Change>>,
+    changes: Vec<Rc<ContextChange>>,
 }
 
 /// Tells one context of a session in memory from every other. The number alone does not: what stood in memory alone may
@@ -65,13 +65,13 @@ impl State {
     }
 }
 
-impl Held {
+impl SessionGuard {
     /// Makes `after` the context, in memory alone.
-    pub(super) fn change_in_memory(&self, change: Change, after: Context) {
+    pub(super) fn change_in_memory(&self, change: Rc<ContextChange>, after: Context) {
         let mut state = self.state_mut();
         let before = std::mem::replace(&mut state.context, after);
         let unstored = state.unstored.get_or_insert_with(|| Unstored { stored: before, changes: Vec::new() });
-        unstored.changes.push(Rc::new(change));
+        unstored.changes.push(change);
     }
 
     /// Stores what is in memory alone. Where there is still no room, it says so, and nothing changes.
@@ -89,38 +89,36 @@ impl Held {
     ///
     /// Errors: [`Code::QuotaExceeded`] when there is still no room.
     pub(crate) async fn store_changes(&self, io: &Io) -> Result<()> {
-        let mut race = 0;
-        while let Some((change, of_store)) = self.first_unstored() {
-            let (commit_id, now) = (io.new_id().await?, io.now().await?);
-            let (batch, row) = of_store.change_batch(&change, &commit_id, now)?;
-            match self.commit(io, batch, Some(&change)).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.wrote(io, row);
-                    let Some(unstored) = &mut state.unstored else { continue };
-                    change.apply(&mut unstored.stored);
-                    unstored.changes.remove(0);
-                    if unstored.changes.is_empty() {
-                        state.unstored = None;
+        retry(io, Some(self), async |_| {
+            while let Some((change, of_store)) = self.first_unstored() {
+                let (commit_id, now) = (io.new_id().await?, io.now().await?);
+                let (batch, row) = of_store.change_batch(&change, &commit_id, now)?;
+                match self.commit(io, batch, Some(&change)).await {
+                    Ok(()) => {
+                        let mut state = self.state_mut();
+                        state.wrote(io, row);
+                        let Some(unstored) = &mut state.unstored else { continue };
+                        change.apply(&mut unstored.stored);
+                        unstored.changes.remove(0);
+                        if unstored.changes.is_empty() {
+                            state.unstored = None;
+                        }
                     }
+                    // Where someone else changed the context, what is in memory goes with the one that it was made of.
+                    Err(error) if retryable(&error) => return Ok(Tried::Lost(conflict(), None)),
+                    // It never met the store's limit. The log has every message: the next compaction makes smaller
+                    // batches.
+                    Err(error) if error.code == Code::TooLarge => self.state_mut().give_up(),
+                    Err(error) => return Err(error),
                 }
-                // Where someone else changed the context, what is in memory goes with the one that it was made of.
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    race += 1;
-                    self.refresh(io).await?;
-                }
-                Err(error) if retryable(&error) => return Err(conflict()),
-                // It never met the store's limit. The log has every message: the next compaction makes smaller batches.
-                Err(error) if error.code == Code::TooLarge => self.state_mut().give_up(),
-                Err(error) => return Err(error),
             }
-        }
-        Ok(())
+            Ok(Tried::Done(()))
+        })
+        .await
     }
 
     /// The oldest change that is in memory alone, and the session as the store has it.
-    fn first_unstored(&self) -> Option<(Rc<Change>, State)> {
+    fn first_unstored(&self) -> Option<(Rc<ContextChange>, State)> {
         let state = self.state();
         let Unstored { stored, changes } = state.unstored.as_ref()?;
         Some((Rc::clone(changes.first()?), State { context: stored.clone(), ..state.clone() }))
@@ -133,6 +131,6 @@ pub(super) fn warn(io: &Io, error: &Error) {
         "the store is full: the compacted context is in memory and is sent, and the next call that finds room stores it. \
          Free some space, for example by deleting sessions: until then nothing is appended ({error})"
     );
-    io.log(Level::Warn, message.clone());
+    io.log(LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::QuotaExceeded, message }));
 }

@@ -5,7 +5,7 @@ use crate::context::{Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{Kind, SessionRow};
+use crate::log::record::{RowKind, SessionRow};
 use crate::log::said::{push_line, said};
 use crate::log::stored::{latest, row_at};
 use crate::log::{State, offloads, wide};
@@ -109,7 +109,7 @@ impl Archive {
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
         let row = row_at(&bytes, seq)?;
-        if row.kind != Kind::Message {
+        if row.kind != RowKind::Message {
             return Err(not_found());
         }
         let value = wire::parse(row.n, row.body.get())?;
@@ -119,7 +119,7 @@ impl Archive {
 
 /// Where messages are now: in the model's context or not, and which of their results are in the store.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts {
+pub(crate) struct LogIndex {
     known: HashMap<usize, Whereabout>,
     /// Left behind when the app went back to before them: a model is not to come upon them.
     behind: Vec<(usize, usize)>,
@@ -131,9 +131,9 @@ struct Whereabout {
     offloads: Vec<Offload>,
 }
 
-impl Whereabouts {
+impl LogIndex {
     pub(crate) fn of(state: &State) -> Self {
-        let mut found = Whereabouts { behind: state.context.behind(), ..Whereabouts::default() };
+        let mut found = LogIndex { behind: state.context.behind(), ..LogIndex::default() };
         for item in state.context.items() {
             if let Some(place) = item.origin.place() {
                 let offloads = item.origin.offloads().to_vec();

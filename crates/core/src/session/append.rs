@@ -1,11 +1,11 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use crate::context::{Context, Item, PinProposal, Place, Whose};
+use crate::context::{Context, Item, MessageSource, PinProposal, Place};
 use crate::error::{Code, Error, Result};
+use crate::log::retry::{Tried, retry_from};
 use crate::log::staging::rows_of;
-use crate::log::state::{BESIDE, Measured, Settled, size_of};
-use crate::log::stored::{Attempt, RACES, conflict};
-use crate::log::{Held, measure};
+use crate::log::state::{APPEND_OVERHEAD_OPS, FormatDecision, PendingMessage, size_of};
+use crate::log::{SessionGuard, measure};
 use crate::message::limits;
 use crate::policy::PinProposals;
 use crate::step::{Effect, Io, Notice};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Where messages on their way into the log stand in what the app handed over.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given {
+pub(crate) struct AppendInput {
     /// Index of the first in the app's array, for errors.
     pub(crate) first: usize,
     /// Index of the first among the bodies of this operation.
@@ -31,9 +31,9 @@ pub(crate) struct Given {
 /// because someone else wrote first.
 pub(crate) async fn append(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
 ) -> Result<(Vec<Place>, bool)> {
     let mut places = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
@@ -46,64 +46,70 @@ pub(crate) async fn append(
     let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
     let mut races = given.races;
     let mut written = 0;
-    let most = held.state().max_batch_ops.saturating_sub(BESIDE).max(1);
+    let most = held.state().max_batch_ops.saturating_sub(APPEND_OVERHEAD_OPS).max(1);
     let ver = held.state().row.ver;
     held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
     if held.state().row.ver != ver {
         // Someone else may have begun the session, and written to it.
-        (settled, measured) = again(io, held, bodies, given, 0, (settled, measured)).await?;
+        again(io, held, bodies, given, 0, &mut settled, &mut measured).await?;
     }
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
-        loop {
-            let batch = fitting(measured.get(written..).unwrap_or_default(), most);
-            let attempt = held.append(io, &mut settled, &batch, &batch_id, races).await;
-            match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
-                Attempt::Written(more) => {
-                    written += more.len();
-                    tell(io, &batch, &more);
-                    if let Some(first) = more.first() {
-                        held.state_mut().note_unseen(first.index);
-                    }
-                    let end = more.last().map_or(0, |last| last.index + 1);
-                    places.extend(more);
-                    // Behind a batch whose answer was lost there may be another one by now.
-                    if given.guarded && written < bodies.len() && end < held.messages() {
-                        return Ok((places, true));
-                    }
-                    break;
+        let first = races;
+        let more = retry_from(io, Some(held), first, async |attempt| {
+            if attempt.nth > first {
+                if given.guarded {
+                    return Ok(Tried::Done(None));
                 }
-                Attempt::Raced if given.guarded => return Ok((places, true)),
-                Attempt::Raced if races == RACES => return Err(conflict()),
-                Attempt::Raced => races += 1,
+                races = attempt.nth;
+                again(io, held, bodies, given, written, &mut settled, &mut measured).await?;
             }
-            (settled, measured) = again(io, held, bodies, given, written, (settled, measured)).await?;
+            let batch = fitting(measured.get(written..).unwrap_or_default(), most);
+            Ok(match held.try_append(io, &mut settled, &batch, &batch_id).await? {
+                Tried::Done(more) => Tried::Done(Some((batch, more))),
+                Tried::Lost(error, row) => {
+                    Tried::Lost(error, row.map(|(id, more)| (id, Some((batch, more)))))
+                }
+            })
+        });
+        let more = more.await.map_err(|error| half_way(error, written, bodies.len()))?;
+        let Some((batch, more)) = more else { return Ok((places, true)) };
+        written += more.len();
+        tell(io, &batch, &more);
+        if let Some(first) = more.first() {
+            held.state_mut().note_unseen(first.index);
+        }
+        let end = more.last().map_or(0, |last| last.index + 1);
+        places.extend(more);
+        // Behind a batch whose answer was lost there may be another one by now.
+        if given.guarded && written < bodies.len() && end < held.messages() {
+            return Ok((places, true));
         }
     }
     Ok((places, false))
 }
 
-/// What is left to write, as it is after what someone else wrote: the context is another one, and the format may be.
+/// Brings what is left to write up to date with what someone else wrote: the context is another one, and the format may be.
 async fn again(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
     written: usize,
-    (before, measured): (Settled, Vec<Measured>),
-) -> Result<(Settled, Vec<Measured>)> {
-    let settled = settle_format(io, held, bodies, given.first).await?;
+    settled: &mut FormatDecision,
+    measured: &mut Vec<PendingMessage>,
+) -> Result<()> {
+    let before = std::mem::replace(settled, settle_format(io, held, bodies, given.first).await?);
     // A message that another tab overtook has another index, which the app's pins may go by.
-    if settled.format == before.format && !held.settings().app_pins {
-        return Ok((settled, measured));
+    if settled.format != before.format || held.settings().app_pins {
+        let first = held.messages().saturating_sub(written);
+        *measured = measure_all(io, held, settled.format, bodies, given, first).await?;
     }
-    let first = held.messages().saturating_sub(written);
-    let measured = measure_all(io, held, settled.format, bodies, given, first).await?;
-    Ok((settled, measured))
+    Ok(())
 }
 
 /// As many of the first messages as one batch holds; one at least. A large one takes several rows.
-fn fitting(measured: &[Measured], most: usize) -> Vec<Measured> {
+fn fitting(measured: &[PendingMessage], most: usize) -> Vec<PendingMessage> {
     let mut rows = 0;
     let rows_so_far = measured.iter().map(|message| {
         rows += rows_of(&message.body);
@@ -114,31 +120,30 @@ fn fitting(measured: &[Measured], most: usize) -> Vec<Measured> {
 }
 
 /// Tells which pins are proposed for messages that were written.
-fn tell(io: &Io, batch: &[Measured], places: &[Place]) {
+fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
     for (message, place) in batch.iter().zip(places) {
         if message.constraints.is_empty() {
             continue;
         }
         let (constraints, tokens) = (message.constraints.clone(), message.size.tokens);
         let proposal = PinProposal { index: place.index, constraints, tokens };
-        io.tell(Effect::Notify(Notice::Pin { proposal, accepted: message.pinned }));
+        io.tell(Effect::Notify(Notice::Pin { proposal }));
     }
 }
 
 /// Reads and measures messages; `first` is the index of the first among the app's.
 async fn measure_all(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     format: Format,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
     first: usize,
-) -> Result<Vec<Measured>> {
+) -> Result<Vec<PendingMessage>> {
     let settings = held.settings();
     let mut measured = Vec::with_capacity(bodies.len());
-    let mut accepted = 0;
     for (nth, body) in bodies.iter().enumerate() {
-        let (mut size, constraints) = {
+        let (mut size, mut constraints) = {
             let value = wire::parse(given.first + nth, body)?;
             let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
@@ -147,20 +152,16 @@ async fn measure_all(
             let constraints: Vec<String> = constraints.into_iter().map(str::to_string).collect();
             (size_of(&settings, &message), constraints)
         };
-        let whose = Whose::New(given.nth + nth);
+        let whose = MessageSource::New(given.nth + nth);
         if settings.app_counts {
             size.tokens = io.count(whose, body).await?;
         }
         let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
-        let mut new = Measured { body: Rc::clone(body), size, pinned, constraints };
         if pinned {
             // It was answered before it was asked.
-            new.constraints.clear();
-        } else if !new.constraints.is_empty() && held.state().accepts(accepted + size.tokens) {
-            new.pinned = true;
-            accepted += size.tokens;
+            constraints.clear();
         }
-        measured.push(new);
+        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, constraints });
     }
     Ok(measured)
 }
@@ -179,9 +180,14 @@ fn half_way(mut error: Error, written: usize, of: usize) -> Error {
 
 /// The format, decided as soon as a message says it; until then the first that nothing speaks against. Only the new
 /// messages are judged, and the context is read again only when the format changes.
-async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
+async fn settle_format(
+    io: &Io,
+    held: &SessionGuard,
+    bodies: &[Rc<str>],
+    first: usize,
+) -> Result<FormatDecision> {
     if let Some(format) = held.state().row.format {
-        return Ok(Settled { format, sure: true, plausible: Vec::new(), context: None });
+        return Ok(FormatDecision { format, sure: true, plausible: Vec::new(), context: None });
     }
     let (format, sure, plausible) = {
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
@@ -206,7 +212,7 @@ async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -
         measured.set_left(held.context().left().to_vec());
         context = Some(measured);
     }
-    Ok(Settled { format, sure, plausible, context })
+    Ok(FormatDecision { format, sure, plausible, context })
 }
 
 /// Why new messages have no format that the session could be in.

@@ -2,18 +2,17 @@
 //! behind, and can be come back to.
 
 use super::operations::Session;
-use crate::context::{Item, Left, Place, Splice, Why, join_left};
+use crate::context::{Departed, Item, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
-use crate::log::record::Kind;
+use crate::log::record::{LogRow, RowKind, ViewNote};
+use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
-use crate::log::stored::{
-    RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row,
-};
-use crate::log::{Cause, Change, Held, State, recovery};
+use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
+use crate::log::{Cause, ContextChange, SessionGuard, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::rc::Rc;
 
 /// Which messages of the log are the session's history.
@@ -53,20 +52,20 @@ const REWIND: &str = "rewind";
 const RESTORE: &str = "restore";
 
 /// A context of the past.
-pub(super) struct Past {
+pub(super) struct PastContext {
     /// What it was made of.
     pub(super) items: Vec<Item>,
     /// The messages that had left it by then.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Departed>,
     /// Messages of the log by then.
     pub(super) messages: usize,
     /// The snapshot that was taken of it, when it is that which is gone back to.
     pub(super) snapshot: Option<SnapshotNote>,
 }
 
-impl Past {
+impl PastContext {
     /// The change that makes it the current one. All messages that came after it leave the context.
-    fn change(self, state: &State) -> Change {
+    fn change(self, state: &State) -> ContextChange {
         let (rung, why) = match self.snapshot {
             Some(_) => (RESTORE, Why::Restored),
             None => (REWIND, Why::Rewound),
@@ -74,7 +73,7 @@ impl Past {
         let (from, to) = (self.messages, state.row.messages);
         let mut left = self.left;
         if from < to {
-            left.push(Left { from, to, why });
+            left.push(Departed { from, to, why });
         }
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
         let cause = Cause {
@@ -82,41 +81,43 @@ impl Past {
             ..Cause::of(state, rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
         };
         let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
-        Change { left: Some(join_left(left)), restores: self.snapshot, ..Change::new(vec![splice], cause) }
+        ContextChange {
+            left: Some(join_left(left)),
+            restores: self.snapshot,
+            ..ContextChange::new(vec![splice], cause)
+        }
     }
 }
 
 /// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
 /// elsewhere, is left.
-pub(super) async fn return_to(io: &Io, held: &Held, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
+pub(super) async fn return_to(
+    io: &Io,
+    held: &SessionGuard,
+    find: impl AsyncFn() -> Result<PastContext>,
+) -> Result<()> {
     let commit_id = io.new_id().await?;
-    for race in 0..=RACES {
+    retry(io, Some(held), async |_| {
         held.store_changes(io).await?;
         let change = find().await?.change(&held.state());
         let after = held.changed(&change)?;
-        let written = match held.try_change(io, &change, after, &commit_id).await? {
-            Ok(()) => true,
-            Err((error, _)) if race == RACES => return Err(error),
-            Err((error, row)) => held.caught_up(io, race, error, &row).await?,
-        };
-        if written {
-            held.state_mut().unsent.clear();
-            return Ok(());
-        }
-    }
-    Err(conflict())
+        held.try_change(io, &change, after, &commit_id).await
+    })
+    .await?;
+    held.state_mut().unsent.clear();
+    Ok(())
 }
 
 /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, `messages`
 /// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
 pub(super) async fn context_at(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     generation: u64,
     tail_from: u64,
     seq: u64,
     messages: usize,
-) -> Result<(Vec<Item>, Vec<Left>)> {
+) -> Result<(Vec<Item>, Vec<Departed>)> {
     let mut copy = held.state().clone();
     let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
     unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);
@@ -129,16 +130,16 @@ pub(super) async fn context_at(
 /// to, also one on another branch. The goal and the session's counts go on.
 ///
 /// Errors: [`Code::InvalidOption`] for an index inside an exchange, naming the next that works.
-async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
+async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<PastContext> {
     let point = place_of(io, held, index).await?;
     let (generation, tail_from) = view_at(io, held, point.seq).await?;
     let (items, left) = context_at(io, held, generation, tail_from, point.seq, index).await?;
     check_whole(io, held, point, &items).await?;
-    Ok(Past { items, left, messages: index, snapshot: None })
+    Ok(PastContext { items, left, messages: index, snapshot: None })
 }
 
 /// The last view before row `seq` of the log, and the first row behind it.
-async fn view_at(io: &Io, held: &Held, seq: u64) -> Result<(u64, u64)> {
+async fn view_at(io: &Io, held: &SessionGuard, seq: u64) -> Result<(u64, u64)> {
     let (sid, mut behind) = (held.state().sid.clone(), held.state().row.generation + 1);
     let mut found = (0, 0);
     while behind - found.0 > 1 {
@@ -167,7 +168,7 @@ fn is_past(state: &State, index: usize) -> Result<bool> {
 }
 
 /// Refuses to part an exchange: what ends with a call cannot be sent.
-async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Result<()> {
+async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item]) -> Result<()> {
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
     // One page: no exchange is longer. Where a branch ends, what follows belongs to another.
     let mut bodies: Vec<(Option<usize>, Rc<str>)> = items
@@ -182,9 +183,9 @@ async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Resu
             Err(error) => return Err(error),
         };
         match row.kind {
-            Kind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
-            Kind::View if returns(row.body.get())? => break,
-            Kind::View | Kind::Snapshot => {}
+            RowKind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
+            RowKind::View if returns(&row)? => break,
+            RowKind::View | RowKind::Snapshot => {}
         }
     }
     let wire = held.format().wire();
@@ -207,17 +208,8 @@ async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Resu
     Err(Error { index: Some(point.index), ..Error::option("index", what) })
 }
 
-/// True for the note of a view that made an earlier context the current one.
-fn returns(note: &str) -> Result<bool> {
-    #[derive(Deserialize)]
-    struct Note<'a> {
-        rung: &'a str,
-    }
-    let note: Note<'_> = serde_json::from_str(note).map_err(|error| {
-        Error::new(
-            Code::StoreCorrupt,
-            format!("the note of a view cannot be read: {}", Error::of_json(&error)),
-        )
-    })?;
-    Ok(RETURNS.contains(&note.rung))
+/// True for the row of a view that made an earlier context the current one.
+fn returns(row: &LogRow<'_>) -> Result<bool> {
+    let unreadable = || Error::new(Code::StoreCorrupt, "the note of a view cannot be read");
+    Ok(RETURNS.contains(&ViewNote::of(row).ok_or_else(unreadable)?.rung.as_str()))
 }

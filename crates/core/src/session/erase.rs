@@ -7,21 +7,22 @@
 use super::fork::{StagingRow, begin_staging};
 use super::operations::Session;
 use crate::compaction;
-use crate::context::{Cover, Erased, Item, Origin, Size};
+use crate::context::{CoveredRange, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
-use crate::log::check::Noted;
 use crate::log::deletion::remove_rows;
-use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::record::{
+    self, LogRow, RowKind, SessionRow, StoredItem, ViewNote, ViewRow, load_items, store_items,
+};
 use crate::log::renamed::sweep;
+use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
-use crate::log::state::ViewNote;
-use crate::log::stored::{PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable};
-use crate::log::{Held, SCHEMA, Walk, logged, offloads, seal, wide};
+use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
+use crate::log::{SCHEMA, SessionGuard, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
-use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
+use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
 use crate::wire;
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -36,7 +37,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let held = slot.take()?;
-            for race in 0..=RACES {
+            retry(&io, None, async |_| {
                 held.catch_up(&io).await?;
                 held.store_changes(&io).await?;
                 if index >= held.messages() {
@@ -44,19 +45,19 @@ impl Session {
                     return Err(Error { index: Some(index), ..Error::option("index", what) });
                 }
                 if held.state().row.is_erased(index) {
-                    return Ok(());
+                    return Ok(Tried::Done(()));
                 }
                 match erase(&io, &held, index, &reason).await {
-                    Err(error) if retryable(&error) => pause(&io, race).await?,
-                    done => return done,
+                    Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+                    done => done.map(Tried::Done),
                 }
-            }
-            Err(conflict())
+            })
+            .await
         })
     }
 }
 
-async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
+async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Result<()> {
     let place = place_of(io, held, index).await?;
     let body = logged(io, held, place).await?;
     let now = io.now().await?;
@@ -65,7 +66,7 @@ async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
     let note = begin_staging(io, &sid, now).await?;
     let written = async {
         let erasure = erasure(io, held, index, &body).await?;
-        let mut copy = Copy::new(io, held, &erasure, &sid);
+        let mut copy = ErasedCopy::new(io, held, &erasure, &sid);
         copy.all().await?;
         let mut row = copy.row;
         row.erased.push(Erased {
@@ -95,7 +96,7 @@ async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
 }
 
 /// What only this message says: all others are read for it.
-async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasure> {
+async fn erasure(io: &Io, held: &SessionGuard, index: usize, body: &str) -> Result<Erasure> {
     let format = held.format();
     let mut own = Own::of(format, index, body)?;
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
@@ -103,7 +104,7 @@ async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasu
     while let Some(page) = walk.page(io, &sid, rows).await? {
         for (seq, bytes) in page {
             match walk.row(seq, &bytes)? {
-                Some((_, row)) if row.kind == Kind::Message && row.n != index => {
+                Some((_, row)) if row.kind == RowKind::Message && row.n != index => {
                     own.share(format, row.n, row.body.get())?;
                 }
                 _ => {}
@@ -115,7 +116,7 @@ async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasu
 }
 
 /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
-async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()> {
+async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Result<()> {
     let (old, ver) = (held.state().sid.clone(), held.state().row.ver);
     let name =
         name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
@@ -142,14 +143,14 @@ async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()>
 }
 
 /// Goes on with the new rows, and removes the old ones.
-async fn follow_to(io: &Io, held: &Held, old: &str, most: usize) -> Result<()> {
+async fn follow_to(io: &Io, held: &SessionGuard, old: &str, most: usize) -> Result<()> {
     let mut copy = held.state().clone();
     if !copy.follow(io).await? {
         return Err(conflict());
     }
     copy.mark(io);
     *held.state_mut() = copy;
-    io.log(Level::Info, "Erased a message, and wrote the session anew without it");
+    io.log(LogLevel::Info, "Erased a message, and wrote the session anew without it");
     sweep(io, old, most).await
 }
 
@@ -158,7 +159,7 @@ fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Ve
 }
 
 /// Tells how far it is, and lets others run.
-async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
+async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()> {
     let tokens = held.tokens();
     let (done, total) = (done as usize, total as usize);
     io.tell(Effect::Progress(Progress {
@@ -172,9 +173,9 @@ async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
 }
 
 /// The rows of a session on their way to other keys.
-struct Copy<'a> {
+struct ErasedCopy<'a> {
     io: &'a Io,
-    held: &'a Held,
+    held: &'a SessionGuard,
     erasure: &'a Erasure,
     /// What the rows are called now, and will be.
     old: String,
@@ -187,14 +188,14 @@ struct Copy<'a> {
     bytes: usize,
 }
 
-impl<'a> Copy<'a> {
-    fn new(io: &'a Io, held: &'a Held, erasure: &'a Erasure, new: &'a str) -> Self {
+impl<'a> ErasedCopy<'a> {
+    fn new(io: &'a Io, held: &'a SessionGuard, erasure: &'a Erasure, new: &'a str) -> Self {
         let state = held.state();
         let (old, mut row) = (state.sid.clone(), state.row.clone());
         (row.head, row.chain) = (String::new(), String::new());
         row.goal = row.goal.map(|goal| without(erasure, goal));
         row.ver = 1;
-        Copy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
+        ErasedCopy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
     }
 
     async fn all(&mut self) -> Result<()> {
@@ -224,20 +225,20 @@ impl<'a> Copy<'a> {
 
     async fn log_row(&mut self, row: &LogRow<'_>, is_behind_gap: bool) -> Result<()> {
         let body = match row.kind {
-            Kind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
-            Kind::Message => None,
-            Kind::Snapshot => {
+            RowKind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
+            RowKind::Message => None,
+            RowKind::Snapshot => {
                 let note: Option<SnapshotNote> = serde_json::from_str(row.body.get()).ok();
                 note.map(|note| self.snapshot(note)).transpose()?
             }
-            Kind::View => self.view_note(row).await?,
+            RowKind::View => self.view_note(row).await?,
         };
         let raw = body.map(|body| RawValue::from_string(body).map_err(unwritable)).transpose()?;
         let body: &RawValue = raw.as_deref().unwrap_or(row.body);
         // No hash holds what comes behind a gap.
         let (prev, chain) = match (is_behind_gap, row.kind) {
             (true, _) => (row.prev.clone(), row.chain.clone()),
-            (false, Kind::Message) => {
+            (false, RowKind::Message) => {
                 (std::mem::take(&mut self.row.head), record::chain(&self.row.chain, body.get()))
             }
             (false, _) => (std::mem::take(&mut self.row.head), self.row.chain.clone()),
@@ -257,14 +258,13 @@ impl<'a> Copy<'a> {
 
     /// The body of a row that tells of a view, and the view.
     async fn view_note(&mut self, row: &LogRow<'_>) -> Result<Option<String>> {
-        let Some(noted) = Noted::of(row) else { return Ok(None) };
+        let Some(noted) = ViewNote::of(row) else { return Ok(None) };
         self.views = noted.view;
         let Some(view) = self.view(noted.view).await? else { return Ok(None) };
         let snapshot = record::decode::<ViewRow>(&view, "view")?.cause.snapshot;
-        let (rung, snapshot) = (noted.rung.as_str(), snapshot.as_deref());
-        let note = ViewNote { view: noted.view, rung, snapshot, sha256: &ids::sha256_hex(&view) };
-        let note = text_of(&note)?;
-        self.put(keys::view(self.new, noted.view), view);
+        let (number, sha256) = (noted.view, Some(ids::sha256_hex(&view)));
+        let note = text_of(&ViewNote { snapshot, sha256, ..noted })?;
+        self.put(keys::view(self.new, number), view);
         Ok(Some(note))
     }
 
@@ -300,9 +300,9 @@ impl<'a> Copy<'a> {
         let (origin, body) = match origin {
             Origin::Edited { place, .. } if place.index == index => (Origin::Message(place), body),
             Origin::Summary { checkpoint, covers, quotes, prose, made } => {
-                let without = |cover: Cover| {
+                let without = |cover: CoveredRange| {
                     let offloads = cover.offloads.into_iter().filter(|(of, _)| *of != index).collect();
-                    Cover { offloads, ..cover }
+                    CoveredRange { offloads, ..cover }
                 };
                 let covers = covers.into_iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };

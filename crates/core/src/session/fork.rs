@@ -6,17 +6,18 @@
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
 use super::operations::{Opened, Session};
-use crate::context::{Cover, Item, Made, Origin, Place, Splice, Whose};
+use crate::context::{CoveredRange, Item, MessageSource, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::log::deletion::{free_name, remove_rows};
-use crate::log::held::Slot;
+use crate::log::guard::SessionCell;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
-use crate::log::state::{Measured, Settled};
-use crate::log::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
-use crate::log::{Cause, Change, Gap, Held, NewBlob, State, measure, wide};
+use crate::log::retry::{Tried, conflict, retry, retryable};
+use crate::log::state::{FormatDecision, PendingMessage};
+use crate::log::stored::{commit_again, name_row, session_row};
+use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ impl Session {
         Machine::new(|io| async move {
             let (state, places) = fork(&io, &slot.take()?, id).await?;
             let opened = Opened::of(&state);
-            Ok((Session { slot: Slot::new(state) }, Forked { opened, places }))
+            Ok((Session { slot: SessionCell::new(state) }, Forked { opened, places }))
         })
     }
 }
@@ -63,7 +64,7 @@ pub(super) struct StagingRow {
 /// messages come from.
 ///
 /// Errors: [`Code::Conflict`] when there is a session called `id`.
-async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Place>)> {
+async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State, Vec<Place>)> {
     // Its offloads are read from the store.
     held.store_changes(io).await?;
     let secret = io.new_id().await?;
@@ -74,7 +75,7 @@ async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Pl
         return Err(taken(&id));
     }
     sweep_abandoned(io, now, parent.max_batch_ops).await?;
-    let copy = Copy::of(io, parent, id, secret, now).await?;
+    let copy = ForkDraft::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
     write(io, &state, batch, now).await?;
     state.unmark(io);
@@ -87,7 +88,7 @@ fn taken(id: &str) -> Error {
 }
 
 /// A fork in the making: the state that it is in, and the rows that lead there.
-struct Copy {
+struct ForkDraft {
     parent: State,
     child: State,
     puts: Vec<(Key, Vec<u8>)>,
@@ -100,8 +101,8 @@ struct Copy {
     now: u64,
 }
 
-impl Copy {
-    async fn of(io: &Io, parent: State, id: String, secret: String, now: u64) -> Result<Copy> {
+impl ForkDraft {
+    async fn of(io: &Io, parent: State, id: String, secret: String, now: u64) -> Result<ForkDraft> {
         let mut child = State::new(id, secret, Rc::clone(&parent.settings), now);
         let row = &parent.row;
         child.row.format = row.format;
@@ -123,7 +124,7 @@ impl Copy {
         let summed = items.iter().rposition(of_ours).map_or(0, |last| last + 1);
         let (head, tail) = items.split_at(summed);
         let (puts, places, moved, lost) = Default::default();
-        let mut copy = Copy { parent, child, puts, places, moved, lost, now };
+        let mut copy = ForkDraft { parent, child, puts, places, moved, lost, now };
         copy.append(io, head).await?;
         let floor = copy.child.row.messages;
         copy.child.row.parent = Some(Parent { id, sid, seq, floor });
@@ -168,15 +169,15 @@ impl Copy {
         let mut measured = Vec::with_capacity(found.len());
         // Only a message that stands as it is has its size.
         for (place, body, size) in found {
-            let (settings, whose) = (&self.parent.settings, Whose::Logged(place.seq));
+            let (settings, whose) = (&self.parent.settings, MessageSource::Logged(place.seq));
             let size = match size {
                 Some(size) => size,
                 None => measure(io, settings, self.child.format(), whose, &body).await?,
             };
             let pinned = self.parent.is_pinned(place.index);
-            measured.push(Measured { body, size, pinned, constraints: Vec::new() });
+            measured.push(PendingMessage { body, size, pinned, constraints: Vec::new() });
         }
-        let settled = Settled {
+        let settled = FormatDecision {
             format: self.child.format(),
             sure: self.child.row.format.is_some(),
             plausible: Vec::new(),
@@ -201,7 +202,8 @@ impl Copy {
         let tokens = self.parent.tokens();
         let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child, "fork", tokens) };
         let blobs = self.blobs(&insert)?;
-        let change = Change { blobs, ..Change::new(vec![Splice { at, remove, insert }], cause) };
+        let change =
+            ContextChange { blobs, ..ContextChange::new(vec![Splice { at, remove, insert }], cause) };
         let commit_id = io.new_id().await?;
         let (batch, row) = self.child.change_batch(&change, &commit_id, self.now)?;
         for blob in change.blobs.iter().filter(|blob| blob.is_big()) {
@@ -229,8 +231,11 @@ impl Copy {
             Origin::Summary { checkpoint, quotes, prose, made, .. } => {
                 let quotes = quotes.iter().filter(|place| !self.lost.contains(&place.seq));
                 let quotes = quotes.map(to).collect::<Result<Vec<Place>>>()?;
-                let cover =
-                    |place: &Place| Cover { from: place.index, to: place.index + 1, offloads: Vec::new() };
+                let cover = |place: &Place| CoveredRange {
+                    from: place.index,
+                    to: place.index + 1,
+                    offloads: Vec::new(),
+                };
                 let covers = quotes.iter().map(cover).collect();
                 // Pins of messages that are not the child's are nobody's here.
                 // What the user laid down in them holds here too.
@@ -238,7 +243,7 @@ impl Copy {
                     let held = made.proposed.iter().filter(|open| !self.parent.is_rejected(open.index));
                     let sentences = held.flat_map(|open| open.constraints.iter().cloned());
                     let rules = made.rules.iter().cloned().chain(sentences).collect();
-                    Rc::new(Made { proposed: Vec::new(), rules, ..made.clone() })
+                    Rc::new(SummaryMeta { proposed: Vec::new(), rules, ..made.clone() })
                 });
                 let checkpoint = Rc::clone(checkpoint);
                 Origin::Summary { checkpoint, covers, quotes, prose: *prose, made }
@@ -317,23 +322,19 @@ async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> 
         last.expect.push((note.clone(), Some(1)));
         last.deletes.push(note);
     }
-    for race in 0..=RACES {
-        match io.commit(last.clone()).await {
-            Ok(()) => return Ok(()),
-            Err(error) if retryable(&error) => {
-                pause(io, race).await?;
-                match name_row(io, &state.row.id).await {
-                    Ok(Some(name)) if name.sid == state.sid => return Ok(()),
-                    Ok(Some(_)) => return Err(taken(&state.row.id)),
-                    Ok(None) if error.code == Code::Conflict => return Err(error),
-                    Ok(None) => {}
-                    Err(_) => return Err(error),
-                }
-            }
-            Err(error) => return Err(error),
+    retry(io, None, async |_| {
+        let error = match io.commit(last.clone()).await {
+            Err(error) if retryable(&error) => error,
+            done => return done.map(Tried::Done),
+        };
+        match name_row(io, &state.row.id).await {
+            Ok(Some(name)) if name.sid == state.sid => Ok(Tried::Done(())),
+            Ok(Some(_)) => Err(taken(&state.row.id)),
+            Ok(None) if error.code == Code::Indeterminate => Ok(Tried::Lost(conflict(), None)),
+            _ => Err(error),
         }
-    }
-    Err(conflict())
+    })
+    .await
 }
 
 /// Removes the rows of forks that were stopped half-way. Whoever still writes one finds its note changed, and gives up.
@@ -363,11 +364,11 @@ async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
 /// Links a session that begins to its parent; durable when it ends. One that was begun before must have that parent.
 ///
 /// Errors: [`Code::NotFound`] when there is no such parent, [`Code::InvalidOption`] when it is another.
-pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
-    for race in 0..=RACES {
+pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
+    retry(io, Some(held), async |_| {
         if held.state().row.ver > 0 {
             return match &held.state().row.parent {
-                Some(parent) if parent.id == id => Ok(()),
+                Some(parent) if parent.id == id => Ok(Tried::Done(())),
                 Some(parent) => Err(not_the_parent(&format!("{:?}", parent.id))),
                 None => Err(not_the_parent("none")),
             };
@@ -385,17 +386,14 @@ pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
         match io.commit(batch).await {
             Ok(()) => {
                 held.state_mut().wrote(io, row);
-                return Ok(());
+                Ok(Tried::Done(()))
             }
             // Someone else began it, or it was written after all.
-            Err(error) if retryable(&error) => {
-                pause(io, race).await?;
-                held.refresh(io).await?;
-            }
-            Err(error) => return Err(error),
+            Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+            Err(error) => Err(error),
         }
-    }
-    Err(conflict())
+    })
+    .await
 }
 
 fn not_the_parent(own: &str) -> Error {

@@ -7,17 +7,16 @@ mod prepare;
 pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
 
-use super::append::{Given, append};
+use super::append::{AppendInput, append};
 use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
 use crate::compaction::{self, Climb, CompactionResult, Plan};
-use crate::context::{Item, Origin, Place, Whose};
+use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::held::Slot;
+use crate::log::guard::SessionCell;
 use crate::log::state::Fixed;
-use crate::log::stored::{RACES, conflict};
-use crate::log::{Held, State, price};
+use crate::log::{SessionGuard, State, price};
 use crate::policy::{Rung, Settings, Trigger, read_goal};
 use crate::step::{Io, Machine};
 use crate::wire::{self, Author, Format};
@@ -27,7 +26,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    pub(super) slot: Slot,
+    pub(super) slot: SessionCell,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.
@@ -136,7 +135,7 @@ impl Session {
         let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
         let parent = state.settings.parent.clone();
         state.hand_out();
-        let session = Session { slot: Slot::new(state) };
+        let session = Session { slot: SessionCell::new(state) };
         if let Some(parent) = parent {
             fork::link(io, &session.slot.take()?, &parent).await?;
         }
@@ -152,7 +151,7 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, false).await?;
             let mut held = session.slot.take()?;
-            let before = Held::copy_of(&held.state());
+            let before = SessionGuard::copy_of(&held.state());
             let done = compact(&io, &mut held, None).await?;
             if !summary_failed(&held.settings(), &done.result) {
                 return Ok(done);
@@ -170,7 +169,7 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, true).await?;
             let held = session.slot.take()?;
-            let copy = Held::copy_of(&held.state());
+            let copy = SessionGuard::copy_of(&held.state());
             compaction::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -181,9 +180,9 @@ impl Session {
         let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
         state.recalls = recalls;
-        let session = Session { slot: Slot::new(state) };
+        let session = Session { slot: SessionCell::new(state) };
         let held = session.slot.take()?;
-        append(io, &held, &bodies, Given::default()).await?;
+        append(io, &held, &bodies, AppendInput::default()).await?;
         drop(held);
         Ok(session)
     }
@@ -193,7 +192,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let (places, _) = append(&io, &held, &bodies, Given::default()).await?;
+            let (places, _) = append(&io, &held, &bodies, AppendInput::default()).await?;
             Ok(Appended { places, format: held.format() })
         })
     }
@@ -206,7 +205,9 @@ impl Session {
             let held = slot.take()?;
             let mut appended = 0;
             let behind = held.context().behind();
-            for races in 0..=RACES {
+            // Counted over all of it: where the last is lost, `append` fails.
+            let mut races = 0;
+            loop {
                 let (history, moved) = {
                     let state = held.state();
                     (state.context.history(state.row.messages), state.context.behind() != behind)
@@ -226,15 +227,15 @@ impl Session {
                     return Ok(Synced { diverged, rewind: history.get(at).copied(), ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
-                let given = Given { first: stored, nth: skip, guarded: true, races };
+                let given = AppendInput { first: stored, nth: skip, guarded: true, races };
                 let new = bodies.get(skip..).unwrap_or_default();
                 let (places, raced) = append(&io, &held, new, given).await?;
                 appended += places.len();
                 if !raced {
                     return Ok(Synced { appended, places, format: held.format(), ..synced });
                 }
+                races += 1;
             }
-            Err(conflict())
         })
     }
 
@@ -263,7 +264,7 @@ impl Session {
     pub fn plan(&self) -> Machine<Plan> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let copy = slot.look(Held::copy_of)?;
+            let copy = slot.look(SessionGuard::copy_of)?;
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
             price::ask(&io, &copy).await?;
@@ -365,7 +366,7 @@ impl Session {
     }
 }
 
-async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
+async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb::whole(Trigger::Manual, instructions);
     let started = io.now().await?;
     held.catch_up(io).await?;
@@ -426,7 +427,7 @@ fn begin_step(state: &mut State) -> bool {
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
-async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
+async fn divergence(io: &Io, held: &SessionGuard, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
     let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
@@ -459,7 +460,7 @@ async fn count_fixed(
         }
         let tokens = if settings.app_counts {
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
-            io.count(Whose::Ours, &body).await?
+            io.count(MessageSource::Ours, &body).await?
         } else {
             if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
         };

@@ -3,9 +3,9 @@
 
 use super::operations::Session;
 use crate::compaction::reasoning;
-use crate::context::{Item, Left, Origin, Splice, Why, join_left};
+use crate::context::{Departed, Item, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
-use crate::log::{Cause, Change, State};
+use crate::log::{Cause, ContextChange, State};
 use crate::message::Exchanges;
 use crate::step::Machine;
 use crate::wire;
@@ -36,11 +36,12 @@ impl Session {
             };
             let change = {
                 let state = held.state();
-                let runs = gone.iter().map(|index| Left { from: *index, to: index + 1, why: Why::Removed });
+                let runs =
+                    gone.iter().map(|index| Departed { from: *index, to: index + 1, why: Why::Removed });
                 let left = state.context.left().iter().copied().chain(runs).collect();
                 let tokens = state.tokens_with(&after);
                 let cause = Cause::of(&state, "remove", tokens);
-                Change { left: Some(join_left(left)), ..Change::new(splices, cause) }
+                ContextChange { left: Some(join_left(left)), ..ContextChange::new(splices, cause) }
             };
             held.change(&io, change).await?;
             Ok(gone)

@@ -4,7 +4,7 @@ use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Effect, Event, Level, Purpose};
+use context_compactor_core::step::{Effect, Event, LogLevel, Purpose};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};
 use context_compactor_store_tests::host::summary;
@@ -28,17 +28,17 @@ fn states(memory: &MemoryStore) -> Vec<String> {
 }
 
 /// Another tab, at a time when every lease is over.
-fn much_later(memory: &Rc<MemoryStore>, name: &str, over: Value) -> Desk {
+fn much_later(memory: &Rc<MemoryStore>, name: &str, over: Value) -> Harness {
     let mut host = Host::new(Rc::clone(memory) as _, name);
     host.now += 1_000_000_000;
     host.summarise = Box::new(|_, _| summary(SUMMARY));
     let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
-    Desk { memory: Rc::clone(memory), host, session }
+    Harness { memory: Rc::clone(memory), host, session }
 }
 
 /// A session whose summary was written and not committed.
-fn torn(over: Value) -> Desk {
-    let mut desk = Desk::new(over);
+fn torn(over: Value) -> Harness {
+    let mut desk = Harness::new(over);
     desk.append(&talk(8, 60));
     desk.host.fault(1, is_change, How::CrashBefore);
     assert!(desk.host.try_run(desk.session.compact(None)).is_none());
@@ -46,7 +46,7 @@ fn torn(over: Value) -> Desk {
     desk
 }
 
-fn calls(desk: &Desk) -> usize {
+fn calls(desk: &Harness) -> usize {
     desk.host.seen.requests.len()
 }
 
@@ -56,7 +56,7 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
     let memory = Rc::clone(&desk.memory);
     for later in [false, true] {
         let mut again = match later {
-            false => Desk::over(Rc::clone(&memory), "b", json!({})),
+            false => Harness::over(Rc::clone(&memory), "b", json!({})),
             true => much_later(&memory, "c", json!({})),
         };
         assert_eq!(states(&memory), ["prepared"], "an open keeps what can be gone on with");
@@ -70,7 +70,8 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
         assert!(result.success && result.freed_tokens > 0);
         assert_eq!((result.llm_calls, result.usage), (0, None), "only real calls are told");
         assert_eq!(result.summary.as_deref(), Some(SUMMARY));
-        let told = |(level, line): &(Level, String)| *level == Level::Debug && line.contains("used again");
+        let told =
+            |(level, line): &(LogLevel, String)| *level == LogLevel::Debug && line.contains("used again");
         assert!(again.host.seen.logs.iter().any(told));
     }
     assert_eq!(states(&memory), ["done"]);
@@ -130,7 +131,7 @@ fn react() -> Value {
 #[test]
 fn r4_the_chunks_of_a_result_that_were_answered_are_not_asked_again() {
     for answered in 0..=3 {
-        let mut desk = Desk::new(react());
+        let mut desk = Harness::new(react());
         desk.host.summarise = Box::new(shorter);
         desk.append(&[user("look")]);
         desk.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
@@ -155,7 +156,7 @@ fn t2_a_crash_at_every_effect_costs_no_more_than_the_call_under_way() {
     let (mut ended, mut at, mut saved) = (false, 1, 0);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter] {
-            let mut desk = Desk::new(json!({}));
+            let mut desk = Harness::new(json!({}));
             desk.append(&talk(8, 60));
             desk.host.fault(at, |effect| !matches!(effect, Effect::Now | Effect::NewId), how);
             ended = desk.host.try_run(desk.session.compact(None)).is_some();
@@ -181,9 +182,9 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
     let cooldown = json!({ "compactCooldownSteps": 0 });
     let options =
         json!({ "compactAt": { "tokens": 200 }, "summarize": { "attempts": 1 }, "presetOptions": cooldown });
-    let mut desk = Desk::new(options.clone());
+    let mut desk = Harness::new(options.clone());
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options.clone());
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options.clone());
     let asked = Rc::new(Cell::new(0));
     let seen = Rc::clone(&asked);
     desk.host.meanwhile = Box::new(move |effect| {
@@ -211,7 +212,7 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
 fn t2_who_cannot_wait_or_was_told_to_does_not_mind_a_lease() {
     for manual in [true, false] {
         let desk = torn(json!({ "contextWindow": 4_000 }));
-        let mut again = Desk::over(Rc::clone(&desk.memory), "b", json!({ "contextWindow": 4_000 }));
+        let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({ "contextWindow": 4_000 }));
         if manual {
             assert!(again.compact().success);
         } else {
@@ -228,11 +229,11 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter, How::Fail(Code::QuotaExceeded)] {
             let desk = torn(json!({}));
-            let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+            let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
             // Not a compaction: it closes no job.
             other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
             assert_eq!((states(&desk.memory), jobs(&desk.memory).1.len()), (vec!["prepared".into()], 1));
-            Desk::over(Rc::clone(&desk.memory), "c", json!({}));
+            Harness::over(Rc::clone(&desk.memory), "c", json!({}));
             assert_eq!(states(&desk.memory), ["prepared"], "its lease is not over");
             let mut host = Host::new(Rc::clone(&desk.memory) as _, "d");
             host.now += 1_000_000_000;
@@ -258,7 +259,7 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
 fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
     for (code, told) in [(Code::Conflict, false), (Code::Indeterminate, false), (Code::QuotaExceeded, true)] {
         let desk = torn(json!({}));
-        let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+        let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
         other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
         let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
         host.now += 1_000_000_000;
@@ -268,7 +269,8 @@ fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
         assert_eq!(opened.unwrap().1.messages, 16, "{code:?}: the session is open all the same");
         assert_eq!(states(&desk.memory), ["prepared"]);
         let warned = host.seen.logs.iter().any(|(level, line)| {
-            *level == Level::Warn && line.starts_with("Jobs that were stopped half-way could not be closed")
+            *level == LogLevel::Warn
+                && line.starts_with("Jobs that were stopped half-way could not be closed")
         });
         assert_eq!(warned, told, "{code:?}: {:?}", host.seen.logs);
     }
@@ -282,7 +284,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
         (Code::Indeterminate, Some(1), true),
         (Code::Aborted, None, false),
     ] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&talk(8, 60));
         let begins = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && has(batch, "sessions/"));
         desk.host.fault(1, begins, How::Fail(code));
@@ -291,7 +293,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
         assert_eq!(made, calls, "{code:?}: {result:?}");
         assert_eq!(result.as_ref().is_ok_and(|result| result.success), calls.is_some(), "{code:?}");
         let told = desk.host.seen.logs.iter().any(|(level, line)| {
-            *level == Level::Warn && line.starts_with("The attempt could not be noted in the store: ")
+            *level == LogLevel::Warn && line.starts_with("The attempt could not be noted in the store: ")
         });
         assert_eq!(told, code == Code::QuotaExceeded, "{code:?}: {:?}", desk.host.seen.logs);
         assert_eq!(states(&desk.memory) == ["done"], noted, "{code:?}: {:?}", states(&desk.memory));
@@ -300,7 +302,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
 
 #[test]
 fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(8, 60));
     let keeps = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "sessions/"));
     desk.host.fault(1, keeps, How::Fail(Code::QuotaExceeded));
@@ -310,9 +312,9 @@ fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
 
 #[test]
 fn a_session_deleted_while_a_model_works_keeps_no_answer() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { .. }) {
             other.host.run(other.session.delete()).unwrap();

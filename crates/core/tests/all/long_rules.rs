@@ -5,7 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Effect, Event, Level, Purpose, Stage, Usage};
+use context_compactor_core::step::{Effect, Event, LogLevel, Purpose, ReportedUsage, Stage};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, user};
@@ -43,24 +43,24 @@ fn telling(request: &SummaryRequest, _: u32) -> Event {
             content(request).matches("<previous_summary>").count()
         ),
     };
-    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    let usage = ReportedUsage { input_tokens: 10, output_tokens: 1, ..ReportedUsage::default() };
     Event::Summary { text: what, usage: Some(usage) }
 }
 
-fn desk(over: Value, bodies: &[Body]) -> Desk {
-    let mut desk = Desk::new(over);
+fn desk(over: Value, bodies: &[Body]) -> Harness {
+    let mut desk = Harness::new(over);
     desk.host.summarise = Box::new(telling);
     desk.append(bodies);
     desk
 }
 
 /// A process that comes when every lease is over.
-fn much_later(memory: &Rc<MemoryStore>, over: Value) -> Desk {
+fn much_later(memory: &Rc<MemoryStore>, over: Value) -> Harness {
     let mut host = Host::new(Rc::clone(memory) as _, "later");
     host.now += 1_000_000_000;
     host.summarise = Box::new(telling);
     let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
-    Desk { memory: Rc::clone(memory), host, session }
+    Harness { memory: Rc::clone(memory), host, session }
 }
 
 /// The history does not fit without the summary, which failed for this reason.
@@ -70,11 +70,11 @@ fn assert_failed(result: &CompactionResult, why: &str) {
     assert!(error.message.contains(&format!("the summary failed ({why}")), "{error}");
 }
 
-fn requests(desk: &Desk) -> Vec<Rc<SummaryRequest>> {
+fn requests(desk: &Harness) -> Vec<Rc<SummaryRequest>> {
     desk.host.seen.requests.iter().map(|(request, _)| Rc::clone(request)).collect()
 }
 
-fn calls(desk: &Desk) -> usize {
+fn calls(desk: &Harness) -> usize {
     desk.host.seen.requests.len()
 }
 
@@ -517,7 +517,7 @@ fn messages_that_are_appended_while_parts_are_asked_stay() {
     let result = desk.compact();
     assert!(result.success);
     assert_eq!(desk.stored().messages.len(), 60 + 2 * calls(&desk));
-    let told = |(level, line): &(Level, String)| *level == Level::Info && line.contains("parts");
+    let told = |(level, line): &(LogLevel, String)| *level == LogLevel::Info && line.contains("parts");
     assert!(desk.host.seen.logs.iter().any(told));
 }
 

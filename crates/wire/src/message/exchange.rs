@@ -8,7 +8,7 @@
 //! Calls and results are paired by order, because ids repeat across turns: a result answers the nearest earlier
 //! unanswered call with its id.
 
-use super::{Message, Part, Role, Tie};
+use super::{Message, Pairing, Part, Role};
 use std::collections::HashMap;
 
 /// Which positions of a history are boundaries between units, and which calls have no partner.
@@ -25,7 +25,7 @@ pub struct Exchanges {
 }
 
 /// What waits for a partner: messages by id, newest last.
-type Open<'m> = HashMap<&'m str, Vec<usize>>;
+type Unpaired<'m> = HashMap<&'m str, Vec<usize>>;
 
 /// Spans of messages that stay together.
 #[derive(Default)]
@@ -66,7 +66,8 @@ impl Spans {
 impl Exchanges {
     /// Pairs the calls and results of a history, in one pass.
     pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
-        let (mut calls, mut ties, mut callers) = (Open::new(), Open::new(), HashMap::<&str, usize>::new());
+        let (mut calls, mut ties, mut callers) =
+            (Unpaired::new(), Unpaired::new(), HashMap::<&str, usize>::new());
         let (mut pairs, mut orphaned, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         // First message of a response that began with reasoning, as long as it goes on.
         let mut response: Option<usize> = None;
@@ -100,18 +101,18 @@ impl Exchanges {
                         callers.insert(&call.id, index);
                         calls.entry(&call.id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Tie::Opens(id), .. } => {
+                    Part::Opaque { tie: Pairing::Opens(id), .. } => {
                         callers.insert(id, index);
                         ties.entry(id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Tie::Closes(id), .. } => {
+                    Part::Opaque { tie: Pairing::Closes(id), .. } => {
                         // A call that was approved closes the request for its approval once more.
                         let opened = take(&mut ties, id).or_else(|| callers.get(id.as_ref()).copied());
                         if let Some(opened) = opened.or(referring) {
                             spans.join(opened, index);
                         }
                     }
-                    Part::Opaque { tie: Tie::Refers, .. } => referring = response.or(Some(index)),
+                    Part::Opaque { tie: Pairing::Refers, .. } => referring = response.or(Some(index)),
                     _ => {}
                 }
             }
@@ -141,9 +142,9 @@ impl Exchanges {
 
 /// True for a message that stands for another one, which may be reasoning.
 fn refers(message: &Message<'_>) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Tie::Refers, .. }))
+    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Pairing::Refers, .. }))
 }
 
-fn take(open: &mut Open<'_>, id: &str) -> Option<usize> {
+fn take(open: &mut Unpaired<'_>, id: &str) -> Option<usize> {
     open.get_mut(id).and_then(Vec::pop)
 }

@@ -1,15 +1,14 @@
 //! A change of the context, with all that goes with it.
 
 use crate::checkpoint::{Source, markers};
-use crate::context::{Context, Left, LogEntry, Splice};
+use crate::context::{Context, Departed, LogEntry, Splice};
 use crate::log::record::SessionRow;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::{Cause, Closing, NewBlob};
-use serde::Serialize;
 
 /// A change of the context on its way into the store.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct ContextChange {
     /// What changes.
     pub(crate) splices: Vec<Splice>,
     /// Offloads that go with it.
@@ -23,7 +22,7 @@ pub(crate) struct Change {
     /// It pins a message: its index, and the tokens that this takes.
     pub(crate) pin: Option<(usize, usize)>,
     /// All messages that stand in the context no more, where it changes that.
-    pub(crate) left: Option<Vec<Left>>,
+    pub(crate) left: Option<Vec<Departed>>,
     /// The snapshot that it goes back to.
     pub(crate) restores: Option<SnapshotNote>,
     /// It makes the prompt fit: where the store is full it can stand in memory alone.
@@ -39,16 +38,26 @@ pub(crate) struct Summarised {
     pub(crate) entry: LogEntry,
 }
 
-impl Change {
+impl ContextChange {
     /// A change of the context and nothing else.
     pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
         let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
-        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None, can_wait: false }
+        ContextChange {
+            splices,
+            blobs,
+            cause,
+            job,
+            summary,
+            pin,
+            left: None,
+            restores: None,
+            can_wait: false,
+        }
     }
 
     /// A compaction.
     pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
-        Change { can_wait: true, ..Change::new(splices, cause) }
+        ContextChange { can_wait: true, ..ContextChange::new(splices, cause) }
     }
 
     /// Changes `context`.
@@ -75,15 +84,4 @@ impl Change {
             goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
-}
-
-/// The body of a log row of kind `view`.
-#[derive(Serialize)]
-pub(crate) struct ViewNote<'a> {
-    pub(crate) view: u64,
-    pub(crate) rung: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) snapshot: Option<&'a str>,
-    /// Of the view's row: so the log's chain holds the views too.
-    pub(crate) sha256: &'a str,
 }

@@ -6,12 +6,12 @@ use crate::compaction::{self, ReactStats, Trajectory};
 use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;
-use crate::log::held::Slot;
-use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::log::guard::SessionCell;
+use crate::recall::{self, Archive, Hit, LogIndex, Query};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::sound;
+use crate::session::sendable;
 use crate::session::usage::{ContextUsage, usage};
-use crate::step::{Io, Level, Machine};
+use crate::step::{Io, LogLevel, Machine};
 use crate::text;
 use crate::wire::Format;
 use serde::Serialize;
@@ -43,7 +43,10 @@ impl Session {
                 text => text?,
             };
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
-                io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
+                io.log(
+                    LogLevel::Info,
+                    format!("{reference} is retired: checkpoint {checkpoint} stands for it"),
+                );
             }
             Ok(text::range(&text, offset, limit))
         })
@@ -139,7 +142,7 @@ impl Session {
 
     /// The fate of every message, with what the last `prepare` did not send.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
-        self.slot.look(sound::ledger)
+        self.slot.look(sendable::ledger)
     }
 
     /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
@@ -165,8 +168,8 @@ impl Session {
 }
 
 /// What reading and searching need, as the store has it by now.
-async fn archive_of(io: &Io, slot: &Slot) -> Result<(Archive, Whereabouts)> {
-    let look = |state: &State| (Archive::of(state), Whereabouts::of(state), state.row.clone());
+async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, LogIndex)> {
+    let look = |state: &State| (Archive::of(state), LogIndex::of(state), state.row.clone());
     let (archive, whereabouts, row) = slot.look(look)?;
     Ok((archive.latest(io, row).await?, whereabouts))
 }

@@ -3,11 +3,11 @@
 //! what came after them.
 
 use super::{OutItem, Session, begin_step, count_fixed};
-use crate::compaction::{self, Climb, Climbed, CompactionResult, Edit, Part, reasoning};
+use crate::compaction::{self, Climb, ClimbPart, Climbed, CompactionResult, Edit, reasoning};
 use crate::error::Result;
-use crate::log::{Held, price};
+use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
-use crate::session::sound::{self, Sending};
+use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
 use crate::step::{Io, Machine};
 use serde::Serialize;
@@ -66,7 +66,7 @@ impl Session {
             let mut held = slot.take()?;
             held.catch_up(&io).await?;
             let goal = fix(&io, &held, &fixed).await?;
-            let part = if held.settings().background { Part::Now } else { Part::Whole };
+            let part = if held.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
             let climb = Climb { part, ..Climb::whole(trigger, None) };
             prepared(&io, &mut held, Some(climb), since, goal).await
         })
@@ -93,7 +93,7 @@ impl Session {
         Machine::new(|io| async move {
             let mut held = slot.take()?;
             let _background = slot.begin_background();
-            let climb = Climb { part: Part::Later, ..Climb::whole(Trigger::Auto, None) };
+            let climb = Climb { part: ClimbPart::Later, ..Climb::whole(Trigger::Auto, None) };
             let done = compaction::climb(&io, &mut held, climb).await?;
             Ok(Later { edits: done.edits, result: done.result })
         })
@@ -101,7 +101,7 @@ impl Session {
 }
 
 /// Counts what goes with the messages. The text that goes to the end of the system prompt.
-async fn fix(io: &Io, held: &Held, fixed: &[String]) -> Result<Option<String>> {
+async fn fix(io: &Io, held: &SessionGuard, fixed: &[String]) -> Result<Option<String>> {
     let goal = held.state().goal_text();
     let fixed = count_fixed(io, &held.settings(), held.format(), fixed, goal.as_deref()).await?;
     held.state_mut().set_fixed(fixed);
@@ -111,7 +111,7 @@ async fn fix(io: &Io, held: &Held, fixed: &[String]) -> Result<Option<String>> {
 /// What to send after a climb; without one when somebody is at it already.
 async fn prepared(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Option<Climb<'_>>,
     since: u64,
     goal: Option<String>,
@@ -124,7 +124,7 @@ async fn prepared(
         done = compaction::climb(io, held, climb).await?;
         reasoning::settle(io, held, climb.trigger).await?;
     }
-    let Sending { nth, kept, items, usage, mended } = sound::send(io, held, since).await?;
+    let Sending { nth, kept, items, usage, mended } = sendable::send(io, held, since).await?;
     held.state_mut().hand_out();
     if let Some(now) = priced {
         held.state_mut().pay(now, is_step);

@@ -7,7 +7,7 @@ use super::super::quote::RULES;
 use super::super::render::without_base64;
 use super::super::scan;
 use super::super::text::{head, sentences, tail};
-use super::cover::Lines;
+use super::cover::CoverLines;
 use super::entities;
 use super::files::{self, Action, Files};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
@@ -32,7 +32,7 @@ const LONG_LINE: usize = 400;
 
 /// Something that a user said.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct SaidText {
     /// The number that the message was added with.
     pub(super) position: usize,
     /// Messages before it.
@@ -44,29 +44,29 @@ pub(super) struct Said {
 
 /// A call that nothing has answered yet.
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     target: String,
     actions: Vec<Action>,
 }
 
-/// Takes in a conversation message by message; [`Collector::layer`] writes what must be kept of it.
+/// Takes in a conversation message by message; [`KeepLayerBuilder::layer`] writes what must be kept of it.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub struct KeepLayerBuilder {
     pub(super) count: usize,
-    pub(super) lines: Lines,
+    pub(super) lines: CoverLines,
     pub(super) files: Files,
     pub(super) open: Open,
     pub(super) spoken: Spoken,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<SaidText>,
     pub(super) constraints: Vec<(usize, String)>,
     /// The end of the conversation.
     pub(super) latest: VecDeque<(usize, String)>,
-    waiting: HashMap<String, Vec<Call>>,
+    waiting: HashMap<String, Vec<OpenCall>>,
 }
 
 /// Something that must not be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Must {
+pub enum MustKeep {
     /// A sentence of the user that binds, in the message that was added with this number.
     Constraint(usize, String),
     /// A file that was created, modified or deleted.
@@ -77,16 +77,19 @@ pub enum Must {
     Task(String),
 }
 
-impl Must {
+impl MustKeep {
     /// Its text, as a summary that keeps it has it.
     pub fn text(&self) -> &str {
         match self {
-            Must::Constraint(_, text) | Must::File(text) | Must::Failure(text) | Must::Task(text) => text,
+            MustKeep::Constraint(_, text)
+            | MustKeep::File(text)
+            | MustKeep::Failure(text)
+            | MustKeep::Task(text) => text,
         }
     }
 }
 
-impl Collector {
+impl KeepLayerBuilder {
     /// Takes in the next message; `position` is the number that the caller knows it by.
     pub fn add(&mut self, position: usize, message: &Message<'_>) {
         let at = self.count;
@@ -137,7 +140,7 @@ impl Collector {
             return;
         }
         let whole = text.len() <= TEXT;
-        self.said.push(Said { position, at, text: bounded(&text), whole });
+        self.said.push(SaidText { position, at, text: bounded(&text), whole });
         if self.said.len() > MOST_SAID {
             // The first says what it is all about.
             self.said.remove(1);
@@ -170,7 +173,7 @@ impl Collector {
         let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
         self.open.call(&call.name, &arguments);
         let target = open::target(&call.name, &arguments, &call.arguments);
-        let waiting = Call { target, actions: files::actions(&call.name, &arguments) };
+        let waiting = OpenCall { target, actions: files::actions(&call.name, &arguments) };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
         let mut told = String::new();
         texts(&arguments, &mut |text| {
@@ -194,7 +197,7 @@ impl Collector {
             self.waiting.remove(result.call_id.as_ref());
         }
         let text = without_base64(&result.text);
-        if let Some(Call { target, actions }) = call {
+        if let Some(OpenCall { target, actions }) = call {
             self.open.result(&target, result.is_error, &text);
             if !result.is_error {
                 let shown = if actions.len() == 1 { files::shown(&text) } else { None };
@@ -262,12 +265,12 @@ impl Collector {
     }
 
     /// What must not be lost, the most important first; constraints the newest first.
-    pub fn musts(&self) -> Vec<Must> {
+    pub fn musts(&self) -> Vec<MustKeep> {
         let constraints = self.constraints.iter().rev();
-        let constraints = constraints.map(|(position, text)| Must::Constraint(*position, text.clone()));
-        let files = self.files.lines().0.into_iter().map(|(path, _)| Must::File(path));
-        let failures = self.open.failures().rev().map(|failure| Must::Failure(failure.line.clone()));
-        let tasks = self.open.tasks().map(|task| Must::Task(task.to_string()));
+        let constraints = constraints.map(|(position, text)| MustKeep::Constraint(*position, text.clone()));
+        let files = self.files.lines().0.into_iter().map(|(path, _)| MustKeep::File(path));
+        let failures = self.open.failures().rev().map(|failure| MustKeep::Failure(failure.line.clone()));
+        let tasks = self.open.tasks().map(|task| MustKeep::Task(task.to_string()));
         constraints.chain(files).chain(failures).chain(tasks).collect()
     }
 

@@ -1,17 +1,17 @@
 //! What an import writes: messages, and the views in which some of them do not stand.
 
 use super::{Import, Restore, at_line};
-use crate::context::{Cover, Left, Made, Whose, Why};
+use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{self, Kind as RowKind, StoredItem, ViewRow};
-use crate::log::state::{ViewNote, record_id, size_of};
+use crate::log::record::{self, RowKind, StoredItem, ViewNote, ViewRow};
+use crate::log::state::{record_id, size_of};
 use crate::log::stored::PAGE;
 use crate::log::{Cause, SCHEMA};
 use crate::message::limits;
 use crate::policy::Trigger;
-use crate::session::transcript::foreign::{self, Entry, Said};
+use crate::session::transcript::foreign::{self, ForeignEntry, ForeignSaid};
 use crate::step::Io;
 use crate::wire;
 use serde_json::value::RawValue;
@@ -19,22 +19,22 @@ use std::rc::Rc;
 
 impl Import {
     /// Writes the conversation of a foreign transcript.
-    pub(super) async fn write(&mut self, io: &Io, entries: Vec<Entry>) -> Result<()> {
+    pub(super) async fn write(&mut self, io: &Io, entries: Vec<ForeignEntry>) -> Result<()> {
         let mut at = self.row.created_at;
         if let Some(first) = entries.iter().find_map(|entry| entry.at) {
             (at, self.row.created_at) = (first, first);
         }
-        for Entry { line, at: said_at, said } in entries {
+        for ForeignEntry { line, at: said_at, said } in entries {
             at = said_at.unwrap_or(at);
             let before = self.puts.len();
             match said {
-                Said::Message(json) => {
+                ForeignSaid::Message(json) => {
                     self.write_message(io, json, at).await.map_err(|error| at_line(line, error))?
                 }
-                Said::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
+                ForeignSaid::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
                     self.write_summary(json, at).map_err(|error| at_line(line, error))?;
                 }
-                Said::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
+                ForeignSaid::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
             }
             self.count_from(before);
             self.flush(io, PAGE).await?;
@@ -48,7 +48,7 @@ impl Import {
         let index = self.row.messages;
         let body: Rc<str> = wire::as_kept(index, json)?.into();
         let mut tokens = self.tokens(&body, index)?;
-        let whose = Whose::Logged(self.row.next_seq);
+        let whose = MessageSource::Logged(self.row.next_seq);
         if self.settings.app_counts {
             tokens = io.count(whose, &body).await?;
         }
@@ -82,17 +82,17 @@ impl Import {
         let generation = self.row.generation + 1;
         let secret = self.state.row.secret.as_bytes();
         let checkpoint = format!("cp_{}", ids::id(&[b"imported", secret, &generation.to_le_bytes()]));
-        let made = Made {
+        let made = SummaryMeta {
             number: self.row.compressions,
             created_at: at,
             original_tokens: self.row.tokens,
             tokens,
-            ..Made::default()
+            ..SummaryMeta::default()
         };
         self.row.compressions += 1;
         let body = RawValue::from_string(body)
             .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
-        let covers = vec![Cover { from: 0, to: index, offloads: Vec::new() }];
+        let covers = vec![CoveredRange { from: 0, to: index, offloads: Vec::new() }];
         let item = StoredItem::Summary {
             checkpoint,
             body,
@@ -105,10 +105,10 @@ impl Import {
     }
 
     /// A view in which messages that were left behind are no part of the context.
-    pub(super) fn write_left(&mut self, left: &[Left]) -> Result<()> {
+    pub(super) fn write_left(&mut self, left: &[Departed]) -> Result<()> {
         let messages = self.row.messages;
         let behind = left.iter().filter(|run| run.why != Why::Removed && run.to <= messages).copied();
-        let behind: Vec<Left> = behind.collect();
+        let behind: Vec<Departed> = behind.collect();
         if behind.is_empty() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl Import {
     fn write_view(
         &mut self,
         whole: Vec<StoredItem>,
-        left: Vec<Left>,
+        left: Vec<Departed>,
         tokens_after: usize,
         at: u64,
     ) -> Result<()> {
@@ -150,8 +150,8 @@ impl Import {
             cause,
         };
         let view = record::encode(&view)?;
-        let sha256 = &ids::sha256_hex(&view);
-        let note = record::encode(&ViewNote { view: generation, rung: &rung, snapshot: None, sha256 })?;
+        let sha256 = Some(ids::sha256_hex(&view));
+        let note = record::encode(&ViewNote { view: generation, rung, snapshot: None, sha256 })?;
         let secret = self.state.row.secret.as_bytes();
         let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
         let note = String::from_utf8_lossy(&note).into_owned();
