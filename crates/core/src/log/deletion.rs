@@ -2,13 +2,17 @@
 
 use super::held::Held;
 use super::record::NameRow;
+use super::retry::{Tried, conflict, retry, retryable};
 use super::seal;
-use super::stored::{PAGE, RACES, commit_again, conflict, name_row, pause, retryable, session_row};
+use super::stored::{PAGE, commit_again, name_row, session_row};
 use super::wide;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::log::renamed;
 use crate::step::{Io, Scan};
+
+/// Looks for rows that were written while others were removed.
+const ROUNDS: usize = 13;
 
 impl Held {
     /// Removes everything that the session stored: in one batch where the store takes it, else the session's row first,
@@ -30,7 +34,7 @@ impl Held {
             (state.row.id.clone(), state.sid.clone(), state.max_batch_ops)
         };
         let session = keys::session(&sid);
-        for race in 0..=RACES {
+        retry(io, None, async |_| {
             let name = readable(name_row(io, &id).await)?;
             // What is damaged does not say its version, and goes without.
             let expect = match (readable(session_row(io, &sid).await)?, &name) {
@@ -38,12 +42,12 @@ impl Held {
                 (None, _) => Vec::new(),
                 // Deleted by someone else, or by a batch of ours whose answer was lost: what is left of it goes too.
                 (Some(None), Some(Some(name))) if name.sid == sid && name.deleted => {
-                    return sweep(io, &sid, &id, name.ver, most).await;
+                    return sweep(io, &sid, &id, name.ver, most).await.map(Tried::Done);
                 }
                 // The row was lost, and not what it was of.
                 (Some(None), Some(Some(name))) if name.sid == sid => vec![(session.clone(), None)],
-                (Some(None), Some(_)) => return Ok(()),
-                (Some(None), None) => return remove_rows(io, &sid, most).await,
+                (Some(None), Some(_)) => return Ok(Tried::Done(())),
+                (Some(None), None) => return remove_rows(io, &sid, most).await.map(Tried::Done),
             };
             let mut deletes = rows_of(io, &sid).await?;
             // Without a version nothing keeps others from writing between this look and the batch.
@@ -65,18 +69,16 @@ impl Held {
                 }
             }
             match io.commit(Batch { expect, puts, deletes, durability: Durability::Strict }).await {
-                Ok(()) if whole => return Ok(()),
-                Ok(()) => {
-                    return match marked {
-                        Some(ver) => sweep(io, &sid, &id, ver, most).await,
-                        None => remove_rows(io, &sid, most).await,
-                    };
-                }
-                Err(error) if retryable(&error) => pause(io, race).await?,
-                Err(error) => return Err(error),
+                Ok(()) if whole => Ok(Tried::Done(())),
+                Ok(()) => match marked {
+                    Some(ver) => sweep(io, &sid, &id, ver, most).await.map(Tried::Done),
+                    None => remove_rows(io, &sid, most).await.map(Tried::Done),
+                },
+                Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+                Err(error) => Err(error),
             }
-        }
-        Err(conflict())
+        })
+        .await
     }
 }
 
@@ -120,7 +122,8 @@ fn remove(expect: Vec<(Key, Option<u64>)>, deletes: Vec<Key>) -> Batch {
 
 /// Removes rows to which no name leads, page by page; also what was written beside them meanwhile.
 pub(crate) async fn remove_rows(io: &Io, sid: &str, most: usize) -> Result<()> {
-    for _ in 0..=RACES {
+    // A session whose handle goes on writing does not keep this from ending.
+    for _ in 0..ROUNDS {
         let rows = rows_of(io, sid).await?;
         if rows.is_empty() {
             break;

@@ -4,9 +4,10 @@
 
 use super::held::Held;
 use super::record::{self, SCHEMA};
+use super::retry::{Tried, conflict, retry, retryable};
 use super::staging;
 use super::state::State;
-use super::stored::{PAGE, RACES, commit_again, conflict, pause, retryable};
+use super::stored::{PAGE, commit_again};
 use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
@@ -147,23 +148,21 @@ impl Job {
             let tab = io.new_id().await?;
             held.state_mut().tab = ids::id(&[b"tab", tab.as_bytes()]);
         }
-        for race in 0..=RACES {
+        retry(io, Some(held), async |attempt| {
+            if attempt.moved {
+                return Err(conflict());
+            }
             match Self::try_begin(io, held, lease_ms, insist).await {
-                Ok(begun) => return Ok(begun),
-                Err(error) if retryable(&error) => {
-                    pause(io, race).await?;
-                    if held.refresh(io).await? {
-                        return Err(conflict());
-                    }
-                }
-                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
+                Ok(begun) => Ok(Tried::Done(begun)),
+                Err(error) if retryable(&error) && !attempt.is_last() => Ok(Tried::Lost(conflict(), None)),
+                Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => Err(error),
                 Err(error) => {
                     io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
-                    break;
+                    Ok(Tried::Done(Some(Job::default())))
                 }
             }
-        }
-        Ok(Some(Job::default()))
+        })
+        .await
     }
 
     async fn try_begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {

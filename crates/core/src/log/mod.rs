@@ -17,6 +17,7 @@ pub(crate) mod rebuild;
 pub(crate) mod record;
 pub(crate) mod recovery;
 pub(crate) mod renamed;
+pub(crate) mod retry;
 pub(crate) mod said;
 pub(crate) mod seal;
 pub(crate) mod sent;

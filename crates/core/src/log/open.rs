@@ -8,8 +8,9 @@ use super::migrations;
 use super::rebuild;
 use super::record::{SessionRow, Unread};
 use super::recovery;
+use super::retry::{Tried, conflict, retry};
 use super::state::{State, measure};
-use super::stored::{RACES, bodies, conflict, log_items, pause, view_items};
+use super::stored::{bodies, log_items, view_items};
 use super::watermark::{self, Known};
 use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
@@ -26,23 +27,24 @@ impl State {
         let known = watermark::known(io, &self.settings, &self.row.id).await?;
         self.told_losses = known.mark.as_ref().map_or(0, |mark| mark.losses);
         let begun = self.clone();
-        for race in 0..=RACES {
-            if let Some(losses) = self.recover(io, &known, named).await? {
-                if losses.is_empty() {
-                    self.mark(io);
-                } else {
-                    self.told_losses += 1;
-                }
-                // What the watermark says is told again until the log moves on: who dies now has not heard it.
-                for loss in losses {
-                    io.tell(Effect::Notify(Notice::Dataloss { loss }));
-                }
-                return Ok(());
+        let losses = retry(io, None, async |_| {
+            let recovered = self.recover(io, &known, named).await?;
+            if recovered.is_none() {
+                self.clone_from(&begun);
             }
-            self.clone_from(&begun);
-            pause(io, race).await?;
+            Ok(recovered.map_or_else(|| Tried::Lost(conflict(), None), Tried::Done))
+        });
+        let losses = losses.await?;
+        if losses.is_empty() {
+            self.mark(io);
+        } else {
+            self.told_losses += 1;
         }
-        Err(conflict())
+        // What the watermark says is told again until the log moves on: who dies now has not heard it.
+        for loss in losses {
+            io.tell(Effect::Notify(Notice::Dataloss { loss }));
+        }
+        Ok(())
     }
 
     /// Reads the session, and mends it first where that is needed. `None` when someone else wrote to it meanwhile.

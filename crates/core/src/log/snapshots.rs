@@ -1,9 +1,10 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
 use super::held::Held;
-use super::record::{Kind, SessionRow};
+use super::record::Kind;
+use super::retry::{Tried, conflict, retry, retryable};
 use super::state::State;
-use super::stored::{RACES, conflict, first_unless_conflict, pause, retryable, row_at};
+use super::stored::row_at;
 use super::wide;
 use crate::checkpoint::Goal;
 use crate::context::Origin;
@@ -108,24 +109,20 @@ impl Held {
         let name = io.new_id().await?;
         let id =
             format!("snap_{}", ids::id(&[b"snapshot", self.state().row.secret.as_bytes(), name.as_bytes()]));
-        for race in 0..=RACES {
+        retry(io, Some(self), async |_| {
             let now = io.now().await?;
             let note = SnapshotNote::of(&self.state(), &id, purpose);
             let (batch, row) = self.state().snapshot_batch(&note, now)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().wrote(io, row);
-                    return Ok(id);
+                    Ok(Tried::Done(id.clone()))
                 }
-                Err(error) if retryable(&error) && race < RACES => {
-                    if self.caught_up(io, race, error, &row).await? {
-                        return Ok(id);
-                    }
-                }
-                Err(error) => return Err(error),
+                Err(error) if retryable(&error) => Ok(Tried::Lost(error, Some((id.clone(), id.clone())))),
+                Err(error) => Err(error),
             }
-        }
-        Err(conflict())
+        })
+        .await
     }
 
     /// Takes a snapshot before a step that is to make a prompt fit, unless the last thing that was done is just that.
@@ -149,23 +146,6 @@ impl Held {
         let before = self.state().row.generation;
         let id = self.snapshot(io, SnapshotPurpose::Emergency).await?;
         if self.state().row.generation == before { Ok(id) } else { Err(conflict()) }
-    }
-
-    /// Takes over what is stored after a commit that lost a race, or whose answer was lost. `true` when `row` was
-    /// written after all.
-    pub(crate) async fn caught_up(
-        &self,
-        io: &Io,
-        race: usize,
-        error: Error,
-        row: &SessionRow,
-    ) -> Result<bool> {
-        pause(io, race).await?;
-        let written = match self.refresh(io).await {
-            Ok(_) => self.is_row(io, row).await,
-            Err(second) => Err(second),
-        };
-        written.map_err(|second| first_unless_conflict(error, second))
     }
 
     /// Where the snapshot is; someone else may have taken it.

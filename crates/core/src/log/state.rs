@@ -398,7 +398,7 @@ impl State {
         let (snapshot, sha256) = (snapshot.as_deref(), &ids::sha256_hex(&view));
         let note = ViewNote { view: generation, rung, snapshot, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
-        let id = format!("view_{}", ids::id(&[commit_id.as_bytes(), row.head.as_bytes()]));
+        let id = view_id(commit_id, &row.head);
         let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
         puts.push((keys::view(&self.sid, generation), view));
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
@@ -472,6 +472,11 @@ impl State {
 }
 
 /// The id of the nth record of a batch.
+/// The id of the log row of a view that follows the row with hash `head`: the same at each attempt there.
+pub(super) fn view_id(commit_id: &str, head: &str) -> String {
+    format!("view_{}", ids::id(&[commit_id.as_bytes(), head.as_bytes()]))
+}
+
 pub(crate) fn record_id(batch_id: &str, nth: usize) -> String {
     format!("msg_{}", ids::id(&[batch_id.as_bytes(), &nth.to_le_bytes()]))
 }

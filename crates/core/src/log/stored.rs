@@ -1,4 +1,4 @@
-//! Writing a session, and what reading it is made of. Whoever comes second to a commit reads what the other wrote and tries again.
+//! Writing a session, and what reading it is made of.
 
 mod change;
 
@@ -8,6 +8,7 @@ use super::links::empty_strangers;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::renamed::renamed;
+use super::retry::{Tried, retry, retryable};
 use super::seal;
 use super::state::{Measured, Settled, record_id};
 use super::terms::Unpaged;
@@ -20,21 +21,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
-/// someone who writes without a pause wins every time. The waits make about four seconds.
-pub(crate) const RACES: usize = 12;
-/// Races that are run again without a wait.
-const QUICK_RACES: usize = 3;
 /// Bytes that one read of the store may return.
 pub(crate) const PAGE: usize = 4 << 20;
-
-/// How an attempt to append ended.
-pub(crate) enum Attempt {
-    /// Written: where the messages are.
-    Written(Vec<Place>),
-    /// Someone else wrote first, and what they wrote was taken over; nothing of ours was written.
-    Raced,
-}
 
 impl Held {
     /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
@@ -48,13 +36,13 @@ impl Held {
         Ok(moved)
     }
 
-    fn tell_change(&self, io: &Io) {
+    pub(super) fn tell_change(&self, io: &Io) {
         let (messages, generation) = (self.state().row.messages, self.state().row.generation);
         io.tell(Effect::Notify(Notice::Change { messages, generation }));
     }
 
     /// Takes over what others wrote, and does not tell it.
-    async fn take_over(&self, io: &Io) -> Result<bool> {
+    pub(super) async fn take_over(&self, io: &Io) -> Result<bool> {
         let mut copy = self.state().clone();
         if copy.row.ver == 0 {
             // Nothing is ours yet: someone else may have taken the name.
@@ -135,22 +123,21 @@ impl Held {
         if is_known { Ok(()) } else { self.refresh(io).await.map(|_| ()) }
     }
 
-    /// Tries once to append messages (T1): durable when they are written, and only then part of the context. `race` is
-    /// how many tries were lost before.
-    pub(crate) async fn append(
+    /// Tries once to append messages (T1): durable when they are written, and only then part of the context. What comes
+    /// of it is where they are.
+    pub(crate) async fn try_append(
         &self,
         io: &Io,
         settled: &mut Settled,
         bodies: &[Measured],
         batch_id: &str,
-        race: usize,
-    ) -> Result<Attempt> {
+    ) -> Result<Tried<Vec<Place>>> {
         let now = io.now().await?;
         let (batch, row, items, unpaged) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
+        let places = items.iter().filter_map(|item| item.origin.place()).collect();
         match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
-                let places = items.iter().filter_map(|item| item.origin.place()).collect();
                 let mut state = self.state_mut();
                 state.wrote(io, row);
                 state.unpaged = unpaged;
@@ -162,55 +149,14 @@ impl Held {
                 for item in items {
                     state.push(item);
                 }
-                Ok(Attempt::Written(places))
+                Ok(Tried::Done(places))
             }
             Err(error) if retryable(&error) => {
-                pause(io, race).await?;
-                let (before, ver) = (self.state().row.next_seq, self.state().row.ver);
-                let taken_over = self.take_over(io).await;
                 // It was measured without what has been written since.
                 settled.context = None;
-                let written = match taken_over {
-                    Ok(_) => self.written(io, before, bodies.len(), batch_id).await,
-                    Err(error) => Err(error),
-                };
-                // One commit that is our own is no news.
-                let own = u64::from(matches!(written, Ok(Some(_))));
-                if self.state().row.ver != ver + own {
-                    self.tell_change(io);
-                }
-                match written.map_err(|second| first_unless_conflict(error, second))? {
-                    Some(places) => Ok(Attempt::Written(places)),
-                    None => Ok(Attempt::Raced),
-                }
+                Ok(Tried::Lost(error, Some((record_id(batch_id, 0), places))))
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// Places of a batch that was written although its answer said otherwise.
-    async fn written(&self, io: &Io, from: u64, count: usize, batch_id: &str) -> Result<Option<Vec<Place>>> {
-        let (sid, to) = (self.state().sid.clone(), self.state().row.next_seq);
-        let first = record_id(batch_id, 0);
-        let rows = wide::read(io, (from..to).map(|seq| keys::log(&sid, seq)).collect()).await?;
-        for (seq, bytes) in (from..to).zip(rows) {
-            // What is damaged is not what was written just now.
-            let Some(Ok((row, _))) = bytes.as_deref().map(record::read_row) else { continue };
-            if row.id == first {
-                let place = |nth| Place { seq: seq + nth as u64, index: row.n + nth };
-                return Ok(Some((0..count).map(place).collect()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Is the last log row that `row` knows in the log?
-    pub(crate) async fn is_row(&self, io: &Io, row: &SessionRow) -> Result<bool> {
-        let Some(seq) = row.next_seq.checked_sub(1) else { return Ok(false) };
-        let key = keys::log(&self.state().sid, seq);
-        match wide::read(io, vec![key]).await?.into_iter().next().flatten() {
-            Some(bytes) => Ok(record::read_row(&bytes)?.1 == row.head),
-            None => Ok(false),
         }
     }
 
@@ -507,43 +453,17 @@ pub(super) async fn bodies(io: &Io, sid: &str, unread: Vec<Unread>) -> Result<Ve
 
 /// Writes a batch that may be written twice: one whose answer was lost is written again.
 pub(crate) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
-    let mut race = 0;
-    loop {
-        match io.commit(batch.clone()).await {
-            Err(error) if error.code == Code::Indeterminate && race < RACES => {
-                pause(io, race).await?;
-                race += 1;
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Waits before a commit that lost `race` is tried again.
-pub(crate) async fn pause(io: &Io, race: usize) -> Result<()> {
-    if !(QUICK_RACES..RACES).contains(&race) {
-        return Ok(());
-    }
-    io.pause(1 << race).await.map_err(|failure| failure.into_error(Code::Aborted))
+    retry(io, None, async |_| match io.commit(batch.clone()).await {
+        Err(error) if error.code == Code::Indeterminate => Ok(Tried::Lost(error, None)),
+        done => done.map(Tried::Done),
+    })
+    .await
 }
 
 fn missing_row(seq: u64) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
 }
 
-pub(crate) fn conflict() -> Error {
-    Error::new(Code::Conflict, "another tab or process changed this session meanwhile; try again")
-}
-
 pub(crate) fn deleted() -> Error {
     Error::new(Code::Closed, "the session was deleted elsewhere")
-}
-
-/// Whether a batch was written stays unknown when the store cannot be asked.
-pub(crate) fn first_unless_conflict(first: Error, second: Error) -> Error {
-    if first.code == Code::Indeterminate { first } else { second }
-}
-
-pub(crate) fn retryable(error: &Error) -> bool {
-    matches!(error.code, Code::Conflict | Code::Indeterminate)
 }

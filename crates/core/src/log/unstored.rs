@@ -2,8 +2,8 @@
 //! log has every message of them. The next change of the context that finds room stores them first.
 
 use super::held::Held;
+use super::retry::{Tried, conflict, retry, retryable};
 use super::state::{Change, State};
-use super::stored::{RACES, conflict, pause, retryable};
 use crate::context::{Context, Item};
 use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, Level, Notice};
@@ -67,11 +67,11 @@ impl State {
 
 impl Held {
     /// Makes `after` the context, in memory alone.
-    pub(super) fn change_in_memory(&self, change: Change, after: Context) {
+    pub(super) fn change_in_memory(&self, change: Rc<Change>, after: Context) {
         let mut state = self.state_mut();
         let before = std::mem::replace(&mut state.context, after);
         let unstored = state.unstored.get_or_insert_with(|| Unstored { stored: before, changes: Vec::new() });
-        unstored.changes.push(Rc::new(change));
+        unstored.changes.push(change);
     }
 
     /// Stores what is in memory alone. Where there is still no room, it says so, and nothing changes.
@@ -89,34 +89,32 @@ impl Held {
     ///
     /// Errors: [`Code::QuotaExceeded`] when there is still no room.
     pub(crate) async fn store_changes(&self, io: &Io) -> Result<()> {
-        let mut race = 0;
-        while let Some((change, of_store)) = self.first_unstored() {
-            let (commit_id, now) = (io.new_id().await?, io.now().await?);
-            let (batch, row) = of_store.change_batch(&change, &commit_id, now)?;
-            match self.commit(io, batch, Some(&change)).await {
-                Ok(()) => {
-                    let mut state = self.state_mut();
-                    state.wrote(io, row);
-                    let Some(unstored) = &mut state.unstored else { continue };
-                    change.apply(&mut unstored.stored);
-                    unstored.changes.remove(0);
-                    if unstored.changes.is_empty() {
-                        state.unstored = None;
+        retry(io, Some(self), async |_| {
+            while let Some((change, of_store)) = self.first_unstored() {
+                let (commit_id, now) = (io.new_id().await?, io.now().await?);
+                let (batch, row) = of_store.change_batch(&change, &commit_id, now)?;
+                match self.commit(io, batch, Some(&change)).await {
+                    Ok(()) => {
+                        let mut state = self.state_mut();
+                        state.wrote(io, row);
+                        let Some(unstored) = &mut state.unstored else { continue };
+                        change.apply(&mut unstored.stored);
+                        unstored.changes.remove(0);
+                        if unstored.changes.is_empty() {
+                            state.unstored = None;
+                        }
                     }
+                    // Where someone else changed the context, what is in memory goes with the one that it was made of.
+                    Err(error) if retryable(&error) => return Ok(Tried::Lost(conflict(), None)),
+                    // It never met the store's limit. The log has every message: the next compaction makes smaller
+                    // batches.
+                    Err(error) if error.code == Code::TooLarge => self.state_mut().give_up(),
+                    Err(error) => return Err(error),
                 }
-                // Where someone else changed the context, what is in memory goes with the one that it was made of.
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    race += 1;
-                    self.refresh(io).await?;
-                }
-                Err(error) if retryable(&error) => return Err(conflict()),
-                // It never met the store's limit. The log has every message: the next compaction makes smaller batches.
-                Err(error) if error.code == Code::TooLarge => self.state_mut().give_up(),
-                Err(error) => return Err(error),
             }
-        }
-        Ok(())
+            Ok(Tried::Done(()))
+        })
+        .await
     }
 
     /// The oldest change that is in memory alone, and the session as the store has it.

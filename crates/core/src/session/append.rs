@@ -2,9 +2,9 @@
 
 use crate::context::{Context, Item, PinProposal, Place, Whose};
 use crate::error::{Code, Error, Result};
+use crate::log::retry::{Tried, retry_from};
 use crate::log::staging::rows_of;
 use crate::log::state::{BESIDE, Measured, Settled, size_of};
-use crate::log::stored::{Attempt, RACES, conflict};
 use crate::log::{Held, measure};
 use crate::message::limits;
 use crate::policy::PinProposals;
@@ -51,55 +51,61 @@ pub(crate) async fn append(
     held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
     if held.state().row.ver != ver {
         // Someone else may have begun the session, and written to it.
-        (settled, measured) = again(io, held, bodies, given, 0, (settled, measured)).await?;
+        again(io, held, bodies, given, 0, &mut settled, &mut measured).await?;
     }
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
-        loop {
-            let batch = fitting(measured.get(written..).unwrap_or_default(), most);
-            let attempt = held.append(io, &mut settled, &batch, &batch_id, races).await;
-            match attempt.map_err(|error| half_way(error, written, bodies.len()))? {
-                Attempt::Written(more) => {
-                    written += more.len();
-                    tell(io, &batch, &more);
-                    if let Some(first) = more.first() {
-                        held.state_mut().note_unseen(first.index);
-                    }
-                    let end = more.last().map_or(0, |last| last.index + 1);
-                    places.extend(more);
-                    // Behind a batch whose answer was lost there may be another one by now.
-                    if given.guarded && written < bodies.len() && end < held.messages() {
-                        return Ok((places, true));
-                    }
-                    break;
+        let first = races;
+        let more = retry_from(io, Some(held), first, async |attempt| {
+            if attempt.nth > first {
+                if given.guarded {
+                    return Ok(Tried::Done(None));
                 }
-                Attempt::Raced if given.guarded => return Ok((places, true)),
-                Attempt::Raced if races == RACES => return Err(conflict()),
-                Attempt::Raced => races += 1,
+                races = attempt.nth;
+                again(io, held, bodies, given, written, &mut settled, &mut measured).await?;
             }
-            (settled, measured) = again(io, held, bodies, given, written, (settled, measured)).await?;
+            let batch = fitting(measured.get(written..).unwrap_or_default(), most);
+            Ok(match held.try_append(io, &mut settled, &batch, &batch_id).await? {
+                Tried::Done(more) => Tried::Done(Some((batch, more))),
+                Tried::Lost(error, row) => {
+                    Tried::Lost(error, row.map(|(id, more)| (id, Some((batch, more)))))
+                }
+            })
+        });
+        let more = more.await.map_err(|error| half_way(error, written, bodies.len()))?;
+        let Some((batch, more)) = more else { return Ok((places, true)) };
+        written += more.len();
+        tell(io, &batch, &more);
+        if let Some(first) = more.first() {
+            held.state_mut().note_unseen(first.index);
+        }
+        let end = more.last().map_or(0, |last| last.index + 1);
+        places.extend(more);
+        // Behind a batch whose answer was lost there may be another one by now.
+        if given.guarded && written < bodies.len() && end < held.messages() {
+            return Ok((places, true));
         }
     }
     Ok((places, false))
 }
 
-/// What is left to write, as it is after what someone else wrote: the context is another one, and the format may be.
+/// Brings what is left to write up to date with what someone else wrote: the context is another one, and the format may be.
 async fn again(
     io: &Io,
     held: &Held,
     bodies: &[Rc<str>],
     given: Given,
     written: usize,
-    (before, measured): (Settled, Vec<Measured>),
-) -> Result<(Settled, Vec<Measured>)> {
-    let settled = settle_format(io, held, bodies, given.first).await?;
+    settled: &mut Settled,
+    measured: &mut Vec<Measured>,
+) -> Result<()> {
+    let before = std::mem::replace(settled, settle_format(io, held, bodies, given.first).await?);
     // A message that another tab overtook has another index, which the app's pins may go by.
-    if settled.format == before.format && !held.settings().app_pins {
-        return Ok((settled, measured));
+    if settled.format != before.format || held.settings().app_pins {
+        let first = held.messages().saturating_sub(written);
+        *measured = measure_all(io, held, settled.format, bodies, given, first).await?;
     }
-    let first = held.messages().saturating_sub(written);
-    let measured = measure_all(io, held, settled.format, bodies, given, first).await?;
-    Ok((settled, measured))
+    Ok(())
 }
 
 /// As many of the first messages as one batch holds; one at least. A large one takes several rows.

@@ -5,10 +5,9 @@ use super::operations::Session;
 use crate::context::{Item, Left, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
 use crate::log::record::Kind;
+use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
-use crate::log::stored::{
-    RACES, conflict, place_of, readable_items, readable_page, row_at, view_items, view_row,
-};
+use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
 use crate::log::{Cause, Change, Held, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
@@ -90,21 +89,15 @@ impl Past {
 /// elsewhere, is left.
 pub(super) async fn return_to(io: &Io, held: &Held, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
     let commit_id = io.new_id().await?;
-    for race in 0..=RACES {
+    retry(io, Some(held), async |_| {
         held.store_changes(io).await?;
         let change = find().await?.change(&held.state());
         let after = held.changed(&change)?;
-        let written = match held.try_change(io, &change, after, &commit_id).await? {
-            Ok(()) => true,
-            Err((error, _)) if race == RACES => return Err(error),
-            Err((error, row)) => held.caught_up(io, race, error, &row).await?,
-        };
-        if written {
-            held.state_mut().unsent.clear();
-            return Ok(());
-        }
-    }
-    Err(conflict())
+        held.try_change(io, &change, after, &commit_id).await
+    })
+    .await?;
+    held.state_mut().unsent.clear();
+    Ok(())
 }
 
 /// The context of the past that view `generation` and the messages of the log rows `tail_from .. seq` made, `messages`

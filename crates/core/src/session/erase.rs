@@ -15,9 +15,10 @@ use crate::log::check::Noted;
 use crate::log::deletion::remove_rows;
 use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
 use crate::log::renamed::sweep;
+use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::state::ViewNote;
-use crate::log::stored::{PAGE, RACES, commit_again, conflict, name_row, page, pause, place_of, retryable};
+use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
 use crate::log::{Held, SCHEMA, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
@@ -36,7 +37,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let held = slot.take()?;
-            for race in 0..=RACES {
+            retry(&io, None, async |_| {
                 held.catch_up(&io).await?;
                 held.store_changes(&io).await?;
                 if index >= held.messages() {
@@ -44,14 +45,14 @@ impl Session {
                     return Err(Error { index: Some(index), ..Error::option("index", what) });
                 }
                 if held.state().row.is_erased(index) {
-                    return Ok(());
+                    return Ok(Tried::Done(()));
                 }
                 match erase(&io, &held, index, &reason).await {
-                    Err(error) if retryable(&error) => pause(&io, race).await?,
-                    done => return done,
+                    Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+                    done => done.map(Tried::Done),
                 }
-            }
-            Err(conflict())
+            })
+            .await
         })
     }
 }

@@ -14,8 +14,9 @@ use crate::log::deletion::{free_name, remove_rows};
 use crate::log::held::Slot;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
+use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{Measured, Settled};
-use crate::log::stored::{RACES, commit_again, conflict, name_row, pause, retryable, session_row};
+use crate::log::stored::{commit_again, name_row, session_row};
 use crate::log::{Cause, Change, Gap, Held, NewBlob, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
@@ -317,23 +318,19 @@ async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> 
         last.expect.push((note.clone(), Some(1)));
         last.deletes.push(note);
     }
-    for race in 0..=RACES {
-        match io.commit(last.clone()).await {
-            Ok(()) => return Ok(()),
-            Err(error) if retryable(&error) => {
-                pause(io, race).await?;
-                match name_row(io, &state.row.id).await {
-                    Ok(Some(name)) if name.sid == state.sid => return Ok(()),
-                    Ok(Some(_)) => return Err(taken(&state.row.id)),
-                    Ok(None) if error.code == Code::Conflict => return Err(error),
-                    Ok(None) => {}
-                    Err(_) => return Err(error),
-                }
-            }
-            Err(error) => return Err(error),
+    retry(io, None, async |_| {
+        let error = match io.commit(last.clone()).await {
+            Err(error) if retryable(&error) => error,
+            done => return done.map(Tried::Done),
+        };
+        match name_row(io, &state.row.id).await {
+            Ok(Some(name)) if name.sid == state.sid => Ok(Tried::Done(())),
+            Ok(Some(_)) => Err(taken(&state.row.id)),
+            Ok(None) if error.code == Code::Indeterminate => Ok(Tried::Lost(conflict(), None)),
+            _ => Err(error),
         }
-    }
-    Err(conflict())
+    })
+    .await
 }
 
 /// Removes the rows of forks that were stopped half-way. Whoever still writes one finds its note changed, and gives up.
@@ -364,10 +361,10 @@ async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
 ///
 /// Errors: [`Code::NotFound`] when there is no such parent, [`Code::InvalidOption`] when it is another.
 pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
-    for race in 0..=RACES {
+    retry(io, Some(held), async |_| {
         if held.state().row.ver > 0 {
             return match &held.state().row.parent {
-                Some(parent) if parent.id == id => Ok(()),
+                Some(parent) if parent.id == id => Ok(Tried::Done(())),
                 Some(parent) => Err(not_the_parent(&format!("{:?}", parent.id))),
                 None => Err(not_the_parent("none")),
             };
@@ -385,17 +382,14 @@ pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
         match io.commit(batch).await {
             Ok(()) => {
                 held.state_mut().wrote(io, row);
-                return Ok(());
+                Ok(Tried::Done(()))
             }
             // Someone else began it, or it was written after all.
-            Err(error) if retryable(&error) => {
-                pause(io, race).await?;
-                held.refresh(io).await?;
-            }
-            Err(error) => return Err(error),
+            Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+            Err(error) => Err(error),
         }
-    }
-    Err(conflict())
+    })
+    .await
 }
 
 fn not_the_parent(own: &str) -> Error {

@@ -6,6 +6,7 @@ use crate::compaction::{self, reasoning};
 use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
+use crate::log::retry::conflict;
 use crate::log::{Cause, Change, Held, State, stored};
 use crate::step::Io;
 
@@ -80,7 +81,7 @@ pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
 /// Puts a message back, word for word, behind the summary at position `at` of the context.
 async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
     let item = held.context().items().get(at).cloned();
-    let Some(item) = item else { return Err(stored::conflict()) };
+    let Some(item) = item else { return Err(conflict()) };
     let insert = vec![compaction::quoting(io, held, &item, place).await?];
     let more: usize =
         insert.iter().map(|new| new.size.tokens).sum::<usize>().saturating_sub(item.size.tokens);

@@ -7,8 +7,9 @@
 mod v100_to_v101;
 
 use super::record::{self, SCHEMA, SessionRow};
+use super::retry::{Tried, conflict, retry, retryable};
 use super::seal;
-use super::stored::{RACES, conflict, name_row, pause, retryable};
+use super::stored::name_row;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::log::wide;
@@ -38,15 +39,15 @@ async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut F
 ///
 /// Errors: [`Code::SchemaTooNew`], [`Code::StoreCorrupt`]; those of the store, which then holds what it held before.
 pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
-    for race in 0..=RACES {
+    retry(io, None, async |_| {
         let key = keys::session(sid);
         let Some(old) = wide::read(io, vec![key.clone()]).await?.into_iter().next().flatten() else {
-            return Ok(None);
+            return Ok(Tried::Done(None));
         };
         seal::check(&old)?;
         let from = record::version(&old, "session")?;
         if from >= SCHEMA {
-            return seal::read(&old).map(Some);
+            return seal::read(&old).map(|row| Tried::Done(Some(row)));
         }
         let mut fields: Fields = record::decode(&old, "session")?;
         let mut to = from;
@@ -66,14 +67,14 @@ pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Resu
         match io.commit(batch).await {
             Ok(()) => {
                 io.log(Level::Info, format!("The session was backed up and migrated from schema {from}"));
-                return Ok(Some(row));
+                Ok(Tried::Done(Some(row)))
             }
             // Someone else migrated it, or wrote to it; or it was written and the answer is lost.
-            Err(error) if retryable(&error) => pause(io, race).await?,
-            Err(error) => return Err(error),
+            Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+            Err(error) => Err(error),
         }
-    }
-    Err(conflict())
+    })
+    .await
 }
 
 /// Puts back the session's row as it was before the last migration. Returns its schema.

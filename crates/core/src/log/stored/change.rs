@@ -1,10 +1,11 @@
 //! Changing a session in the store: its context, or its row alone.
 
-use super::{RACES, conflict, first_unless_conflict, pause, retryable};
 use crate::checkpoint::Goal;
 use crate::context::{Context, Origin, conserve};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::log::record::SessionRow;
+use crate::log::retry::{Tried, conflict, retry, retryable};
+use crate::log::state::view_id;
 use crate::log::{Change, Held, unstored};
 use crate::step::Io;
 use std::rc::Rc;
@@ -24,8 +25,11 @@ impl Held {
                 return Err(conflict());
             }
         }
-        let commit_id = io.new_id().await?;
-        for race in 0..=RACES {
+        let (change, commit_id) = (Rc::new(change), io.new_id().await?);
+        retry(io, Some(self), async |attempt| {
+            if attempt.moved {
+                return Err(conflict());
+            }
             let after = self.changed(&change)?;
             if !self.state().durable {
                 let mut state = self.state_mut();
@@ -38,57 +42,45 @@ impl Held {
                 state.row.generation += 1;
                 let now = state.row.updated_at;
                 change.note(&mut state.row, now);
-                return Ok(());
+                return Ok(Tried::Done(()));
             }
             if self.state().unstored.is_some() {
-                self.change_in_memory(change, after);
-                return Ok(());
+                self.change_in_memory(Rc::clone(&change), after);
+                return Ok(Tried::Done(()));
             }
-            let (error, row) = match self.try_change(io, &change, after, &commit_id).await {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(lost)) => lost,
+            match self.try_change(io, &change, after, &commit_id).await {
                 Err(error) if error.code == Code::QuotaExceeded && change.can_wait => {
                     unstored::warn(io, &error);
                     let after = self.changed(&change)?;
-                    self.change_in_memory(change, after);
-                    return Ok(());
+                    self.change_in_memory(Rc::clone(&change), after);
+                    Ok(Tried::Done(()))
                 }
-                Err(error) => return Err(error),
-            };
-            if race == RACES {
-                return Err(error);
+                tried => tried,
             }
-            pause(io, race).await?;
-            let ours = match self.refresh(io).await {
-                Ok(false) => continue,
-                Ok(true) => self.is_row(io, &row).await,
-                Err(error) => Err(error),
-            };
-            let ours = ours.map_err(|second| first_unless_conflict(error, second))?;
-            return if ours { Ok(()) } else { Err(conflict()) };
-        }
-        Err(conflict())
+        })
+        .await
     }
 
-    /// Commits a change that makes `after` the context. What lost a race comes back, with the row that it was to write.
+    /// Tries once to commit a change that makes `after` the context.
     pub(crate) async fn try_change(
         &self,
         io: &Io,
         change: &Change,
         after: Context,
         commit_id: &str,
-    ) -> Result<Result<(), (Error, SessionRow)>> {
+    ) -> Result<Tried<()>> {
         debug_assert!(self.state().unstored.is_none(), "a context in memory is stored before the next one");
         let now = io.now().await?;
+        let id = view_id(commit_id, &self.state().row.head);
         let (batch, row) = self.state().change_batch(change, commit_id, now)?;
         match self.commit(io, batch, Some(change)).await {
             Ok(()) => {
                 let mut state = self.state_mut();
                 state.wrote(io, row);
                 state.context = after;
-                Ok(Ok(()))
+                Ok(Tried::Done(()))
             }
-            Err(error) if retryable(&error) => Ok(Err((error, row))),
+            Err(error) if retryable(&error) => Ok(Tried::Lost(error, Some((id, ())))),
             Err(error) => Err(error),
         }
     }
@@ -123,22 +115,19 @@ impl Held {
         io: &Io,
         update: impl Fn(&mut SessionRow, u64) -> Result<()>,
     ) -> Result<()> {
-        for race in 0..=RACES {
+        retry(io, Some(self), async |_| {
             let now = io.now().await?;
             let (batch, row) = self.state().row_batch(now, &update)?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().wrote(io, row);
-                    return Ok(());
+                    Ok(Tried::Done(()))
                 }
                 // One that was written after all is taken over again, which changes nothing.
-                Err(error) if retryable(&error) && race < RACES => {
-                    pause(io, race).await?;
-                    self.refresh(io).await.map_err(|second| first_unless_conflict(error, second))?;
-                }
-                Err(error) => return Err(error),
+                Err(error) if retryable(&error) => Ok(Tried::Lost(error, None)),
+                Err(error) => Err(error),
             }
-        }
-        Err(conflict())
+        })
+        .await
     }
 }
