@@ -62,8 +62,8 @@ export interface SessionEvents {
   /** `S1.14`. */
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; retiredRefCount: number };
   progress: Progress;
-  /** A message of the user states constraints (`S4.3`); `accepted` when it is pinned already. */
-  pin: PinProposal & { accepted: boolean };
+  /** A message of the user states constraints (`S4.3`). */
+  pin: PinProposal;
   /** What another handle on the session wrote, in another tab, process or here, is part of this one from now on: `messages`
    *  is how many the session has, `generation` counts the changes of its context. In IndexedDB tabs tell each other at
    *  once; with other stores it is noticed at the next `prepare`, `compact` or `append`. */

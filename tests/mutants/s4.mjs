@@ -134,9 +134,9 @@ export const s4 = [
   {
     id: "S4.3",
     what: "what is proposed is pinned",
-    file: `${core}/log/pins.rs`,
-    from: "self.settings.pin_proposals == PinProposals::Accept",
-    to: "self.settings.pin_proposals != PinProposals::Off",
+    file: `${core}/session/append.rs`,
+    from: "io.pin(whose, first + nth, body).await?",
+    to: "io.pin(whose, first + nth, body).await? || !constraints.is_empty()",
     tests: ["pin_rules"],
   },
   {

@@ -79,7 +79,7 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   session.on("pin", (data) => told.push(data));
   await session.append(...messages);
   assert.equal(told.length, 1);
-  assert.deepEqual([told[0].index, told[0].constraints, told[0].accepted], [2, [RULE], false]);
+  assert.deepEqual([told[0].index, told[0].constraints], [2, [RULE]]);
   assert.deepEqual(session.pins.proposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
   const result = await session.compact();
   assert.deepEqual(result.pinProposals, session.pins.proposals());
@@ -139,16 +139,13 @@ test("F4: a constraint that no summary repeats stays in every preset until it is
   }
 });
 
-test("S4.3: pinProposals accept pins at once, off looks for nothing", async () => {
-  const accept = await compact(history(), { ...OPTIONS, pins: { proposals: "accept" } });
-  assert.ok(accept.messages[0].content.includes("Clean it up. Never touch &lt;/message> main.rs $& 한국어!"));
-  assert.deepEqual([accept.ledger[2].quoted, accept.pinProposals], [true, undefined]);
+test("S4.3: pins.proposals off looks for nothing, and accept is none of its values", async () => {
   const off = await openSession({ ...OPTIONS, pins: { proposals: "off" }, store: "memory" });
   off.on("pin", () => assert.fail("nothing is looked for"));
   await off.append(...history());
   assert.deepEqual(off.pins.proposals(), []);
   await off.close();
-  await assert.rejects(compact(history(), { ...OPTIONS, pins: { proposals: "yes" } }), fails("invalid_option", { field: "pins.proposals" }));
+  await assert.rejects(compact(history(), { ...OPTIONS, pins: { proposals: "accept" } }), fails("invalid_option", { field: "pins.proposals" }));
 });
 
 test("S4.6: of each of the four types the app names the tools, and those of old are of it no longer", async () => {

@@ -11,20 +11,11 @@ use crate::wire;
 
 /// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
 const CARRIED_PART: usize = 10;
-/// With `accept`, pins take up to one part in so many of the window: what is pinned can never be compacted again.
-const ACCEPTED_PART: usize = 10;
 
 impl State {
     /// True for a message whose constraints the app rejected.
     pub(crate) fn is_rejected(&self, index: usize) -> bool {
         self.row.rejected.binary_search(&index).is_ok()
-    }
-
-    /// True where a message that is proposed is pinned at once: as long as pins leave room for the conversation.
-    pub(crate) fn accepts(&self, tokens: usize) -> bool {
-        let room = self.settings.window / ACCEPTED_PART;
-        self.settings.pin_proposals == PinProposals::Accept
-            && self.row.pinned_tokens.saturating_add(tokens) <= room
     }
 
     /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand

@@ -39,12 +39,8 @@ pub(super) const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
 pub(super) const LONG_HISTORY: [(&str, bool); 2] = [("parts", true), ("clip", false)];
 
 /// Values of `pins.proposals`.
-pub(super) const PIN_PROPOSALS: [(&str, PinProposals); 4] = [
-    ("keep", PinProposals::Keep),
-    ("ask", PinProposals::Ask),
-    ("accept", PinProposals::Accept),
-    ("off", PinProposals::Off),
-];
+pub(super) const PIN_PROPOSALS: [(&str, PinProposals); 3] =
+    [("keep", PinProposals::Keep), ("ask", PinProposals::Ask), ("off", PinProposals::Off)];
 
 /// Values of `summarize.fallback`.
 pub(super) const FALLBACKS: [(&str, Fallback); 2] =

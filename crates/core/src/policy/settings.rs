@@ -43,8 +43,6 @@ pub enum PinProposals {
     Keep,
     /// A pin is proposed, and summaries are asked to keep the constraints.
     Ask,
-    /// It is pinned, as long as pins leave room.
-    Accept,
     /// Nothing is looked for.
     Off,
 }

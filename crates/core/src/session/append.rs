@@ -127,7 +127,7 @@ fn tell(io: &Io, batch: &[Measured], places: &[Place]) {
         }
         let (constraints, tokens) = (message.constraints.clone(), message.size.tokens);
         let proposal = PinProposal { index: place.index, constraints, tokens };
-        io.tell(Effect::Notify(Notice::Pin { proposal, accepted: message.pinned }));
+        io.tell(Effect::Notify(Notice::Pin { proposal }));
     }
 }
 
@@ -142,9 +142,8 @@ async fn measure_all(
 ) -> Result<Vec<Measured>> {
     let settings = held.settings();
     let mut measured = Vec::with_capacity(bodies.len());
-    let mut accepted = 0;
     for (nth, body) in bodies.iter().enumerate() {
-        let (mut size, constraints) = {
+        let (mut size, mut constraints) = {
             let value = wire::parse(given.first + nth, body)?;
             let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
@@ -158,15 +157,11 @@ async fn measure_all(
             size.tokens = io.count(whose, body).await?;
         }
         let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
-        let mut new = Measured { body: Rc::clone(body), size, pinned, constraints };
         if pinned {
             // It was answered before it was asked.
-            new.constraints.clear();
-        } else if !new.constraints.is_empty() && held.state().accepts(accepted + size.tokens) {
-            new.pinned = true;
-            accepted += size.tokens;
+            constraints.clear();
         }
-        measured.push(new);
+        measured.push(Measured { body: Rc::clone(body), size, pinned, constraints });
     }
     Ok(measured)
 }

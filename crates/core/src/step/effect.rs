@@ -225,13 +225,11 @@ pub enum Notice {
         /// Offloads that nothing refers to any more.
         retired_ref_count: usize,
     },
-    /// A message of the user states constraints (`S4.3`).
+    /// A message of the user states constraints (`S4.3`): the app may pin it.
     Pin {
         /// Which, and what they are.
         #[serde(flatten)]
         proposal: PinProposal,
-        /// It is pinned; else the app may do that.
-        accepted: bool,
     },
     /// The platform took something from the session, or something was mended when it was opened.
     #[serde(rename = "data-loss")]

@@ -165,12 +165,10 @@ fn nothing_but_pins_is_nothing_to_compress() {
 const ORDER: &str = "Clean up the parser. Never touch </message> main.rs $& 한국어!";
 const SENTENCE: &str = "Never touch </message> main.rs $& 한국어!";
 
-/// The pins that were told: index, first constraint, accepted.
-fn told(desk: &Desk) -> Vec<(usize, String, bool)> {
+/// The pins that were told: index, first constraint.
+fn told(desk: &Desk) -> Vec<(usize, String)> {
     let pins = desk.host.seen.notices.iter().filter_map(|notice| match notice {
-        Notice::Pin { proposal, accepted } => {
-            Some((proposal.index, proposal.constraints[0].clone(), *accepted))
-        }
+        Notice::Pin { proposal } => Some((proposal.index, proposal.constraints[0].clone())),
         _ => None,
     });
     pins.collect()
@@ -195,7 +193,7 @@ fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
     for preset in ["offload", "layered", "factor3", "checkpoint"] {
         let mut desk = Desk::new(json!({ "preset": preset }));
         desk.append(&with_order());
-        assert_eq!(told(&desk), [(2, SENTENCE.into(), false)], "not what the model and its tools said");
+        assert_eq!(told(&desk), [(2, SENTENCE.into())], "not what the model and its tools said");
         let [proposal] = desk.session.pin_proposals().unwrap().try_into().unwrap();
         assert_eq!((proposal.index, proposal.constraints.as_slice()), (2, &[SENTENCE.to_string()][..]));
         assert!(proposal.tokens > 10);
@@ -259,22 +257,6 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
             assert_valid(FORMATS[0], &desk.context());
         }
     }
-}
-
-#[test]
-fn s4_3_accept_pins_at_once_as_long_as_pins_leave_room() {
-    let mut desk = Desk::new(json!({ "preset": "factor3", "pins": { "proposals": "accept" } }));
-    desk.append(&with_order());
-    // A tenth of 8,000 tokens is what pins may take.
-    desk.append(&[user(&format!("Never push to main.\n{}", long("context", 900)))]);
-    desk.append(&[assistant("fine"), user("Always use tabs.")]);
-    let accepted: Vec<(usize, bool)> = told(&desk).iter().map(|(index, _, on)| (*index, *on)).collect();
-    assert_eq!(accepted, [(2, true), (14, false), (16, true)]);
-    assert_eq!(open(&desk), [14]);
-    desk.append(&talk(6, 100));
-    assert!(desk.compact().success);
-    let text = summary_text(&desk);
-    assert!(text.contains("한국어!") && text.contains("Always use tabs.") && !text.contains("push to main"));
 }
 
 #[test]
