@@ -13,7 +13,7 @@ use crate::checkpoint::Level;
 use crate::context::{Cover, Item, Made, Origin, Place, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Change, Held, State};
+use crate::log::{Cause, Change, SessionGuard, State};
 use crate::message::{Message, Part, Role};
 use crate::policy::{Rung, Summariser};
 use crate::step::{self, Effect, Io, Notice, Purpose};
@@ -119,7 +119,12 @@ pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
 }
 
 /// Makes old checkpoints shorter, one after the other.
-pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Cost) -> Result<Vec<Edit>> {
+pub(super) async fn age(
+    io: &Io,
+    held: &mut SessionGuard,
+    climb: Climb<'_>,
+    spent: &mut Cost,
+) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let compressions = held.state().row.compressions;
     let waiting = aged(&held.state(), compressions);
@@ -136,7 +141,7 @@ pub(super) async fn age(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
 /// Makes several old checkpoints one.
 pub(super) async fn merge(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Climb<'_>,
     spent: &mut Cost,
 ) -> Result<Option<Edit>> {
@@ -160,7 +165,7 @@ pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Op
 /// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
 pub(super) async fn shorten(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     range: Range<usize>,
     level: Level,
     climb: Climb<'_>,
@@ -234,7 +239,14 @@ fn relevelled(item: &Item, level: Level) -> Item {
 }
 
 /// The message of a checkpoint that stands for what those did. One alone keeps its id.
-async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, now: u64) -> Result<Item> {
+async fn joined(
+    io: &Io,
+    held: &SessionGuard,
+    items: &[Item],
+    text: &str,
+    level: Level,
+    now: u64,
+) -> Result<Item> {
     let mut id: Option<Rc<str>> = None;
     let mut quotes: Vec<Place> = Vec::new();
     let mut all: Vec<Cover> = Vec::new();
@@ -267,7 +279,13 @@ async fn joined(io: &Io, held: &Held, items: &[Item], text: &str, level: Level, 
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.
-async fn ask(io: &Io, held: &mut Held, texts: &[String], level: Level, spent: &mut Cost) -> Result<String> {
+async fn ask(
+    io: &Io,
+    held: &mut SessionGuard,
+    texts: &[String],
+    level: Level,
+    spent: &mut Cost,
+) -> Result<String> {
     let settings = held.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);
     if settings.summariser == Summariser::Extractive {

@@ -4,7 +4,7 @@ use super::call::{call, question_of};
 use super::ladder::Climb;
 use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, Job};
+use crate::log::{Job, SessionGuard};
 use crate::policy::{Settings, Summariser};
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
 use crate::summary;
@@ -82,7 +82,7 @@ impl Ask<'_> {
 /// answer is as long as it was asked for.
 pub(super) async fn ask_all(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     asks: Vec<Ask<'_>>,
     (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,

@@ -10,7 +10,7 @@ use super::write::max_tokens;
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::context::Origin;
 use crate::error::{Code, Result};
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::policy::Rung;
 use crate::step::{self, Effect, Io, Notice};
 use std::ops::Range;
@@ -97,7 +97,7 @@ fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -
 /// Brings the checkpoints within their budget, or as near to it as the summariser gets them.
 pub(super) async fn enforce(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Climb<'_>,
     spent: &mut Cost,
 ) -> Result<Vec<Edit>> {

@@ -9,7 +9,7 @@ use super::result::Edit;
 use super::strategy::{Known, Strategy};
 use crate::context::{How, Place};
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, Job, State, elsewhere};
+use crate::log::{Job, SessionGuard, State, elsewhere};
 use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
@@ -141,7 +141,12 @@ pub(super) fn most(state: &State) -> Result<Vec<Move>> {
 
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
 /// too large (layer 2). Returns what was done, layer by layer.
-pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut Spent) -> Result<Vec<Edit>> {
+pub(crate) async fn run(
+    io: &Io,
+    held: &mut SessionGuard,
+    climb: Climb<'_>,
+    spent: &mut Spent,
+) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let numbers = held.settings().numbers.react;
     if numbers.single_enabled {
@@ -198,7 +203,7 @@ pub(crate) async fn run(io: &Io, held: &mut Held, climb: Climb<'_>, spent: &mut 
 /// The second layer: every result of some size, one call each.
 async fn global(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     load: Load,
     found: Vec<Found>,
     climb: Climb<'_>,
@@ -267,7 +272,12 @@ async fn global(
 
 /// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
 /// is room to wait for what they lead to.
-async fn begin(io: &Io, held: &Held, known: &[Option<Known>], climb: Climb<'_>) -> Result<Option<Job>> {
+async fn begin(
+    io: &Io,
+    held: &SessionGuard,
+    known: &[Option<Known>],
+    climb: Climb<'_>,
+) -> Result<Option<Job>> {
     let settings = held.settings();
     let asks = known.iter().filter(|known| known.is_none()).count();
     let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
@@ -298,7 +308,7 @@ struct Shown {
 
 impl Shown {
     /// A rehearsal shows it to nobody, and does not bother the app.
-    async fn of(io: &Io, held: &Held, found: &Found, climb: Climb<'_>) -> Result<Shown> {
+    async fn of(io: &Io, held: &SessionGuard, found: &Found, climb: Climb<'_>) -> Result<Shown> {
         let For { thought, name, arguments } = found.purpose.clone();
         let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
             if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
@@ -322,7 +332,7 @@ fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
 /// The first layer: chunks shortened on their own, joined, and shortened once more when that is still too large.
 async fn streamed(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     shown: Shown,
     (climb, job): (Climb<'_>, &Job),
     spent: &mut Spent,
@@ -393,7 +403,7 @@ fn chunks(text: &str, size: usize) -> Vec<String> {
 /// Puts the shorter texts into the context, the originals into the store.
 async fn commit(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     found: &[Found],
     texts: Vec<Option<String>>,
     (climb, job): (Climb<'_>, &Job),

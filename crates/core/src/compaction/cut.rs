@@ -5,7 +5,7 @@ use super::reasoning;
 use crate::checkpoint::Level;
 use crate::context::{Cover, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::message::Role;
 use crate::order;
 use crate::policy::Settings;
@@ -112,7 +112,7 @@ impl Proposal {
     }
 
     /// Tokens of the reasoning that the messages behind the part lose with it.
-    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &Held) -> Result<usize> {
+    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &SessionGuard) -> Result<usize> {
         let (_, freed) = reasoning::unbind(io, held, vec![self.splice(self.stay.clone())]).await?;
         Ok(freed)
     }

@@ -8,7 +8,7 @@ use super::result::{CompactionResult, RungPlan};
 use super::summarise;
 use super::write::Order;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::policy::{Rung, Trigger};
 use crate::step::{Effect, Io, Level, Notice};
 
@@ -48,7 +48,7 @@ pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result
 }
 
 /// Takes a snapshot before a step of the ladder that is to make a prompt fit which does not.
-pub(super) async fn secure(io: &Io, held: &Held, climb: Climb<'_>) -> Result<()> {
+pub(super) async fn secure(io: &Io, held: &SessionGuard, climb: Climb<'_>) -> Result<()> {
     let settings = held.settings();
     let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
     if must_fit && held.tokens() > settings.hard_limit && settings.rungs.contains(&Rung::Rollover) {
@@ -59,7 +59,7 @@ pub(super) async fn secure(io: &Io, held: &Held, climb: Climb<'_>) -> Result<()>
 
 /// Takes a snapshot; nothing where the store is full: then what follows is in memory alone, and the store keeps the
 /// context that it has.
-async fn snapshot(io: &Io, held: &Held) -> Result<Option<String>> {
+async fn snapshot(io: &Io, held: &SessionGuard) -> Result<Option<String>> {
     match held.emergency_snapshot(io).await {
         Err(error) if error.code == Code::QuotaExceeded => Ok(None),
         taken => taken.map(Some),
@@ -70,7 +70,7 @@ async fn snapshot(io: &Io, held: &Held) -> Result<Option<String>> {
 /// summary before it failed: a summariser that does not answer is not asked again.
 pub(super) async fn run(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Climb<'_>,
     failed: Option<&Error>,
 ) -> Result<Vec<CompactionResult>> {

@@ -3,7 +3,7 @@
 use super::cut::Proposal;
 use super::redaction::redact;
 use crate::error::{Code, Result};
-use crate::log::Held;
+use crate::log::SessionGuard;
 use crate::message::{Message, Part};
 use crate::step::{Io, Level};
 use crate::summary::quoted_file;
@@ -59,7 +59,7 @@ fn path(arguments: &str) -> Option<String> {
 /// that the summary replaces, their results in place. A file whose newest read stays in the context is not put back.
 pub(super) async fn restored(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     proposal: &Proposal,
     messages: &[Message<'_>],
 ) -> Result<String> {

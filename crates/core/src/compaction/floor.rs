@@ -6,7 +6,7 @@ use super::result::CompactionResult;
 use super::{admit, clear, compress, last, offload, process};
 use crate::context::{How, Item, Keep, Origin, Place};
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::order;
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
@@ -56,7 +56,7 @@ impl std::fmt::Display for Floor {
 
 /// The floor of a session: what is fixed, and of the context what no rung can take. Whatever a model writes counts as
 /// nothing, because its length is not known before. `failed` says that no model wrote the summary that was asked for.
-pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger, failed: bool) -> Result<Floor> {
+pub(super) async fn floor(io: &Io, held: &SessionGuard, trigger: Trigger, failed: bool) -> Result<Floor> {
     let settings = held.settings();
     let fixed = held.state().fixed_tokens;
     let bare = without_results(io, held, trigger).await?;
@@ -79,7 +79,7 @@ pub(super) async fn floor(io: &Io, held: &Held, trigger: Trigger, failed: bool) 
 }
 
 /// The most that a summary could take the place of, in any climb of this kind; nothing where none is made.
-fn summary(held: &Held, trigger: Trigger, failed: bool) -> Result<Option<Proposal>> {
+fn summary(held: &SessionGuard, trigger: Trigger, failed: bool) -> Result<Option<Proposal>> {
     let settings = held.settings();
     // A compaction by hand has no emergency to follow.
     if settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual {
@@ -154,8 +154,8 @@ fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: 
 }
 
 /// A copy of a session in which each result and input is as short as any of its rungs may make it.
-async fn without_results(io: &Io, held: &Held, trigger: Trigger) -> Result<Held> {
-    let copy = Held::copy_of(&held.state());
+async fn without_results(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<SessionGuard> {
+    let copy = SessionGuard::copy_of(&held.state());
     let mut shortest: HashMap<(usize, usize, bool), (usize, Move)> = HashMap::new();
     for rung in &held.settings().rungs {
         let state = held.state();
@@ -217,7 +217,7 @@ impl Stays {
 }
 
 /// Says of a context that does not fit that this is no success.
-pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) -> Result<()> {
+pub(crate) async fn settle(io: &Io, held: &SessionGuard, result: &mut CompactionResult) -> Result<()> {
     if !result.fits {
         result.fail(overflow(io, held, result.trigger, result.error.as_ref()).await?);
     }
@@ -227,7 +227,7 @@ pub(crate) async fn settle(io: &Io, held: &Held, result: &mut CompactionResult) 
 /// The error for a context that does not fit; `failed` is why the last summary was none.
 pub(super) async fn overflow(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     trigger: Trigger,
     failed: Option<&Error>,
 ) -> Result<Error> {

@@ -9,7 +9,7 @@ use crate::clock::iso8601;
 use crate::context::{Cover, How, Item, Made, Offload, Origin, PinProposal, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Held, State, carried, logged, measure};
+use crate::log::{SessionGuard, State, carried, logged, measure};
 use crate::message::{Message, Part, Role};
 use crate::policy::PinProposals;
 use crate::redact::Erasure;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// `started` is when the summary was begun.
 pub(super) async fn candidate(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     proposal: &Proposal,
     text: &str,
     files: &str,
@@ -96,7 +96,7 @@ pub(super) async fn candidate(
 
 /// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
 /// as the provider's own compaction.
-fn opening(held: &Held, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
+fn opening(held: &SessionGuard, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
     if proposal.head > 0 || proposal.stay.is_empty() {
         return Ok(None);
     }
@@ -132,7 +132,7 @@ pub(super) struct Frame<'a> {
 
 impl Frame<'_> {
     /// The message.
-    pub(super) async fn item(self, io: &Io, held: &Held) -> Result<Item> {
+    pub(super) async fn item(self, io: &Io, held: &SessionGuard) -> Result<Item> {
         let time = iso8601(self.made.created_at);
         let places = [("id", self.checkpoint.as_ref()), ("time", time.as_str())];
         let header = summary::fill(held.settings().preset.summary_marker, &places);
@@ -175,7 +175,7 @@ impl Frame<'_> {
 }
 
 /// The text of a summary in the message that holds it, without the quotes and the files; `bare` is without its mark.
-pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
+pub(super) fn text_of(held: &SessionGuard, item: &Item, bare: bool) -> Result<String> {
     let value = wire::parse(0, &item.body)?;
     let text = held.format().wire().read(0, &value)?.text();
     let Origin::Summary { prose, made, .. } = &item.origin else { return Ok(text) };
@@ -186,7 +186,12 @@ pub(super) fn text_of(held: &Held, item: &Item, bare: bool) -> Result<String> {
 
 /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`). What was rejected
 /// leaves it.
-async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place, bool) -> bool) -> Result<Item> {
+async fn requoted(
+    io: &Io,
+    held: &SessionGuard,
+    item: &Item,
+    keeps: impl Fn(&Place, bool) -> bool,
+) -> Result<Item> {
     let quotes = item.origin.quotes();
     let of_system = match quotes {
         [] => HashSet::new(),
@@ -208,14 +213,14 @@ async fn requoted(io: &Io, held: &Held, item: &Item, keeps: impl Fn(&Place, bool
 }
 
 /// A summary that quotes one more of the messages that it stands for.
-pub(crate) async fn quoting(io: &Io, held: &Held, item: &Item, place: Place) -> Result<Item> {
+pub(crate) async fn quoting(io: &Io, held: &SessionGuard, item: &Item, place: Place) -> Result<Item> {
     let mut all = item.origin.quotes().to_vec();
     all.insert(all.partition_point(|other| other.index < place.index), place);
     with_quotes(io, held, item, all).await
 }
 
 /// The message of a summary with other quotes.
-async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Result<Item> {
+async fn with_quotes(io: &Io, held: &SessionGuard, item: &Item, kept: Vec<Place>) -> Result<Item> {
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
         return Ok(item.clone());
     };
@@ -246,7 +251,7 @@ async fn with_quotes(io: &Io, held: &Held, item: &Item, kept: Vec<Place>) -> Res
 
 /// A summary without what `erasure` takes out: sentences with something that only the message says, and its quote.
 pub(crate) fn erased(
-    held: &Held,
+    held: &SessionGuard,
     origin: Origin,
     body: Rc<str>,
     erasure: &Erasure,
@@ -298,7 +303,7 @@ pub(crate) fn erased(
 
 /// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and
 /// neither the quotes nor `beside` say, and what came of what is quoted.
-fn front(held: &Held, made: &Made, quotes: &[Place], quoted: &str, beside: &str) -> String {
+fn front(held: &SessionGuard, made: &Made, quotes: &[Place], quoted: &str, beside: &str) -> String {
     let mut sentences: Vec<String> = Vec::new();
     if held.settings().pin_proposals == PinProposals::Keep {
         let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
@@ -328,7 +333,7 @@ fn indices_of_system(quotes: &str) -> HashSet<usize> {
 }
 
 /// What stands behind the text of a summary.
-fn behind(held: &Held, item: &Item) -> Result<String> {
+fn behind(held: &SessionGuard, item: &Item) -> Result<String> {
     let value = wire::parse(0, &item.body)?;
     let text = held.format().wire().read(0, &value)?.text();
     let Origin::Summary { prose, .. } = &item.origin else { return Ok(String::new()) };
@@ -370,7 +375,7 @@ pub(super) fn author_of(item: &Item) -> Author {
 }
 
 /// The message that keeps the roles alternating.
-async fn acknowledgement(io: &Io, held: &Held, id: &str) -> Result<Item> {
+async fn acknowledgement(io: &Io, held: &SessionGuard, id: &str) -> Result<Item> {
     let text = held.settings().preset.acknowledgement;
     message(io, held, Author::Assistant, text, id, Origin::Acknowledgement).await
 }
@@ -384,7 +389,7 @@ struct Quoted {
 
 impl Quoted {
     /// From the log; what is damaged there, from the summary of the context that quotes it already.
-    async fn of(io: &Io, held: &Held, places: &[Place]) -> Result<Quoted> {
+    async fn of(io: &Io, held: &SessionGuard, places: &[Place]) -> Result<Quoted> {
         let (mut quotes, mut missing) = (Vec::with_capacity(places.len()), Vec::new());
         for place in places {
             match logged(io, held, *place).await {
@@ -409,7 +414,7 @@ impl Quoted {
 const SHORT: usize = 100;
 
 /// Puts previews in the place of texts that are too large for the context.
-fn shorten(held: &Held, place: &Place, message: &mut Message<'_>) {
+fn shorten(held: &SessionGuard, place: &Place, message: &mut Message<'_>) {
     let state = held.state();
     let of = offloads_of(&state, place);
     let texts = message.parts.iter_mut().filter_map(|part| match part {
@@ -441,7 +446,7 @@ fn offloads_of(state: &State, place: &Place) -> Vec<Offload> {
 
 /// What stands for the results of a message that left the context before it did, by their numbers in it: it is quoted for
 /// what the user said. Who pinned it wants all of it.
-fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
+fn stand_ins(held: &SessionGuard, place: &Place) -> Vec<(usize, String)> {
     if held.state().is_pinned(place.index) {
         return Vec::new();
     }
@@ -455,7 +460,7 @@ fn stand_ins(held: &Held, place: &Place) -> Vec<(usize, String)> {
 }
 
 /// A message as a summary of the context quotes it.
-fn standing(held: &Held, place: &Place) -> Result<Option<String>> {
+fn standing(held: &SessionGuard, place: &Place) -> Result<Option<String>> {
     let context = held.context();
     let Some(item) = context.items().iter().find(|item| item.origin.quotes().contains(place)) else {
         return Ok(None);
@@ -468,7 +473,14 @@ fn tell(io: &Io, message: String) {
     io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message }));
 }
 
-async fn message(io: &Io, held: &Held, author: Author, text: &str, id: &str, origin: Origin) -> Result<Item> {
+async fn message(
+    io: &Io,
+    held: &SessionGuard,
+    author: Author,
+    text: &str,
+    id: &str,
+    origin: Origin,
+) -> Result<Item> {
     let body: Rc<str> = {
         let context = held.context();
         let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;

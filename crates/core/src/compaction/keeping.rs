@@ -5,7 +5,7 @@ use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact};
 use crate::context::{Cover, Item, Origin, Place};
 use crate::error::Result;
-use crate::log::{Held, raw};
+use crate::log::{SessionGuard, raw};
 use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung};
@@ -20,7 +20,7 @@ use std::rc::Rc;
 const MISSING_PART: usize = 3;
 
 /// Nothing yet of these messages.
-fn collected_nothing(held: &Held, before: Vec<Rc<str>>) -> Collected {
+fn collected_nothing(held: &SessionGuard, before: Vec<Rc<str>>) -> Collected {
     Collected {
         sid: held.state().sid.clone(),
         format: held.format(),
@@ -33,7 +33,7 @@ fn collected_nothing(held: &Held, before: Vec<Rc<str>>) -> Collected {
 }
 
 /// What was taken in last, when it is how all of that begins.
-fn collected_last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Collected> {
+fn collected_last(held: &SessionGuard, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Collected> {
     let last = held.state_mut().collected.take()?;
     // Whoever still writes a summary with it keeps it.
     let last = Rc::try_unwrap(last).ok()?;
@@ -42,7 +42,7 @@ fn collected_last(held: &Held, before: &[Rc<str>], runs: &[(usize, usize)]) -> O
 }
 
 /// Takes in what a summary of `proposal` would stand for.
-async fn collect(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Collected>> {
+async fn collect(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Rc<Collected>> {
     // A fork begins with summaries of messages that another session has.
     let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
     let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
@@ -72,7 +72,7 @@ async fn collect(io: &Io, held: &Held, proposal: &Proposal) -> Result<Rc<Collect
     Ok(collected)
 }
 
-fn take_in(collected: &mut Collected, held: &Held, place: Place, body: &str) -> Result<()> {
+fn take_in(collected: &mut Collected, held: &SessionGuard, place: Place, body: &str) -> Result<()> {
     let value = wire::parse(place.index, body)?;
     let mut message = [collected.format.wire().read(place.index, &value)?];
     messages_without_secrets(held, &mut message);
@@ -119,7 +119,7 @@ impl Kept {
     /// proposal quotes the user's newest messages from now on. `None` for a preset that keeps nothing.
     pub(super) async fn of(
         io: &Io,
-        held: &Held,
+        held: &SessionGuard,
         proposal: &mut Proposal,
         rung: Rung,
     ) -> Result<Option<Kept>> {
@@ -167,13 +167,13 @@ impl Kept {
     }
 
     /// What stands behind a model's summary: what it does not say itself.
-    pub(super) async fn behind(&self, io: &Io, held: &Held, summary: &str) -> Result<String> {
+    pub(super) async fn behind(&self, io: &Io, held: &SessionGuard, summary: &str) -> Result<String> {
         let text = self.page(held, summary, self.budget, Shares::BESIDE);
         Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, held, text).await?) })
     }
 
     /// The summary that no model is needed for, in about `target` tokens and what is kept beside one.
-    pub(super) fn summary(&self, held: &Held, target: usize) -> String {
+    pub(super) fn summary(&self, held: &SessionGuard, target: usize) -> String {
         self.page(held, "", target, Shares::ALONE)
     }
 
@@ -189,7 +189,7 @@ impl Kept {
         musts
     }
 
-    fn page(&self, held: &Held, summary: &str, tokens: usize, shares: Shares) -> String {
+    fn page(&self, held: &SessionGuard, summary: &str, tokens: usize, shares: Shares) -> String {
         let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
         let settings = held.settings();
         let shares = shares.preserving(settings.mode.preservation());
@@ -206,7 +206,7 @@ impl Kept {
     }
 
     /// Why an answer that is a summary is none of these messages.
-    pub(super) fn objection(&self, summary: &str, held: &Held, replaced: usize) -> Option<String> {
+    pub(super) fn objection(&self, summary: &str, held: &SessionGuard, replaced: usize) -> Option<String> {
         let tokens = held.settings().estimator.text(summary);
         objection(summary, tokens, replaced, &self.collected.collector.unsupported(summary))
     }

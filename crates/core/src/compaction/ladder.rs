@@ -12,7 +12,7 @@ use super::{
 };
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, State};
+use crate::log::{SessionGuard, State};
 use crate::policy::cost::{Moment, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
@@ -74,7 +74,7 @@ pub(crate) struct Climbed {
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &Held, edits: Vec<Edit>, spent: Cost) -> Result<()> {
+    fn add(&mut self, held: &SessionGuard, edits: Vec<Edit>, spent: Cost) -> Result<()> {
         if let Some(result) = &mut self.result {
             result.add(held, &edits, spent)?;
         }
@@ -84,7 +84,7 @@ impl Climbed {
     }
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
-    fn rescue(&mut self, held: &Held, results: Vec<CompactionResult>) -> Result<()> {
+    fn rescue(&mut self, held: &SessionGuard, results: Vec<CompactionResult>) -> Result<()> {
         for mut result in results {
             self.failed = self.failed.take().or_else(|| result.error.clone());
             if let Some(before) = &self.result {
@@ -116,7 +116,7 @@ impl Climbed {
 /// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.
 ///
 /// Errors: [`Code::ContextOverflow`] when the context does not fit the window in the end; errors of the store; abort.
-pub(crate) async fn climb(io: &Io, held: &mut Held, climb: Climb<'_>) -> Result<Climbed> {
+pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
     let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);
     let settings = held.settings();
@@ -254,7 +254,7 @@ fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
 
 /// The summary rung. Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of
 /// what it left. It is tried again as long as that gets anywhere.
-async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+async fn summarise(io: &Io, held: &mut SessionGuard, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let limit = held.settings().hard_limit;
     for _ in 0..AGAIN {
         // A summary may fail: what the step that needs none would leave decides.
@@ -302,7 +302,7 @@ async fn summarise(io: &Io, held: &mut Held, climb: Climb<'_>, done: &mut Climbe
 /// frees `excess` tokens; otherwise it would change the context in vain.
 async fn shorten(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     climb: Climb<'_>,
     (excess, may): (usize, &dyn Fn(usize) -> bool),
     done: &mut Climbed,
@@ -316,7 +316,7 @@ async fn shorten(
 }
 
 /// The same for all messages, when the prompt does not fit.
-async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
+async fn shorten_all(io: &Io, held: &SessionGuard, climb: Climb<'_>, done: &mut Climbed) -> Result<()> {
     let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
     match tokens.checked_sub(limit) {
         None | Some(0) => Ok(()),
@@ -325,7 +325,7 @@ async fn shorten_all(io: &Io, held: &Held, climb: Climb<'_>, done: &mut Climbed)
 }
 
 /// A rung that needs no model.
-async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
+async fn reduce(io: &Io, held: &SessionGuard, rung: Rung, climb: Climb<'_>) -> Result<Option<Edit>> {
     let propose = |state: &State| match rung {
         Rung::Process => process::propose(state, climb.trigger),
         Rung::Admit => admit::propose(state, climb.trigger),
@@ -340,7 +340,7 @@ async fn reduce(io: &Io, held: &Held, rung: Rung, climb: Climb<'_>) -> Result<Op
 /// it may have freed enough.
 async fn carry_out(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     rung: Rung,
     climb: Climb<'_>,
     propose: &dyn Fn(&State) -> Result<Option<Vec<Move>>>,
@@ -356,7 +356,7 @@ async fn carry_out(
 }
 
 /// What a climb would do: the same climb, on a copy.
-pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Plan> {
+pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> Result<Plan> {
     let settings = copy.settings();
     let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
     let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
@@ -393,7 +393,7 @@ pub(crate) async fn plan(io: &Io, mut copy: Held, trigger: Trigger) -> Result<Pl
 const USD: f64 = 1e12;
 
 /// What is known before a compaction, where prices are.
-async fn moment(io: &Io, held: &Held) -> Result<Option<Moment>> {
+async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<Moment>> {
     if held.settings().prices.is_none() {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use super::write::{input_limit, max_tokens, without_quotes};
 use crate::checkpoint::Goal;
 use crate::context::Item;
 use crate::error::{Code, Error, Result};
-use crate::log::{Held, Job};
+use crate::log::{Job, SessionGuard};
 use crate::message::Message;
 use crate::policy::Settings;
 use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
@@ -33,7 +33,7 @@ impl Wanted {
     /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned. `more` is the
     /// guidance for this summary alone.
     pub(super) fn of(
-        held: &Held,
+        held: &SessionGuard,
         proposal: &Proposal,
         kept: Option<Vec<(usize, String)>>,
         more: Option<&str>,
@@ -128,7 +128,7 @@ impl Long<'_> {
     pub(super) async fn next(
         &self,
         io: &Io,
-        held: &mut Held,
+        held: &mut SessionGuard,
         told: &mut Option<Vec<Told>>,
         attempts: (usize, usize),
         spent: &mut Cost,
@@ -151,7 +151,12 @@ impl Long<'_> {
     /// The summaries of the parts; nothing where one part is all of it.
     ///
     /// Errors: that of a part that failed, after its attempts; the answers to the others are kept.
-    pub(super) async fn told(&self, io: &Io, held: &mut Held, spent: &mut Cost) -> Result<Option<Vec<Told>>> {
+    pub(super) async fn told(
+        &self,
+        io: &Io,
+        held: &mut SessionGuard,
+        spent: &mut Cost,
+    ) -> Result<Option<Vec<Told>>> {
         let settings = held.settings();
         let mut parts = self.split(&settings, &(0..self.messages.len()), self.limit());
         if parts.len() < 2 {
@@ -199,7 +204,7 @@ impl Long<'_> {
     pub(super) async fn merged(
         &self,
         io: &Io,
-        held: &mut Held,
+        held: &mut SessionGuard,
         told: &mut Vec<Told>,
         spent: &mut Cost,
     ) -> Result<SummaryRequest> {
@@ -257,7 +262,7 @@ impl Long<'_> {
     async fn ask(
         &self,
         io: &Io,
-        held: &mut Held,
+        held: &mut SessionGuard,
         requests: &[Rc<SummaryRequest>],
         (purpose, (before, total)): (Purpose, (usize, usize)),
         spent: &mut Cost,
@@ -310,7 +315,7 @@ fn texts(told: &[Told]) -> Vec<&str> {
 /// A request as a summariser may see it.
 async fn clean(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     settings: &Settings,
     mut request: SummaryRequest,
 ) -> Result<Rc<SummaryRequest>> {
@@ -439,7 +444,7 @@ pub(super) struct Calls {
 
 /// The calls that a summary takes, if every answer is as long as it was asked for. Results that are not in the context any
 /// more count by their length.
-pub(super) fn foretell(held: &Held, proposal: &Proposal) -> Result<Calls> {
+pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<Calls> {
     let settings = held.settings();
     let target = proposal.target_tokens;
     let limit = input_limit(&settings, target);
@@ -481,7 +486,7 @@ pub(super) fn foretell(held: &Held, proposal: &Proposal) -> Result<Calls> {
 }
 
 /// A message as it is shown to a summariser, with a text of the same length in the place of each that is offloaded.
-fn imagined(held: &Held, item: &Item) -> Result<Rc<str>> {
+fn imagined(held: &SessionGuard, item: &Item) -> Result<Rc<str>> {
     if let Some(body) = without_quotes(held, item)? {
         return Ok(body);
     }

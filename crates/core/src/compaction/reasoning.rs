@@ -3,7 +3,7 @@
 
 use crate::context::{Item, Origin, Splice, Whose};
 use crate::error::Result;
-use crate::log::{Cause, Change, Held, measure};
+use crate::log::{Cause, Change, SessionGuard, measure};
 use crate::policy::{PrefixMismatch, Trigger};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
@@ -11,7 +11,11 @@ use crate::wire::{self, Unbound};
 /// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that
 /// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched, and
 /// none are where the app's requests have the provider leave it out.
-pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result<(Vec<Splice>, usize)> {
+pub(crate) async fn unbind(
+    io: &Io,
+    held: &SessionGuard,
+    splices: Vec<Splice>,
+) -> Result<(Vec<Splice>, usize)> {
     if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok((splices, 0));
     }
@@ -47,7 +51,7 @@ pub(crate) async fn unbind(io: &Io, held: &Held, splices: Vec<Splice>) -> Result
 /// Messages that were appended since the context became another one, and before anyone was handed that: their reasoning
 /// is bound to what was handed out before. A summary takes care of those that arrive while it is written; this is for a
 /// rung before one that then failed or was aborted.
-pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()> {
+pub(crate) async fn settle(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<()> {
     let Some(from) = held.state().unseen_from else { return Ok(()) };
     if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok(());
@@ -70,7 +74,7 @@ pub(crate) async fn settle(io: &Io, held: &Held, trigger: Trigger) -> Result<()>
 
 async fn unbind_kept(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     items: &[Item],
     range: std::ops::Range<usize>,
     splices: &mut Vec<Splice>,
@@ -87,7 +91,7 @@ async fn unbind_kept(
 
 /// The message without its bound reasoning; `None` when it stays as it is. One of reasoning alone stays too: an empty
 /// message would be refused as well.
-async fn unbound(io: &Io, held: &Held, item: &Item) -> Result<Option<Item>> {
+async fn unbound(io: &Io, held: &SessionGuard, item: &Item) -> Result<Option<Item>> {
     let Some(place) = item.origin.place() else { return Ok(None) };
     let format = held.format();
     let body = {

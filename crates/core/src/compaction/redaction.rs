@@ -3,19 +3,19 @@
 //! cut in two before it is looked for.
 
 use crate::error::Result;
-use crate::log::Held;
+use crate::log::SessionGuard;
 use crate::message::Message;
 use crate::step::Io;
 use crate::summary::SummaryRequest;
 
 /// A text without secrets, as a summariser may see it.
-pub(super) async fn redact(io: &Io, held: &Held, text: String) -> Result<String> {
+pub(super) async fn redact(io: &Io, held: &SessionGuard, text: String) -> Result<String> {
     let text = without_secrets(held, text);
     if held.settings().app_redacts { io.redact(text).await } else { Ok(text) }
 }
 
 /// A text without secrets that have a known shape.
-pub(super) fn without_secrets(held: &Held, text: String) -> String {
+pub(super) fn without_secrets(held: &SessionGuard, text: String) -> String {
     if !held.settings().redacts_secrets {
         return text;
     }
@@ -25,7 +25,7 @@ pub(super) fn without_secrets(held: &Held, text: String) -> String {
 /// A request as a summariser may see it.
 pub(super) async fn redact_request(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     mut request: SummaryRequest,
 ) -> Result<SummaryRequest> {
     // Guidance of the user, a goal that a model's markers wrote.
@@ -40,7 +40,7 @@ pub(super) async fn redact_request(
 }
 
 /// Messages without secrets that have a known shape. The app's `redact` sees what is made of them.
-pub(super) fn messages_without_secrets(held: &Held, messages: &mut [Message<'_>]) {
+pub(super) fn messages_without_secrets(held: &SessionGuard, messages: &mut [Message<'_>]) {
     if held.settings().redacts_secrets {
         held.state_mut().row.secrets.redact_messages(messages);
     }

@@ -6,7 +6,7 @@ use super::result::{Edit, OffloadReport};
 use crate::context::{How, Item, Offload, Origin, Place, Splice, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Change, Closing, Held, NewBlob, State, measure};
+use crate::log::{Cause, Change, Closing, NewBlob, SessionGuard, State, measure};
 use crate::message::Role;
 use crate::order;
 use crate::policy::{Rung, Trigger};
@@ -271,7 +271,7 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
 /// tells nobody: nothing happened.
 pub(crate) async fn run(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     rung: Rung,
     moves: Vec<Move>,
     (trigger, mut job): (Trigger, Option<Closing>),
@@ -393,7 +393,7 @@ fn warn(io: &Io, planned: &Move, error: Error) {
 
 async fn store(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     rung: Rung,
     moves: &[Move],
     (trigger, job): (Trigger, Option<Closing>),

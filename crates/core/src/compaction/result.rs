@@ -4,7 +4,7 @@ use super::call::Cost;
 use super::frame::text_of;
 use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
-use crate::log::Held;
+use crate::log::SessionGuard;
 use crate::policy::{Rung, Trigger};
 use crate::step::{Io, Usage};
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub struct Plan {
 
 impl CompactionResult {
     /// A compaction that changed nothing so far.
-    pub(crate) fn begin(held: &Held, trigger: Trigger) -> Self {
+    pub(crate) fn begin(held: &SessionGuard, trigger: Trigger) -> Self {
         let tokens = held.tokens();
         CompactionResult {
             success: true,
@@ -148,7 +148,7 @@ impl CompactionResult {
     }
 
     /// The same, ended now; messages that were appended meanwhile count on both sides.
-    pub(crate) async fn end(mut self, io: &Io, held: &Held, started: u64) -> Result<Self> {
+    pub(crate) async fn end(mut self, io: &Io, held: &SessionGuard, started: u64) -> Result<Self> {
         self.count(held);
         self.ledger = ledger(&held.context());
         self.duration_ms = io.now().await?.saturating_sub(started);
@@ -158,7 +158,7 @@ impl CompactionResult {
 
 impl CompactionResult {
     /// The same of a history that stays as it was `before`, whose summary failed.
-    pub(crate) fn undone(self, before: &Held) -> Self {
+    pub(crate) fn undone(self, before: &SessionGuard) -> Self {
         let error = self.error.map(|mut error| match error.because.take() {
             Some(because) => *because,
             None => error,
@@ -186,7 +186,7 @@ impl CompactionResult {
     }
 
     /// Takes the tokens as they are now.
-    fn count(&mut self, held: &Held) {
+    fn count(&mut self, held: &SessionGuard) {
         self.current_tokens = held.tokens();
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
         self.fits = self.current_tokens <= held.settings().hard_limit;
@@ -194,7 +194,7 @@ impl CompactionResult {
     }
 
     /// Tells of every edit of the compaction, those before its summary too.
-    pub(crate) fn tell(&mut self, held: &Held, edits: Vec<Edit>) {
+    pub(crate) fn tell(&mut self, held: &SessionGuard, edits: Vec<Edit>) {
         self.freed_tokens = edits.iter().map(|edit| edit.freed_tokens).sum();
         self.changed = !edits.is_empty();
         self.applied_edits = edits;
@@ -222,7 +222,7 @@ impl CompactionResult {
     }
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
-    pub(super) fn add(&mut self, held: &Held, edits: &[Edit], spent: Cost) -> Result<()> {
+    pub(super) fn add(&mut self, held: &SessionGuard, edits: &[Edit], spent: Cost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.freed_tokens).sum::<usize>();
         self.count(held);
         self.applied_edits.extend_from_slice(edits);

@@ -10,7 +10,7 @@ use super::{parts, reasoning};
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
-use crate::log::{Cause, Change, Held, Job, State, Summarised, elsewhere};
+use crate::log::{Cause, Change, Job, SessionGuard, State, Summarised, elsewhere};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::step::{Effect, Io, Level, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
@@ -51,7 +51,7 @@ fn gain(state: &State) -> usize {
 }
 
 /// What the rung would do.
-pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Result<RungPlan> {
+pub(crate) async fn rehearse(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<RungPlan> {
     let settings = held.settings();
     let of_reasoning = proposal.unbound_tokens(io, held).await?;
     let target = proposal.target_tokens;
@@ -76,7 +76,7 @@ pub(crate) async fn rehearse(io: &Io, held: &Held, proposal: &Proposal) -> Resul
 /// history and every offload are intact (`S1.11`).
 pub(crate) async fn run(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     order: Order<'_>,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
@@ -163,7 +163,7 @@ pub(crate) async fn run(
 }
 
 /// Says so once a model of this size has summarised as often as it takes (`S5.11`).
-fn warn(io: &Io, held: &Held) {
+fn warn(io: &Io, held: &SessionGuard) {
     let settings = held.settings();
     let Some(model) = settings.summariser_model().filter(|_| settings.preset.checkpoints) else { return };
     let compressions = held.state().row.compressions;
@@ -180,7 +180,7 @@ fn warn(io: &Io, held: &Held) {
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
 /// there is room to wait for what they lead to.
-async fn begin(io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
+async fn begin(io: &Io, held: &SessionGuard, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
     let settings = held.settings();
     if !by_model(&settings, order) {
         return Ok(Some(Job::default()));
@@ -204,7 +204,7 @@ impl Update {
     /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
     async fn of(
         io: &Io,
-        held: &Held,
+        held: &SessionGuard,
         proposal: &Proposal,
         order: Order<'_>,
         written: &Written,
@@ -245,7 +245,13 @@ impl Update {
     }
 
     /// Puts it into the context, in one transaction.
-    async fn commit(self, io: &Io, held: &Held, proposal: &Proposal, order: Order<'_>) -> Result<Edit> {
+    async fn commit(
+        self,
+        io: &Io,
+        held: &SessionGuard,
+        proposal: &Proposal,
+        order: Order<'_>,
+    ) -> Result<Edit> {
         tell(io, held, Stage::Commit, 1, self.freed);
         held.change(io, self.change).await?;
         let indices = proposal.indices();

@@ -10,7 +10,7 @@ use super::redaction::{messages_without_secrets, redact, redact_request, without
 use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
-use crate::log::{Closing, Held, Job};
+use crate::log::{Closing, Job, SessionGuard};
 use crate::message::Message;
 use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
 use crate::recall::Archive;
@@ -52,7 +52,7 @@ impl<'r> Order<'r> {
 }
 
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
-pub(super) fn tell(io: &Io, held: &Held, stage: Stage, total: usize, freed: usize) {
+pub(super) fn tell(io: &Io, held: &SessionGuard, stage: Stage, total: usize, freed: usize) {
     let tokens = held.tokens();
     let stage = match (held.settings().preset.checkpoints, stage) {
         (true, Stage::Read) => Stage::Prepare,
@@ -87,7 +87,7 @@ pub(super) struct Written {
 /// the summariser works.
 pub(super) async fn write(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     (proposal, kept): (&Proposal, Option<&Kept>),
     order: Order<'_>,
     (started, job): (u64, &Job),
@@ -163,13 +163,13 @@ pub(super) fn fell_back(error: &Error) -> String {
 }
 
 /// A text as it may stand for what is summarised.
-fn guard(held: &Held, proposal: &Proposal, text: &str) -> String {
+fn guard(held: &SessionGuard, proposal: &Proposal, text: &str) -> String {
     let covers = proposal.covers();
     summary::guarded(text, &|reference| knows(&held.state(), &covers, reference))
 }
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
-async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
+async fn restore(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
     let archive = Archive::of(&held.state());
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
@@ -201,14 +201,14 @@ async fn restore(io: &Io, held: &Held, proposal: &Proposal) -> Result<Vec<Rc<str
 }
 
 /// A message that was edited, as it was given, where nothing is stored.
-fn unlogged(held: &Held, item: &Item) -> Option<Rc<str>> {
+fn unlogged(held: &SessionGuard, item: &Item) -> Option<Rc<str>> {
     let Origin::Edited { place, .. } = &item.origin else { return None };
     let state = held.state();
     state.unlogged.get(&place.index).filter(|_| !state.durable).map(Rc::clone)
 }
 
 /// An earlier summary without what stands behind its text: the new one quotes those messages itself, and puts files back.
-pub(super) fn without_quotes(held: &Held, item: &Item) -> Result<Option<Rc<str>>> {
+pub(super) fn without_quotes(held: &SessionGuard, item: &Item) -> Result<Option<Rc<str>>> {
     let Origin::Summary { checkpoint, prose, .. } = &item.origin else { return Ok(None) };
     if *prose == 0 {
         return Ok(None);
@@ -236,7 +236,7 @@ pub(super) fn by_model(settings: &Settings, order: Order<'_>) -> bool {
 /// Asks the summariser until an answer passes its checks or the attempts are used up (`S1.7`).
 async fn ask(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     inputs: &Inputs<'_>,
     instructions: Option<&str>,
     spent: &mut Cost,
@@ -343,7 +343,7 @@ async fn ask(
 /// The summary that an answer is, with what takes the place of the messages; or why it is none.
 async fn accept(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     inputs: &Inputs<'_>,
     request: &SummaryRequest,
     answer: &str,

@@ -1,6 +1,6 @@
 //! Deleting a session: whole, whatever the store takes in one batch and wherever it is stopped.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::NameRow;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::seal;
@@ -14,7 +14,7 @@ use crate::step::{Io, Scan};
 /// Looks for rows that were written while others were removed.
 const ROUNDS: usize = 13;
 
-impl Held {
+impl SessionGuard {
     /// Removes everything that the session stored: in one batch where the store takes it, else the session's row first,
     /// so that nothing can be appended any more, and the rest behind it. [`State::open`] ends what was stopped half-way.
     pub(crate) async fn delete(&self, io: &Io) -> Result<()> {

@@ -2,7 +2,7 @@
 //! far. A crash before the commit then costs no call again. All of it is advisory: the compare-and-set of the commit is
 //! what makes a change right, a job only saves calls.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::{self, SCHEMA};
 use super::retry::{Tried, conflict, retry, retryable};
 use super::staging;
@@ -140,7 +140,12 @@ impl Job {
     ///
     /// Errors: [`Code::Conflict`] when the context was changed elsewhere, [`Code::Closed`] when the session is gone,
     /// [`Code::Aborted`].
-    pub(crate) async fn begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+    pub(crate) async fn begin(
+        io: &Io,
+        held: &SessionGuard,
+        lease_ms: u64,
+        insist: bool,
+    ) -> Result<Option<Job>> {
         if !held.state().durable {
             return Ok(Some(Job::default()));
         }
@@ -165,7 +170,7 @@ impl Job {
         .await
     }
 
-    async fn try_begin(io: &Io, held: &Held, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+    async fn try_begin(io: &Io, held: &SessionGuard, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
         let (sid, id) = {
             let state = held.state();
             (state.sid.clone(), job_id(&state))

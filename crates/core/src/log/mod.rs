@@ -3,7 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod deletion;
 mod gaps;
-pub(crate) mod held;
+pub(crate) mod guard;
 mod jobs;
 mod links;
 mod loss;
@@ -36,7 +36,7 @@ pub use record::SCHEMA;
 pub use snapshots::SnapshotPurpose;
 
 pub(crate) use gaps::Walk;
-pub(crate) use held::Held;
+pub(crate) use guard::SessionGuard;
 pub(crate) use jobs::{Closing, Job, elsewhere, question};
 pub(crate) use offloads::NewBlob;
 pub(crate) use pins::carried;

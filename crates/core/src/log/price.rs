@@ -1,7 +1,7 @@
 //! What the prices say about a session's context: what its calls paid for being larger than it need be, and whether a
 //! compaction pays now. It is noted with whatever else is written; to lose it costs money and nothing else.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::state::State;
 use crate::context::Keep;
 use crate::error::Result;
@@ -23,7 +23,7 @@ pub(crate) struct Paid {
 
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
 /// [`State::pay`]; nothing where there is no rule.
-pub(crate) async fn ask(io: &Io, held: &Held) -> Result<Option<u64>> {
+pub(crate) async fn ask(io: &Io, held: &SessionGuard) -> Result<Option<u64>> {
     let Some(rule) = held.settings().price_rule else { return Ok(None) };
     let now = io.now().await?;
     let mut state = held.state_mut();

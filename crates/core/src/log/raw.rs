@@ -1,6 +1,6 @@
 //! Messages of the app as the log has them, whatever became of them in the context: page by page.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::{self, Kind};
 use super::stored::readable_page;
 use crate::context::{Cover, Origin, Place};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// left out: what is left must still be of use.
 pub(crate) async fn raw(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     covers: &[Cover],
     mut next: u64,
     mut each: impl FnMut(Place, &str) -> Result<()>,
@@ -53,7 +53,7 @@ pub(crate) async fn raw(
 }
 
 /// The first `end` messages of a session that nothing is stored of.
-fn in_memory(held: &Held, end: usize) -> Vec<(Place, Rc<str>)> {
+fn in_memory(held: &SessionGuard, end: usize) -> Vec<(Place, Rc<str>)> {
     let state = held.state();
     let mut bodies: Vec<Option<(Place, Rc<str>)>> = vec![None; end];
     let logged = state.unlogged.iter().map(|(index, body)| {

@@ -1,6 +1,6 @@
 //! Whoever comes second to a commit reads what the other wrote and tries again.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::read_row;
 use super::wide;
 use crate::error::{Code, Error, Result};
@@ -44,7 +44,7 @@ impl Attempt {
 /// was [`Code::Indeterminate`].
 pub(crate) async fn retry<T>(
     io: &Io,
-    guard: Option<&Held>,
+    guard: Option<&SessionGuard>,
     attempt: impl AsyncFnMut(Attempt) -> Result<Tried<T>>,
 ) -> Result<T> {
     retry_from(io, guard, 0, attempt).await
@@ -53,7 +53,7 @@ pub(crate) async fn retry<T>(
 /// The same where `lost` races were lost already.
 pub(crate) async fn retry_from<T>(
     io: &Io,
-    guard: Option<&Held>,
+    guard: Option<&SessionGuard>,
     lost: usize,
     mut attempt: impl AsyncFnMut(Attempt) -> Result<Tried<T>>,
 ) -> Result<T> {
@@ -81,7 +81,7 @@ pub(crate) async fn retry_from<T>(
     Err(last)
 }
 
-impl Held {
+impl SessionGuard {
     /// Takes over what is stored: whether the view is another one, and what comes of the commit before if it was `written`.
     async fn after_race<T>(&self, io: &Io, written: Option<(String, T)>) -> Result<(bool, Option<T>)> {
         let (from, ver) = (self.state().row.next_seq, self.state().row.ver);

@@ -1,6 +1,6 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::record::Kind;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::state::State;
@@ -103,7 +103,7 @@ pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usiz
     Ok((note, row.n, row.at))
 }
 
-impl Held {
+impl SessionGuard {
     /// Takes a snapshot: its id.
     pub(crate) async fn snapshot(&self, io: &Io, purpose: SnapshotPurpose) -> Result<String> {
         let name = io.new_id().await?;

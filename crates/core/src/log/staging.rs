@@ -2,7 +2,7 @@
 //! of their own. The batch that refers to a blob ends its job, and holds only as long as the job is this caller's. So a
 //! blob with a job is referred to by nothing, and one without is whole.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::jobs::JobRow;
 use super::offloads::{NewBlob, PART};
 use super::record::{self, SCHEMA};
@@ -39,7 +39,7 @@ struct Staged {
     ver: u64,
 }
 
-impl Held {
+impl SessionGuard {
     /// Writes a batch of this session, with whatever of it is too large for one value or for one batch in parts of their
     /// own. `change` is the one that the batch makes.
     ///

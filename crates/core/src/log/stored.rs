@@ -3,7 +3,7 @@
 mod change;
 
 use super::gaps::Walk;
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::links::empty_strangers;
 use super::migrations;
 use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// Bytes that one read of the store may return.
 pub(crate) const PAGE: usize = 4 << 20;
 
-impl Held {
+impl SessionGuard {
     /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
     /// answered as lost: nobody can tell the two apart here. `true` when the view is another one now.
     pub(crate) async fn refresh(&self, io: &Io) -> Result<bool> {
@@ -188,7 +188,7 @@ impl Held {
 }
 
 /// The body of a message of the app as the log has it.
-pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>> {
+pub(crate) async fn logged(io: &Io, held: &SessionGuard, place: Place) -> Result<Rc<str>> {
     let found = {
         let context = held.context();
         let item = context.items().iter().find(|item| item.origin == Origin::Message(place));
@@ -209,7 +209,7 @@ pub(crate) async fn logged(io: &Io, held: &Held, place: Place) -> Result<Rc<str>
 /// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
 ///
 /// Errors: [`Code::StoreCorrupt`] when its row cannot be read.
-pub(crate) async fn place_of(io: &Io, held: &Held, index: usize) -> Result<Place> {
+pub(crate) async fn place_of(io: &Io, held: &SessionGuard, index: usize) -> Result<Place> {
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
     place_among(io, &sid, rows, index).await
 }

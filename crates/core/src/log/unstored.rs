@@ -1,7 +1,7 @@
 //! Changes of the context that a full store took no more. They stand in memory, so that there is a prompt all the same; the
 //! log has every message of them. The next change of the context that finds room stores them first.
 
-use super::held::Held;
+use super::guard::SessionGuard;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::state::{Change, State};
 use crate::context::{Context, Item};
@@ -65,7 +65,7 @@ impl State {
     }
 }
 
-impl Held {
+impl SessionGuard {
     /// Makes `after` the context, in memory alone.
     pub(super) fn change_in_memory(&self, change: Rc<Change>, after: Context) {
         let mut state = self.state_mut();

@@ -5,7 +5,7 @@ use crate::error::{Code, Error, Result};
 use crate::log::retry::{Tried, retry_from};
 use crate::log::staging::rows_of;
 use crate::log::state::{BESIDE, Measured, Settled, size_of};
-use crate::log::{Held, measure};
+use crate::log::{SessionGuard, measure};
 use crate::message::limits;
 use crate::policy::PinProposals;
 use crate::step::{Effect, Io, Notice};
@@ -31,7 +31,7 @@ pub(crate) struct Given {
 /// because someone else wrote first.
 pub(crate) async fn append(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     bodies: &[Rc<str>],
     given: Given,
 ) -> Result<(Vec<Place>, bool)> {
@@ -92,7 +92,7 @@ pub(crate) async fn append(
 /// Brings what is left to write up to date with what someone else wrote: the context is another one, and the format may be.
 async fn again(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     bodies: &[Rc<str>],
     given: Given,
     written: usize,
@@ -134,7 +134,7 @@ fn tell(io: &Io, batch: &[Measured], places: &[Place]) {
 /// Reads and measures messages; `first` is the index of the first among the app's.
 async fn measure_all(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     format: Format,
     bodies: &[Rc<str>],
     given: Given,
@@ -180,7 +180,7 @@ fn half_way(mut error: Error, written: usize, of: usize) -> Error {
 
 /// The format, decided as soon as a message says it; until then the first that nothing speaks against. Only the new
 /// messages are judged, and the context is read again only when the format changes.
-async fn settle_format(io: &Io, held: &Held, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
+async fn settle_format(io: &Io, held: &SessionGuard, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
     if let Some(format) = held.state().row.format {
         return Ok(Settled { format, sure: true, plausible: Vec::new(), context: None });
     }

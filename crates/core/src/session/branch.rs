@@ -8,7 +8,7 @@ use crate::log::record::Kind;
 use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
-use crate::log::{Cause, Change, Held, State, recovery};
+use crate::log::{Cause, Change, SessionGuard, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
@@ -87,7 +87,11 @@ impl Past {
 
 /// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
 /// elsewhere, is left.
-pub(super) async fn return_to(io: &Io, held: &Held, find: impl AsyncFn() -> Result<Past>) -> Result<()> {
+pub(super) async fn return_to(
+    io: &Io,
+    held: &SessionGuard,
+    find: impl AsyncFn() -> Result<Past>,
+) -> Result<()> {
     let commit_id = io.new_id().await?;
     retry(io, Some(held), async |_| {
         held.store_changes(io).await?;
@@ -104,7 +108,7 @@ pub(super) async fn return_to(io: &Io, held: &Held, find: impl AsyncFn() -> Resu
 /// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
 pub(super) async fn context_at(
     io: &Io,
-    held: &Held,
+    held: &SessionGuard,
     generation: u64,
     tail_from: u64,
     seq: u64,
@@ -122,7 +126,7 @@ pub(super) async fn context_at(
 /// to, also one on another branch. The goal and the session's counts go on.
 ///
 /// Errors: [`Code::InvalidOption`] for an index inside an exchange, naming the next that works.
-async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
+async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<Past> {
     let point = place_of(io, held, index).await?;
     let (generation, tail_from) = view_at(io, held, point.seq).await?;
     let (items, left) = context_at(io, held, generation, tail_from, point.seq, index).await?;
@@ -131,7 +135,7 @@ async fn context_before(io: &Io, held: &Held, index: usize) -> Result<Past> {
 }
 
 /// The last view before row `seq` of the log, and the first row behind it.
-async fn view_at(io: &Io, held: &Held, seq: u64) -> Result<(u64, u64)> {
+async fn view_at(io: &Io, held: &SessionGuard, seq: u64) -> Result<(u64, u64)> {
     let (sid, mut behind) = (held.state().sid.clone(), held.state().row.generation + 1);
     let mut found = (0, 0);
     while behind - found.0 > 1 {
@@ -160,7 +164,7 @@ fn is_past(state: &State, index: usize) -> Result<bool> {
 }
 
 /// Refuses to part an exchange: what ends with a call cannot be sent.
-async fn check_whole(io: &Io, held: &Held, point: Place, items: &[Item]) -> Result<()> {
+async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item]) -> Result<()> {
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
     // One page: no exchange is longer. Where a branch ends, what follows belongs to another.
     let mut bodies: Vec<(Option<usize>, Rc<str>)> = items

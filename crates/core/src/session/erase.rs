@@ -19,7 +19,7 @@ use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::state::ViewNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
-use crate::log::{Held, SCHEMA, Walk, logged, offloads, seal, wide};
+use crate::log::{SCHEMA, SessionGuard, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
@@ -57,7 +57,7 @@ impl Session {
     }
 }
 
-async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
+async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Result<()> {
     let place = place_of(io, held, index).await?;
     let body = logged(io, held, place).await?;
     let now = io.now().await?;
@@ -96,7 +96,7 @@ async fn erase(io: &Io, held: &Held, index: usize, reason: &str) -> Result<()> {
 }
 
 /// What only this message says: all others are read for it.
-async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasure> {
+async fn erasure(io: &Io, held: &SessionGuard, index: usize, body: &str) -> Result<Erasure> {
     let format = held.format();
     let mut own = Own::of(format, index, body)?;
     let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
@@ -116,7 +116,7 @@ async fn erasure(io: &Io, held: &Held, index: usize, body: &str) -> Result<Erasu
 }
 
 /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
-async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()> {
+async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Result<()> {
     let (old, ver) = (held.state().sid.clone(), held.state().row.ver);
     let name =
         name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
@@ -143,7 +143,7 @@ async fn rename(io: &Io, held: &Held, sid: &str, row: &SessionRow) -> Result<()>
 }
 
 /// Goes on with the new rows, and removes the old ones.
-async fn follow_to(io: &Io, held: &Held, old: &str, most: usize) -> Result<()> {
+async fn follow_to(io: &Io, held: &SessionGuard, old: &str, most: usize) -> Result<()> {
     let mut copy = held.state().clone();
     if !copy.follow(io).await? {
         return Err(conflict());
@@ -159,7 +159,7 @@ fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Ve
 }
 
 /// Tells how far it is, and lets others run.
-async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
+async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()> {
     let tokens = held.tokens();
     let (done, total) = (done as usize, total as usize);
     io.tell(Effect::Progress(Progress {
@@ -175,7 +175,7 @@ async fn rest(io: &Io, held: &Held, done: u64, total: u64) -> Result<()> {
 /// The rows of a session on their way to other keys.
 struct Copy<'a> {
     io: &'a Io,
-    held: &'a Held,
+    held: &'a SessionGuard,
     erasure: &'a Erasure,
     /// What the rows are called now, and will be.
     old: String,
@@ -189,7 +189,7 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(io: &'a Io, held: &'a Held, erasure: &'a Erasure, new: &'a str) -> Self {
+    fn new(io: &'a Io, held: &'a SessionGuard, erasure: &'a Erasure, new: &'a str) -> Self {
         let state = held.state();
         let (old, mut row) = (state.sid.clone(), state.row.clone());
         (row.head, row.chain) = (String::new(), String::new());

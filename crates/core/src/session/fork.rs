@@ -11,13 +11,13 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::log::deletion::{free_name, remove_rows};
-use crate::log::held::Slot;
+use crate::log::guard::SessionCell;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{Measured, Settled};
 use crate::log::stored::{commit_again, name_row, session_row};
-use crate::log::{Cause, Change, Gap, Held, NewBlob, State, measure, wide};
+use crate::log::{Cause, Change, Gap, NewBlob, SessionGuard, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Session {
         Machine::new(|io| async move {
             let (state, places) = fork(&io, &slot.take()?, id).await?;
             let opened = Opened::of(&state);
-            Ok((Session { slot: Slot::new(state) }, Forked { opened, places }))
+            Ok((Session { slot: SessionCell::new(state) }, Forked { opened, places }))
         })
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct StagingRow {
 /// messages come from.
 ///
 /// Errors: [`Code::Conflict`] when there is a session called `id`.
-async fn fork(io: &Io, held: &Held, id: Option<String>) -> Result<(State, Vec<Place>)> {
+async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State, Vec<Place>)> {
     // Its offloads are read from the store.
     held.store_changes(io).await?;
     let secret = io.new_id().await?;
@@ -360,7 +360,7 @@ async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
 /// Links a session that begins to its parent; durable when it ends. One that was begun before must have that parent.
 ///
 /// Errors: [`Code::NotFound`] when there is no such parent, [`Code::InvalidOption`] when it is another.
-pub(super) async fn link(io: &Io, held: &Held, id: &str) -> Result<()> {
+pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
     retry(io, Some(held), async |_| {
         if held.state().row.ver > 0 {
             return match &held.state().row.parent {

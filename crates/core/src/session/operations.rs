@@ -14,9 +14,9 @@ use crate::compaction::{self, Climb, CompactionResult, Plan};
 use crate::context::{Item, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::held::Slot;
+use crate::log::guard::SessionCell;
 use crate::log::state::Fixed;
-use crate::log::{Held, State, price};
+use crate::log::{SessionGuard, State, price};
 use crate::policy::{Rung, Settings, Trigger, read_goal};
 use crate::step::{Io, Machine};
 use crate::wire::{self, Author, Format};
@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// A session of the public API. Cloning gives another handle on the same session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    pub(super) slot: Slot,
+    pub(super) slot: SessionCell,
 }
 
 /// A message of the context for the host: the app's own, or a text of ours.
@@ -135,7 +135,7 @@ impl Session {
         let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
         let parent = state.settings.parent.clone();
         state.hand_out();
-        let session = Session { slot: Slot::new(state) };
+        let session = Session { slot: SessionCell::new(state) };
         if let Some(parent) = parent {
             fork::link(io, &session.slot.take()?, &parent).await?;
         }
@@ -151,7 +151,7 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, false).await?;
             let mut held = session.slot.take()?;
-            let before = Held::copy_of(&held.state());
+            let before = SessionGuard::copy_of(&held.state());
             let done = compact(&io, &mut held, None).await?;
             if !summary_failed(&held.settings(), &done.result) {
                 return Ok(done);
@@ -169,7 +169,7 @@ impl Session {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, true).await?;
             let held = session.slot.take()?;
-            let copy = Held::copy_of(&held.state());
+            let copy = SessionGuard::copy_of(&held.state());
             compaction::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -180,7 +180,7 @@ impl Session {
         let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
         state.recalls = recalls;
-        let session = Session { slot: Slot::new(state) };
+        let session = Session { slot: SessionCell::new(state) };
         let held = session.slot.take()?;
         append(io, &held, &bodies, Given::default()).await?;
         drop(held);
@@ -264,7 +264,7 @@ impl Session {
     pub fn plan(&self) -> Machine<Plan> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let copy = slot.look(Held::copy_of)?;
+            let copy = slot.look(SessionGuard::copy_of)?;
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
             price::ask(&io, &copy).await?;
@@ -366,7 +366,7 @@ impl Session {
     }
 }
 
-async fn compact(io: &Io, held: &mut Held, instructions: Option<&str>) -> Result<Compacted> {
+async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -> Result<Compacted> {
     let climb = Climb::whole(Trigger::Manual, instructions);
     let started = io.now().await?;
     held.catch_up(io).await?;
@@ -427,7 +427,7 @@ fn begin_step(state: &mut State) -> bool {
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
-async fn divergence(io: &Io, held: &Held, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
+async fn divergence(io: &Io, held: &SessionGuard, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
     let stored = held.history().len();
     let log = held.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {

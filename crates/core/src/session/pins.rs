@@ -7,13 +7,13 @@ use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::retry::conflict;
-use crate::log::{Cause, Change, Held, State, stored};
+use crate::log::{Cause, Change, SessionGuard, State, stored};
 use crate::step::Io;
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
-pub(crate) async fn reject(io: &Io, held: &Held, index: usize) -> Result<()> {
+pub(crate) async fn reject(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
     let messages = held.messages();
     if index >= messages {
         return Err(Error::option("index", format!("there is no message {index}; there are {messages}")));
@@ -60,7 +60,7 @@ fn standing(state: &State, index: usize) -> Result<Standing> {
 /// Pins a message: durable when it ends. One that was summarised already is quoted behind its summary from now on.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
-pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
+pub(crate) async fn pin(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
     let standing = standing(&held.state(), index)?;
     match standing {
         Standing::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
@@ -79,7 +79,7 @@ pub(crate) async fn pin(io: &Io, held: &Held, index: usize) -> Result<()> {
 }
 
 /// Puts a message back, word for word, behind the summary at position `at` of the context.
-async fn quote(io: &Io, held: &Held, at: usize, place: Place) -> Result<()> {
+async fn quote(io: &Io, held: &SessionGuard, at: usize, place: Place) -> Result<()> {
     let item = held.context().items().get(at).cloned();
     let Some(item) = item else { return Err(conflict()) };
     let insert = vec![compaction::quoting(io, held, &item, place).await?];

@@ -10,7 +10,7 @@ use crate::keys::batch::keys;
 use crate::log::record::SessionRow;
 use crate::log::snapshots::{SnapshotNote, read_note};
 use crate::log::stored::session_row;
-use crate::log::{Held, SnapshotPurpose, wide};
+use crate::log::{SessionGuard, SnapshotPurpose, wide};
 use crate::step::{Io, Level, Machine};
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ impl Session {
 }
 
 /// The context of a snapshot.
-async fn context_of(io: &Io, held: &Held, id: &str) -> Result<Past> {
+async fn context_of(io: &Io, held: &SessionGuard, id: &str) -> Result<Past> {
     let mark = held.mark(io, id).await?;
     let (note, messages, _) = held.note(io, &mark).await?;
     let (items, left) = context_at(io, held, note.generation, note.tail_from, mark.seq, messages).await?;

@@ -7,7 +7,7 @@ use crate::compaction::Edit;
 use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
 use crate::error::{Code, Error, Result};
 use crate::log::sent::{HandedOut, Unsent};
-use crate::log::{Held, State, measure};
+use crate::log::{SessionGuard, State, measure};
 use crate::step::{Effect, Io, Level, Notice};
 use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;
@@ -30,7 +30,7 @@ pub(super) struct Sending {
 
 /// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
 /// when that has changed. `since` is the `prepare` whose items the host has: what was only added to is not told again.
-pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
+pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sending> {
     let is_sound = is_sound(&mut held.state_mut())?;
     let nth = {
         let mut state = held.state_mut();
@@ -102,7 +102,7 @@ pub(super) async fn send(io: &Io, held: &Held, since: u64) -> Result<Sending> {
 }
 
 /// What an edit of the prompt says of messages that are left out, or mended.
-fn mended(held: &Held, sent: &Context, changes: &[Change]) -> Edit {
+fn mended(held: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
     let state = held.state();
     let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
     rules.sort_unstable();

@@ -6,15 +6,15 @@ use crate::error::{Code, Result};
 use crate::log::record::SessionRow;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::view_id;
-use crate::log::{Change, Held, unstored};
+use crate::log::{Change, SessionGuard, unstored};
 use crate::step::Io;
 use std::rc::Rc;
 
-impl Held {
+impl SessionGuard {
     /// Commits a change of the context (T3): all of it in one batch, or nothing. Messages that were appended meanwhile,
     /// here or elsewhere, stay behind it.
     ///
-    /// A compaction that finds the store full stands in memory alone ([`Held::store_changes`]).
+    /// A compaction that finds the store full stands in memory alone ([`SessionGuard::store_changes`]).
     ///
     /// Errors: [`Code::Conflict`] when someone else changed the context itself.
     pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::compaction::{self, ReactStats, Trajectory};
 use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;
-use crate::log::held::Slot;
+use crate::log::guard::SessionCell;
 use crate::recall::{self, Archive, Hit, Query, Whereabouts};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::sound;
@@ -165,7 +165,7 @@ impl Session {
 }
 
 /// What reading and searching need, as the store has it by now.
-async fn archive_of(io: &Io, slot: &Slot) -> Result<(Archive, Whereabouts)> {
+async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, Whereabouts)> {
     let look = |state: &State| (Archive::of(state), Whereabouts::of(state), state.row.clone());
     let (archive, whereabouts, row) = slot.look(look)?;
     Ok((archive.latest(io, row).await?, whereabouts))

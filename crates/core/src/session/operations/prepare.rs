@@ -5,7 +5,7 @@
 use super::{OutItem, Session, begin_step, count_fixed};
 use crate::compaction::{self, Climb, Climbed, CompactionResult, Edit, Part, reasoning};
 use crate::error::Result;
-use crate::log::{Held, price};
+use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
 use crate::session::sound::{self, Sending};
 use crate::session::usage::ContextUsage;
@@ -101,7 +101,7 @@ impl Session {
 }
 
 /// Counts what goes with the messages. The text that goes to the end of the system prompt.
-async fn fix(io: &Io, held: &Held, fixed: &[String]) -> Result<Option<String>> {
+async fn fix(io: &Io, held: &SessionGuard, fixed: &[String]) -> Result<Option<String>> {
     let goal = held.state().goal_text();
     let fixed = count_fixed(io, &held.settings(), held.format(), fixed, goal.as_deref()).await?;
     held.state_mut().set_fixed(fixed);
@@ -111,7 +111,7 @@ async fn fix(io: &Io, held: &Held, fixed: &[String]) -> Result<Option<String>> {
 /// What to send after a climb; without one when somebody is at it already.
 async fn prepared(
     io: &Io,
-    held: &mut Held,
+    held: &mut SessionGuard,
     climb: Option<Climb<'_>>,
     since: u64,
     goal: Option<String>,

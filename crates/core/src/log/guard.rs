@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// A session's state, shared by its handles.
 #[derive(Debug, Clone)]
-pub(crate) struct Slot(Rc<Shared>);
+pub(crate) struct SessionCell(Rc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -22,9 +22,9 @@ struct Shared {
     closed: Cell<bool>,
 }
 
-impl Slot {
+impl SessionCell {
     pub(crate) fn new(state: State) -> Self {
-        Slot(Rc::new(Shared {
+        SessionCell(Rc::new(Shared {
             state: RefCell::new(state),
             taken: Cell::new(false),
             background: Cell::new(false),
@@ -35,9 +35,9 @@ impl Slot {
     /// Takes the state for an operation.
     ///
     /// Errors: [`Code::Closed`]; [`Code::Conflict`] when another operation holds it (hosts queue their calls).
-    pub(crate) fn take(&self) -> Result<Held> {
+    pub(crate) fn take(&self) -> Result<SessionGuard> {
         self.lift()?;
-        Ok(Held { slot: self.clone(), holds: true, released_at: Version::default() })
+        Ok(SessionGuard { slot: self.clone(), holds: true, released_at: Version::default() })
     }
 
     fn lift(&self) -> Result<()> {
@@ -96,7 +96,7 @@ impl Slot {
 
 /// A summary that nobody waits for.
 #[derive(Debug)]
-pub(crate) struct Background(Slot);
+pub(crate) struct Background(SessionCell);
 
 impl Drop for Background {
     fn drop(&mut self) {
@@ -107,18 +107,18 @@ impl Drop for Background {
 /// An operation's hold on the state. A borrow of the state never lives through an await: what is seen between awaits is
 /// always whole, and dropping the operation at any point leaves it so.
 #[derive(Debug)]
-pub(crate) struct Held {
-    slot: Slot,
+pub(crate) struct SessionGuard {
+    slot: SessionCell,
     holds: bool,
     released_at: Version,
 }
 
-impl Held {
+impl SessionGuard {
     /// Holds a copy that nothing else sees and nothing stores: for dry runs.
     pub(crate) fn copy_of(state: &State) -> Self {
         let mut copy = state.clone();
         copy.durable = false;
-        Held { slot: Slot::new(copy), holds: false, released_at: Version::default() }
+        SessionGuard { slot: SessionCell::new(copy), holds: false, released_at: Version::default() }
     }
 
     /// The state.
@@ -193,7 +193,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         if self.holds {
             self.slot.0.taken.set(false);
