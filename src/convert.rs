@@ -1,7 +1,7 @@
 //! Values of JavaScript to values of the core and back.
 
 use crate::error::{Thrown, thrown, unreadable};
-use context_compactor_core::context::Whose;
+use context_compactor_core::context::MessageSource;
 use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
@@ -79,11 +79,11 @@ fn number(object: &JsValue, name: &str) -> Option<f64> {
 }
 
 /// Which message an effect is about.
-fn message(object: &Object, whose: Whose, body: &str) {
+fn message(object: &Object, whose: MessageSource, body: &str) {
     let (whose, at) = match whose {
-        Whose::New(nth) => ("new", nth as f64),
-        Whose::Logged(seq) => ("logged", seq as f64),
-        Whose::Ours => ("ours", 0.0),
+        MessageSource::New(nth) => ("new", nth as f64),
+        MessageSource::Logged(seq) => ("logged", seq as f64),
+        MessageSource::Ours => ("ours", 0.0),
     };
     set(object, "whose", whose);
     set(object, "at", at);

@@ -399,8 +399,8 @@ export const s5 = [
     id: "S5.8",
     what: "one that stands for several is as old as the oldest",
     file: `${core}/compaction/ageing.rs`,
-    from: "made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };",
-    to: "let number = if id.is_none() { this.number } else { made.number };\n        made = Made { original_tokens, counted_tokens, proposed, waiting, number, rules: Vec::new(), ..this };",
+    from: "made = SummaryMeta { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };",
+    to: "let number = if id.is_none() { this.number } else { made.number };\n        made = SummaryMeta { original_tokens, counted_tokens, proposed, waiting, number, rules: Vec::new(), ..this };",
     tests: ["checkpoint_ageing"],
   },
 ];

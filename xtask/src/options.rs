@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-const HEAD: &str = "/** Made by the build from `crates/core/src/policy/options.rs`. */
+const HEAD: &str = "/** SummaryMeta by the build from `crates/core/src/policy/options.rs`. */
 
 import type { Format, Message } from \"../types/messages.js\";
 import type { ModelPrices } from \"../types/models.js\";

@@ -2,7 +2,7 @@
 //! notes what it saw, and fails or crashes where it is told to.
 
 use crate::store::Store;
-use context_compactor_core::context::Whose;
+use context_compactor_core::context::MessageSource;
 use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::{
     Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Stored,
@@ -62,7 +62,7 @@ pub struct Seen {
 /// Writes summaries: the request and the number of the attempt.
 pub type Summarise = Box<dyn FnMut(&SummaryRequest, u32) -> Event>;
 /// Counts the tokens of a message.
-pub type Count = Box<dyn FnMut(Whose, &str) -> Event>;
+pub type Count = Box<dyn FnMut(MessageSource, &str) -> Event>;
 /// Says with which code an effect is given up, when it is.
 pub type GiveUp = Box<dyn FnMut(&Effect) -> Option<Code>>;
 /// Says why a batch is refused, when it is.

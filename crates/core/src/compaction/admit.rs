@@ -1,7 +1,7 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
 use super::replace::{Move, Replacement, moves};
-use crate::context::How;
+use crate::context::Placeholder;
 use crate::error::Result;
 use crate::log::State;
 use crate::policy::Trigger;
@@ -29,7 +29,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
             true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
             false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),
         };
-        Some(Replacement::new(state, place, nth, text, How::Preview, write))
+        Some(Replacement::new(state, place, nth, text, Placeholder::Preview, write))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))
 }

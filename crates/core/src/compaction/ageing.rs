@@ -10,7 +10,7 @@ use super::redaction::{redact, without_secrets};
 use super::result::{Edit, RungPlan};
 use super::write::max_tokens;
 use crate::checkpoint::Level;
-use crate::context::{Cover, Item, Made, Origin, Place, Splice};
+use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Cause, Change, SessionGuard, State};
@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// The level that a checkpoint has come of age for; nothing while it is young.
-fn due(state: &State, made: &Made, compressions: u64) -> Option<Level> {
+fn due(state: &State, made: &SummaryMeta, compressions: u64) -> Option<Level> {
     let numbers = state.settings.numbers.checkpoint;
     match compressions.saturating_sub(made.number) {
         age if age >= numbers.age_compact => Some(Level::Compact),
@@ -33,7 +33,7 @@ fn due(state: &State, made: &Made, compressions: u64) -> Option<Level> {
 }
 
 /// How a checkpoint was made; one of an earlier release counts as the first.
-fn made_of(item: &Item) -> Option<Made> {
+fn made_of(item: &Item) -> Option<SummaryMeta> {
     match &item.origin {
         Origin::Summary { made, .. } => Some(made.as_deref().cloned().unwrap_or_default()),
         _ => None,
@@ -106,7 +106,7 @@ pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<Ru
     })
 }
 
-fn covers(item: &Item) -> &[Cover] {
+fn covers(item: &Item) -> &[CoveredRange] {
     match &item.origin {
         Origin::Summary { covers, .. } => covers,
         _ => &[],
@@ -179,7 +179,7 @@ pub(super) async fn shorten(
     let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
     let text = match ask(io, held, &texts, level, spent).await {
         Ok(text) => {
-            let covers: Vec<Cover> = items.iter().flat_map(covers).cloned().collect();
+            let covers: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
             let text = without_secrets(held, text);
             summary::guarded(&text, &|reference| knows(&held.state(), &covers, reference))
         }
@@ -233,7 +233,7 @@ fn relevelled(item: &Item, level: Level) -> Item {
     let mut item = item.clone();
     if let Origin::Summary { made, .. } = &mut item.origin {
         let old = made.as_deref().cloned().unwrap_or_default();
-        *made = Some(Rc::new(Made { level: Some(level), ..old }));
+        *made = Some(Rc::new(SummaryMeta { level: Some(level), ..old }));
     }
     item
 }
@@ -249,8 +249,8 @@ async fn joined(
 ) -> Result<Item> {
     let mut id: Option<Rc<str>> = None;
     let mut quotes: Vec<Place> = Vec::new();
-    let mut all: Vec<Cover> = Vec::new();
-    let mut made = Made::default();
+    let mut all: Vec<CoveredRange> = Vec::new();
+    let mut made = SummaryMeta::default();
     for item in items {
         let Origin::Summary { checkpoint, quotes: own, .. } = &item.origin else { continue };
         quotes.extend(own);
@@ -261,7 +261,7 @@ async fn joined(
         let original_tokens = made.original_tokens + this.original_tokens;
         let counted_tokens = made.counted_tokens + this.counted_tokens;
         let waiting = [made.waiting, this.waiting.clone()].concat();
-        made = Made { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
+        made = SummaryMeta { original_tokens, counted_tokens, proposed, waiting, rules: Vec::new(), ..this };
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {
@@ -272,7 +272,8 @@ async fn joined(
         });
     }
     made.proposed.retain(|open| !held.state().is_rejected(open.index));
-    let made = Made { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
+    let made =
+        SummaryMeta { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
     let checkpoint = id.unwrap_or_default();
     let author = Author::User;
     Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await

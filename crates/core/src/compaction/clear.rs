@@ -3,7 +3,7 @@
 
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, input_moves, moves};
-use crate::context::How;
+use crate::context::Placeholder;
 use crate::error::Result;
 use crate::log::State;
 use crate::message::Role;
@@ -46,7 +46,7 @@ pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
             if state.settings.preset.stubs {
                 return Replacement::stub(state, place, nth, text);
             }
-            Replacement::new(state, place, nth, text, How::Cleared, |_| CLEARED.to_string())
+            Replacement::new(state, place, nth, text, Placeholder::Cleared, |_| CLEARED.to_string())
         })
     })?;
     if numbers.clear_inputs {

@@ -7,7 +7,7 @@ use super::redaction::{redact, without_secrets};
 use super::replace::{self, Move, Replacement};
 use super::result::Edit;
 use super::strategy::{Known, Strategy};
-use crate::context::{How, Place};
+use crate::context::{Place, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard, State, elsewhere};
 use crate::message::{Message, Part};
@@ -135,7 +135,7 @@ pub(super) fn most(state: &State) -> Result<Vec<Move>> {
     };
     replace::moves(state, usize::MAX, |_, place, (nth, text)| {
         let may = is_long(text.chars().count());
-        may.then(|| Replacement::new(state, place, nth, text, How::Compressed, |_| String::new()))
+        may.then(|| Replacement::new(state, place, nth, text, Placeholder::Compressed, |_| String::new()))
     })
 }
 
@@ -414,8 +414,14 @@ async fn commit(
         for (found, text) in found.iter().zip(texts) {
             let Some(text) = text else { continue };
             let Some(item) = state.context.items().get(found.at) else { continue };
-            let new =
-                Replacement::new(&state, found.place, found.nth, &found.text, How::Compressed, |_| text);
+            let new = Replacement::new(
+                &state,
+                found.place,
+                found.nth,
+                &found.text,
+                Placeholder::Compressed,
+                |_| text,
+            );
             match moves.last_mut().filter(|last| last.at == found.at) {
                 Some(last) => last.blobs.push(new),
                 None => moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] }),

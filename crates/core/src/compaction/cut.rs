@@ -3,7 +3,7 @@
 use super::in_force::InForce;
 use super::reasoning;
 use crate::checkpoint::Level;
-use crate::context::{Cover, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
+use crate::context::{CoveredRange, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
 use crate::log::{SessionGuard, State};
 use crate::message::Role;
@@ -86,8 +86,8 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// What the summary would stand for.
-    pub(crate) fn covers(&self) -> Vec<Cover> {
-        let mut covers: Vec<Cover> = Vec::new();
+    pub(crate) fn covers(&self) -> Vec<CoveredRange> {
+        let mut covers: Vec<CoveredRange> = Vec::new();
         for item in &self.compress {
             match &item.origin {
                 Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
@@ -129,13 +129,13 @@ impl Proposal {
     }
 }
 
-fn join(covers: &mut Vec<Cover>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
+fn join(covers: &mut Vec<CoveredRange>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
     match covers.last_mut() {
         Some(last) if last.to == from => {
             last.to = to;
             last.offloads.append(&mut offloads);
         }
-        _ => covers.push(Cover { from, to, offloads }),
+        _ => covers.push(CoveredRange { from, to, offloads }),
     }
 }
 

@@ -4,7 +4,7 @@ use super::cut::{self, Aim, Proposal};
 use super::replace::{self, Move};
 use super::result::CompactionResult;
 use super::{admit, clear, compress, last, offload, process};
-use crate::context::{How, Item, Keep, Origin, Place};
+use crate::context::{Item, Keep, Origin, Place, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::log::{SessionGuard, State};
 use crate::order;
@@ -169,7 +169,7 @@ async fn without_results(io: &Io, held: &SessionGuard, trigger: Trigger) -> Resu
         };
         for Move { at, item, blobs } in most {
             for blob in blobs {
-                let key = (at, blob.blob.offload.nth, blob.blob.offload.how == How::Input);
+                let key = (at, blob.blob.offload.nth, blob.blob.offload.how == Placeholder::Input);
                 let tokens = state.settings.estimator.text(&blob.text);
                 if tokens >= state.settings.estimator.text(&blob.blob.text)
                     || shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)

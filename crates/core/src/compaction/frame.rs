@@ -6,7 +6,9 @@ use super::offload;
 use super::redaction::without_secrets;
 use super::replace::ends;
 use crate::clock::iso8601;
-use crate::context::{Cover, How, Item, Made, Offload, Origin, PinProposal, Place, Whose};
+use crate::context::{
+    CoveredRange, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, SummaryMeta,
+};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{SessionGuard, State, carried, logged, measure};
@@ -37,7 +39,7 @@ pub(super) async fn candidate(
         let id = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()]);
         Rc::from(format!("cp_{id}"))
     };
-    let made = Made {
+    let made = SummaryMeta {
         level: proposal.level,
         number: held.state().row.compressions,
         created_at: started,
@@ -47,7 +49,7 @@ pub(super) async fn candidate(
         proposed: carried(&proposal.unanswered, &settings, proposal.replaced_tokens),
         rules: rules(proposal.compress.iter()),
         waiting: waiting(proposal),
-        ..Made::default()
+        ..SummaryMeta::default()
     };
     let frame = Frame {
         checkpoint: Rc::clone(&checkpoint),
@@ -78,7 +80,7 @@ pub(super) async fn candidate(
     }
     let mut items = [stay, written].concat();
     if let Some(body) = opening(held, proposal, &items)? {
-        let size = measure(io, &settings, held.format(), Whose::Ours, &body).await?;
+        let size = measure(io, &settings, held.format(), MessageSource::Ours, &body).await?;
         items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
     }
     let tokens = tokens_of(&items).saturating_sub(stayed);
@@ -121,13 +123,13 @@ pub(super) struct Frame<'a> {
     /// The summary.
     pub(super) text: &'a str,
     /// What it stands for.
-    pub(super) covers: Vec<Cover>,
+    pub(super) covers: Vec<CoveredRange>,
     /// Those of them that stand in it word for word.
     pub(super) quotes: Vec<Place>,
     /// What stands behind them.
     pub(super) files: &'a str,
     /// How it was made; what the message itself decides is filled in.
-    pub(super) made: Made,
+    pub(super) made: SummaryMeta,
 }
 
 impl Frame<'_> {
@@ -162,7 +164,7 @@ impl Frame<'_> {
             None => item.clone(),
         };
         let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
-        let made = Made { tokens, text_tokens, header: header.len(), front, ..self.made };
+        let made = SummaryMeta { tokens, text_tokens, header: header.len(), front, ..self.made };
         item.origin = Origin::Summary {
             checkpoint: self.checkpoint,
             covers: self.covers,
@@ -243,7 +245,7 @@ async fn with_quotes(io: &Io, held: &SessionGuard, item: &Item, kept: Vec<Place>
     let front = front(held, &of_now, &kept, &now.text, &format!("{head}{files}"));
     let body = format!("{head}{front}{}{files}", now.text);
     let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
-    let made = Some(Rc::new(Made { tokens: new.size.tokens, front: front.len(), ..of_now }));
+    let made = Some(Rc::new(SummaryMeta { tokens: new.size.tokens, front: front.len(), ..of_now }));
     let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
     new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
     Ok(new)
@@ -303,7 +305,7 @@ pub(crate) fn erased(
 
 /// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and
 /// neither the quotes nor `beside` say, and what came of what is quoted.
-fn front(held: &SessionGuard, made: &Made, quotes: &[Place], quoted: &str, beside: &str) -> String {
+fn front(held: &SessionGuard, made: &SummaryMeta, quotes: &[Place], quoted: &str, beside: &str) -> String {
     let mut sentences: Vec<String> = Vec::new();
     if held.settings().pin_proposals == PinProposals::Keep {
         let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
@@ -341,7 +343,7 @@ fn behind(held: &SessionGuard, item: &Item) -> Result<String> {
 }
 
 /// What stands before the quotes.
-fn heading(quotes: &[Place], quoted: &str, made: &Made) -> String {
+fn heading(quotes: &[Place], quoted: &str, made: &SummaryMeta) -> String {
     let is_quoted = |index: &&usize| quotes.iter().any(|place| place.index == **index);
     let waiting: Vec<usize> = made.waiting.iter().filter(is_quoted).copied().collect();
     summary::quotes_heading(quotes.len(), indices_of_system(quoted).len(), &waiting)
@@ -363,7 +365,7 @@ fn waiting(proposal: &Proposal) -> Vec<usize> {
 }
 
 /// True for references of what `covers` holds, and for those of messages that this session has.
-pub(super) fn knows(state: &State, covers: &[Cover], reference: &str) -> bool {
+pub(super) fn knows(state: &State, covers: &[CoveredRange], reference: &str) -> bool {
     let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
     offloads.any(|(_, offload)| offload.reference == reference)
         || ids::message_seq(&state.row.secret, reference).is_some()
@@ -422,7 +424,9 @@ fn shorten(held: &SessionGuard, place: &Place, message: &mut Message<'_>) {
         _ => None,
     });
     for (nth, text) in texts.enumerate() {
-        if let Some(offload) = of.iter().find(|offload| offload.how == How::Text && offload.nth == nth) {
+        if let Some(offload) =
+            of.iter().find(|offload| offload.how == Placeholder::Text && offload.nth == nth)
+        {
             *text = ends(&state, &offload.reference, text, SHORT).into();
         }
     }
@@ -486,7 +490,7 @@ async fn message(
         let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
         Rc::from(held.format().wire().text_message(author, text, id, like.as_ref()))
     };
-    let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
+    let size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &body).await?;
     Ok(Item { body, size, origin })
 }
 

@@ -3,7 +3,7 @@
 
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact};
-use crate::context::{Cover, Item, Origin, Place};
+use crate::context::{CoveredRange, Item, Origin, Place};
 use crate::error::Result;
 use crate::log::{SessionGuard, raw};
 use crate::message::{Message, Part, Role};
@@ -85,7 +85,7 @@ fn take_in(collected: &mut Collected, held: &SessionGuard, place: Place, body: &
 }
 
 /// Runs of messages that these hold, in order and apart.
-fn runs(covers: &[Cover]) -> Vec<(usize, usize)> {
+fn runs(covers: &[CoveredRange]) -> Vec<(usize, usize)> {
     let covers = order::by_key(covers.iter().collect(), |cover| cover.from as u64);
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for cover in covers {

@@ -1,7 +1,7 @@
 //! Tool results out to the store, references in (`S1.1`, `S1.2`).
 
 use super::replace::{Move, Replacement, moves};
-use crate::context::How;
+use crate::context::Placeholder;
 use crate::error::Result;
 use crate::log::State;
 use crate::policy::Trigger;
@@ -32,7 +32,7 @@ pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
             if state.settings.preset.stubs {
                 return Replacement::stub(state, place, nth, text);
             }
-            Replacement::new(state, place, nth, text, How::Reference, reference)
+            Replacement::new(state, place, nth, text, Placeholder::Reference, reference)
         })
     })
 }

@@ -4,7 +4,7 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, moves};
 use super::shape::{digest, is_error, is_structured};
-use crate::context::{How, Item};
+use crate::context::{Item, Placeholder};
 use crate::error::Result;
 use crate::log::State;
 use crate::policy::{Digest, Trigger};
@@ -42,7 +42,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         let smaller = estimator.text(&write(&"x".repeat(30))) < tokens;
         // What takes much of the window is no digest of it.
         let short = estimator.text(&digest) <= settings.hard_limit / 4;
-        (smaller && short).then(|| Replacement::new(state, place, nth, text, How::Processed, write))
+        (smaller && short).then(|| Replacement::new(state, place, nth, text, Placeholder::Processed, write))
     })?;
     Ok(Some(found).filter(|moves| !moves.is_empty()))
 }

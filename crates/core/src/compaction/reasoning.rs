@@ -1,7 +1,7 @@
 //! Reasoning that the provider binds to what stood before it (`AN8`). It cannot outlive a change of that: a request
 //! with it would be refused.
 
-use crate::context::{Item, Origin, Splice, Whose};
+use crate::context::{Item, MessageSource, Origin, Splice};
 use crate::error::Result;
 use crate::log::{Cause, Change, SessionGuard, measure};
 use crate::policy::{PrefixMismatch, Trigger};
@@ -101,7 +101,7 @@ async fn unbound(io: &Io, held: &SessionGuard, item: &Item) -> Result<Option<Ite
             Unbound::Same | Unbound::Nothing => return Ok(None),
         }
     };
-    let size = measure(io, &held.settings(), format, Whose::Ours, &body).await?;
+    let size = measure(io, &held.settings(), format, MessageSource::Ours, &body).await?;
     let offloads = item.origin.offloads().to_vec();
     Ok(Some(Item { body, size, origin: Origin::Edited { place, offloads, reasoning_removed: true } }))
 }

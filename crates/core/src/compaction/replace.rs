@@ -3,7 +3,7 @@
 
 use super::reasoning;
 use super::result::{Edit, OffloadReport};
-use crate::context::{How, Item, Offload, Origin, Place, Splice, Whose};
+use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Cause, Change, Closing, NewBlob, SessionGuard, State, measure};
@@ -44,7 +44,7 @@ impl Replacement {
         place: Place,
         nth: usize,
         text: &str,
-        how: How,
+        how: Placeholder,
         write: impl FnOnce(&str) -> String,
     ) -> Self {
         let reference = ids::reference(&state.row.secret, place.index, nth);
@@ -56,7 +56,7 @@ impl Replacement {
 
     /// The same, replaced by what tells a model whether to read it again: where it is, its length, its hash, how it began.
     pub(crate) fn stub(state: &State, place: Place, nth: usize, text: &str) -> Self {
-        let mut stub = Replacement::new(state, place, nth, text, How::Preview, |_| String::new());
+        let mut stub = Replacement::new(state, place, nth, text, Placeholder::Preview, |_| String::new());
         let Offload { reference, sha256, chars, .. } = &stub.blob.offload;
         let hash = sha256.get(..HASH_DIGITS).unwrap_or_default();
         stub.text =
@@ -66,7 +66,7 @@ impl Replacement {
 
     /// The same, replaced by how it begins and ends in about `tokens` tokens.
     pub(crate) fn preview(state: &State, place: Place, nth: usize, text: &str, tokens: usize) -> Self {
-        Replacement::new(state, place, nth, text, How::Preview, |reference| {
+        Replacement::new(state, place, nth, text, Placeholder::Preview, |reference| {
             ends(state, reference, text, tokens)
         })
     }
@@ -76,7 +76,7 @@ impl Replacement {
         let reference = ids::text_reference(&state.row.secret, place.index, nth);
         let stands = ends(state, &reference, text, tokens);
         let (sha256, chars) = (ids::sha256_hex(text.as_bytes()), text.chars().count());
-        let offload = Offload { nth, reference, sha256, chars, how: How::Text };
+        let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Text };
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 
@@ -98,7 +98,7 @@ impl Replacement {
         }
         let (sha256, chars) = (ids::sha256_hex(arguments.as_bytes()), arguments.chars().count());
         let text = value.to_string();
-        let offload = Offload { nth, reference, sha256, chars, how: How::Input };
+        let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Input };
         Some(Replacement { blob: NewBlob { index: place.index, offload, text: arguments.into() }, text })
     }
 }
@@ -244,8 +244,8 @@ fn with_text(
     let value = wire::parse(index, body)?;
     let wire = state.format().wire();
     Ok(match offload.how {
-        How::Input => wire.with_call_arguments(&value, offload.nth, text),
-        How::Text => wire::with_text(state.format(), &value, offload.nth, text),
+        Placeholder::Input => wire.with_call_arguments(&value, offload.nth, text),
+        Placeholder::Text => wire::with_text(state.format(), &value, offload.nth, text),
         _ => wire.with_result_text(&value, offload.nth, text),
     })
 }
@@ -407,7 +407,7 @@ async fn store(
         let Some(now) = held.context().items().get(planned.at).cloned() else { continue };
         let planned = &Move { item: now, ..planned.clone() };
         let mut item = edited(&held.state(), planned)?;
-        item.size = measure(io, &held.settings(), held.format(), Whose::Ours, &item.body).await?;
+        item.size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &item.body).await?;
         freed += planned.item.size.tokens.saturating_sub(item.size.tokens);
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));

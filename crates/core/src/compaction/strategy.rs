@@ -3,7 +3,7 @@
 
 use super::compress::{CUT, Found};
 use super::shape::shape;
-use crate::context::How;
+use crate::context::Placeholder;
 use crate::error::Result;
 use crate::keys::ids;
 use crate::log::State;
@@ -78,7 +78,7 @@ impl Strategy {
 fn compressed(state: &State) -> Result<HashMap<String, String>> {
     let mut known = HashMap::new();
     for (at, item) in state.context.items().iter().enumerate() {
-        if !item.origin.offloads().iter().any(|offload| offload.how == How::Compressed) {
+        if !item.origin.offloads().iter().any(|offload| offload.how == Placeholder::Compressed) {
             continue;
         }
         let value = wire::parse(at, &item.body)?;
@@ -86,7 +86,7 @@ fn compressed(state: &State) -> Result<HashMap<String, String>> {
         for (nth, result) in message.results().enumerate() {
             let offload =
                 item.origin.offloads().iter().find(|offload| offload.is_result() && offload.nth == nth);
-            if let Some(offload) = offload.filter(|offload| offload.how == How::Compressed)
+            if let Some(offload) = offload.filter(|offload| offload.how == Placeholder::Compressed)
                 && !result.text.contains(CUT)
             {
                 known.insert(offload.sha256.clone(), result.text.to_string());

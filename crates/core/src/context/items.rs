@@ -51,13 +51,13 @@ pub enum Origin {
         /// Its id.
         checkpoint: Rc<str>,
         /// What it stands for, in order.
-        covers: Vec<Cover>,
+        covers: Vec<CoveredRange>,
         /// Those of them that stand in it word for word.
         quotes: Vec<Place>,
         /// Bytes of its text before the quotes.
         prose: usize,
         /// How it was made; not known of one that an earlier release wrote.
-        made: Option<Rc<Made>>,
+        made: Option<Rc<SummaryMeta>>,
     },
     /// A message of ours that keeps the roles alternating; it stands for nothing.
     Acknowledgement,
@@ -65,7 +65,7 @@ pub enum Origin {
 
 /// Whose message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum MessageSource {
     /// The nth of the messages that this operation was given.
     New(usize),
     /// The app's, at this position of the log.
@@ -77,7 +77,7 @@ pub enum Whose {
 /// How a summary was made (`S5.3`, `S5.8`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Made {
+pub struct SummaryMeta {
     /// How detailed it is, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
@@ -154,14 +154,14 @@ pub struct Offload {
     /// Characters.
     pub chars: usize,
     /// What stands in its place.
-    #[serde(default, skip_serializing_if = "How::is_reference")]
-    pub how: How,
+    #[serde(default, skip_serializing_if = "Placeholder::is_reference")]
+    pub how: Placeholder,
 }
 
 /// What stands in the place of a tool result that was moved to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum How {
+pub enum Placeholder {
     /// Its reference (`S1.1`).
     #[default]
     Reference,
@@ -179,28 +179,35 @@ pub enum How {
     Text,
 }
 
-impl How {
+impl Placeholder {
     fn is_reference(&self) -> bool {
-        *self == How::Reference
+        *self == Placeholder::Reference
     }
 
     /// True when the reference itself stands in the context.
     pub(crate) fn refers(self) -> bool {
-        matches!(self, How::Reference | How::Preview | How::Processed | How::Input | How::Text)
+        matches!(
+            self,
+            Placeholder::Reference
+                | Placeholder::Preview
+                | Placeholder::Processed
+                | Placeholder::Input
+                | Placeholder::Text
+        )
     }
 }
 
 impl Offload {
     /// True for a result; else it is the input of a call, or a text of the user.
     pub fn is_result(&self) -> bool {
-        !matches!(self.how, How::Input | How::Text)
+        !matches!(self.how, Placeholder::Input | Placeholder::Text)
     }
 
     /// Where it was in its message, in order: results, then inputs, then texts.
     pub(crate) fn order(&self) -> u64 {
         let kind = match self.how {
-            How::Input => 1,
-            How::Text => 2,
+            Placeholder::Input => 1,
+            Placeholder::Text => 2,
             _ => 0,
         };
         (kind << 32) | self.nth as u64
@@ -209,8 +216,8 @@ impl Offload {
     /// Its text in the message as it was appended.
     pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
         match self.how {
-            How::Input => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
-            How::Text => message.texts().nth(self.nth),
+            Placeholder::Input => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
+            Placeholder::Text => message.texts().nth(self.nth),
             _ => message.results().nth(self.nth).map(|result| result.text.as_ref()),
         }
     }
@@ -218,7 +225,7 @@ impl Offload {
 
 /// A run of the app's messages that a summary stands for.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Cover {
+pub struct CoveredRange {
     /// Index of the first.
     pub from: usize,
     /// Index behind the last.
@@ -238,10 +245,10 @@ impl Origin {
     }
 
     /// Whose message it is, for the app's own counter.
-    pub(crate) fn whose(&self) -> Whose {
+    pub(crate) fn whose(&self) -> MessageSource {
         match self {
-            Origin::Message(place) => Whose::Logged(place.seq),
-            _ => Whose::Ours,
+            Origin::Message(place) => MessageSource::Logged(place.seq),
+            _ => MessageSource::Ours,
         }
     }
 
@@ -252,12 +259,12 @@ impl Origin {
 
     /// True when the input of the `nth` call was.
     pub(crate) fn is_input_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.how == How::Input && offload.nth == nth)
+        self.offloads().iter().any(|offload| offload.how == Placeholder::Input && offload.nth == nth)
     }
 
     /// True when the `nth` text was.
     pub(crate) fn is_text_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.how == How::Text && offload.nth == nth)
+        self.offloads().iter().any(|offload| offload.how == Placeholder::Text && offload.nth == nth)
     }
 
     /// The messages that stand in a summary word for word.
@@ -279,7 +286,7 @@ impl Origin {
 
 /// A run of the app's messages that stand in the context no more, in no form; the log keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Left {
+pub struct Departed {
     /// Index of the first.
     pub from: usize,
     /// Index behind the last.
@@ -303,8 +310,8 @@ pub enum Why {
 }
 
 /// Runs in ascending order, neighbours of one kind as one.
-pub(crate) fn join_left(runs: Vec<Left>) -> Vec<Left> {
-    let mut joined: Vec<Left> = Vec::new();
+pub(crate) fn join_left(runs: Vec<Departed>) -> Vec<Departed> {
+    let mut joined: Vec<Departed> = Vec::new();
     for run in order::by_key(runs, |run| run.from as u64) {
         match joined.last_mut() {
             Some(last) if last.to == run.from && last.why == run.why => last.to = run.to,
@@ -377,7 +384,7 @@ impl Totals {
 pub struct Context {
     items: Vec<Item>,
     totals: Totals,
-    left: Vec<Left>,
+    left: Vec<Departed>,
     /// Items at the beginning that no change has touched since [`Context::settle`].
     settled: usize,
 }
@@ -394,12 +401,12 @@ impl Context {
     }
 
     /// The messages that left it, in ascending order.
-    pub fn left(&self) -> &[Left] {
+    pub fn left(&self) -> &[Departed] {
         &self.left
     }
 
     /// Sets which messages left it.
-    pub(crate) fn set_left(&mut self, left: Vec<Left>) {
+    pub(crate) fn set_left(&mut self, left: Vec<Departed>) {
         self.left = left;
     }
 

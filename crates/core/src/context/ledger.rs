@@ -1,6 +1,6 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::items::{Context, How, Left, Offload, Origin, Why};
+use super::items::{Context, Departed, Offload, Origin, Placeholder, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ const REASONING_REMOVED: &str =
 /// The fate of every message of the app, in order.
 pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
     let mut entries = Vec::with_capacity(context.items().len());
-    for Left { from, to, why } in context.left() {
+    for Departed { from, to, why } in context.left() {
         let reason = match why {
             Why::Restored => RESTORED,
             Why::Rewound => REWOUND,
@@ -119,9 +119,13 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
                     offloads.iter().partition(|offload| offload.how.refers());
                 let references = shown.into_iter().chain(hidden);
                 let did = offloads.iter().find_map(|offload| match offload.how {
-                    How::Reference | How::Preview | How::Processed | How::Input | How::Text => None,
-                    How::Cleared => Some(CLEARED),
-                    How::Compressed => Some(COMPRESSED),
+                    Placeholder::Reference
+                    | Placeholder::Preview
+                    | Placeholder::Processed
+                    | Placeholder::Input
+                    | Placeholder::Text => None,
+                    Placeholder::Cleared => Some(CLEARED),
+                    Placeholder::Compressed => Some(COMPRESSED),
                 });
                 let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
@@ -184,7 +188,7 @@ pub fn conserve(context: &Context, messages: usize) -> Result<()> {
 /// The same for items whose bodies were not read.
 pub(crate) fn conserve_origins<'o>(
     origins: impl Iterator<Item = &'o Origin>,
-    left: &[Left],
+    left: &[Departed],
     messages: usize,
 ) -> Result<()> {
     let mut ranges: Vec<(usize, usize)> = left.iter().map(|left| (left.from, left.to)).collect();

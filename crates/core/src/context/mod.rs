@@ -6,8 +6,8 @@ mod session_log;
 pub mod split;
 
 pub use items::{
-    Context, Cover, How, Item, Left, Made, Offload, Origin, PinProposal, Place, Size, Splice, Totals, Whose,
-    Why,
+    Context, CoveredRange, Departed, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder,
+    Size, Splice, SummaryMeta, Totals, Why,
 };
 pub use ledger::{Fate, LedgerEntry, conserve, ledger};
 pub use session_log::{LogEntry, SessionLog};

@@ -16,7 +16,7 @@
 use super::NewBlob;
 use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
 use super::snapshots::{Mark, read_note};
-use crate::context::{Left, Offload, Origin, conserve_origins};
+use crate::context::{Departed, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Page, page_of};
@@ -220,7 +220,7 @@ impl LogCheck {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct View {
     pub(crate) items: Vec<Unread>,
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<Departed>,
     /// Log rows from here on are behind it.
     pub(crate) to: u64,
     /// The snapshot that it went back to.

@@ -4,7 +4,7 @@
 use super::staging::BIG;
 use super::stored::{place_among, row_at};
 use super::{record, wide};
-use crate::context::{How, Offload};
+use crate::context::{Offload, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
@@ -93,7 +93,7 @@ fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
 
 fn blob(reference: &str, head: BlobHead, text: String) -> NewBlob {
     let BlobHead { index, nth, chars, sha256, .. } = head;
-    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: How::Reference };
+    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: Placeholder::Reference };
     NewBlob { index, offload, text: text.into() }
 }
 

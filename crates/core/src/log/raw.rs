@@ -3,7 +3,7 @@
 use super::guard::SessionGuard;
 use super::record::{self, Kind};
 use super::stored::readable_page;
-use crate::context::{Cover, Origin, Place};
+use crate::context::{CoveredRange, Origin, Place};
 use crate::error::{Code, Result};
 use crate::step::{Io, LONG};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub(crate) async fn raw(
     io: &Io,
     held: &SessionGuard,
-    covers: &[Cover],
+    covers: &[CoveredRange],
     mut next: u64,
     mut each: impl FnMut(Place, &str) -> Result<()>,
 ) -> Result<()> {

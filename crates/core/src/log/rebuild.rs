@@ -11,7 +11,7 @@ use super::stored::{PAGE, page, position, readable_page};
 use super::wide;
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
-use crate::context::Whose;
+use crate::context::MessageSource;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
 use crate::step::{Io, Loss, LossKind, Scan};
@@ -276,7 +276,8 @@ async fn tokens(io: &Io, state: &State, format: Format) -> Result<usize> {
             let Ok((row, _)) = record::read_row(&bytes) else { continue };
             if row.kind == Kind::Message {
                 let body: Rc<str> = Rc::from(row.body.get());
-                tokens += measure(io, &state.settings, format, Whose::Logged(seq), &body).await?.tokens;
+                tokens +=
+                    measure(io, &state.settings, format, MessageSource::Logged(seq), &body).await?.tokens;
             }
         }
     }

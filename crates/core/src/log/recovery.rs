@@ -18,7 +18,9 @@ use super::stored::{PAGE, readable_items, session_row, views_from_whole};
 use super::watermark::{Known, Mark};
 use super::wide;
 use super::{offloads, seal};
-use crate::context::{Context, Item, Left, Origin, Place, Splice, Whose, Why, conserve_origins, join_left};
+use crate::context::{
+    Context, Departed, Item, MessageSource, Origin, Place, Splice, Why, conserve_origins, join_left,
+};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
@@ -163,7 +165,7 @@ pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark
 #[derive(Default)]
 struct Standing {
     items: Vec<Unread>,
-    left: Vec<Left>,
+    left: Vec<Departed>,
     to: u64,
 }
 
@@ -229,7 +231,7 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
     }
     let text = "[What was said here before is lost.]";
     let body: Rc<str> = state.format().wire().text_message(Author::User, text, "", None).into();
-    let size = measure(io, &state.settings, state.format(), Whose::Ours, &body).await?;
+    let size = measure(io, &state.settings, state.format(), MessageSource::Ours, &body).await?;
     items.insert(head, Item { body, size, origin: Origin::Acknowledgement });
     Ok(())
 }
@@ -312,9 +314,9 @@ pub(crate) async fn readable(
     io: &Io,
     sid: &str,
     items: Vec<Unread>,
-    left: Vec<Left>,
+    left: Vec<Departed>,
     messages: usize,
-) -> Result<(Vec<Unread>, Vec<Left>, usize)> {
+) -> Result<(Vec<Unread>, Vec<Departed>, usize)> {
     let unread = items.iter().filter(|(_, body)| body.is_none()).filter_map(|(origin, _)| origin.place());
     let read = readable_bodies(io, sid, &unread.collect::<Vec<_>>()).await?;
     let with_body = |(origin, body): Unread| {
@@ -322,7 +324,8 @@ pub(crate) async fn readable(
         body.map(|body| (origin, Some(body)))
     };
     let items: Vec<Unread> = items.into_iter().filter_map(with_body).collect();
-    let is_whole = |left: &[Left]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
+    let is_whole =
+        |left: &[Departed]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
     if is_whole(&left).is_ok() {
         return Ok((items, left, 0));
     }
@@ -355,7 +358,7 @@ pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
 }
 
 /// The messages of the first `messages` that have no fate.
-fn missing(items: &[Unread], left: &[Left], messages: usize) -> Vec<Left> {
+fn missing(items: &[Unread], left: &[Departed], messages: usize) -> Vec<Departed> {
     let mut known: HashSet<usize> = left.iter().flat_map(|run| run.from..run.to).collect();
     for (origin, _) in items {
         known.extend(origin.place().map(|place| place.index));
@@ -364,5 +367,5 @@ fn missing(items: &[Unread], left: &[Left], messages: usize) -> Vec<Left> {
         }
     }
     let gone = (0..messages).filter(|index| !known.contains(index));
-    gone.map(|index| Left { from: index, to: index + 1, why: Why::Lost }).collect()
+    gone.map(|index| Departed { from: index, to: index + 1, why: Why::Lost }).collect()
 }

@@ -4,7 +4,7 @@ use crate::context::Fate;
 
 /// A message of the app that the last `prepare` did not send as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unsent {
+pub(crate) struct OmittedMessage {
     /// Index among the app's messages.
     pub(crate) index: usize,
     /// [`Fate::Dropped`], or [`Fate::Reduced`] when a part of it was sent.

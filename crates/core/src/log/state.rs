@@ -8,13 +8,13 @@ pub(crate) use change::{Change, Summarised};
 use super::price::Paid;
 use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
 use super::seal;
-use super::sent::{HandedOut, Unsent};
+use super::sent::{HandedOut, OmittedMessage};
 use super::snapshots::{Mark, SnapshotNote};
 use super::staging::rows_of;
 use super::terms::Unpaged;
 use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
-use crate::context::{Context, Item, Origin, Place, SessionLog, Size, Whose};
+use crate::context::{Context, Item, MessageSource, Origin, Place, SessionLog, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
-pub(crate) const BESIDE: usize = 4;
+pub(crate) const APPEND_OVERHEAD_OPS: usize = 4;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ pub(crate) struct State {
     /// Losses that its watermark had to be told for.
     pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
-    pub(crate) unsent: Vec<Unsent>,
+    pub(crate) unsent: Vec<OmittedMessage>,
     /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
     pub(crate) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
@@ -109,7 +109,7 @@ pub(crate) struct Fixed {
 
 /// A message on its way into the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct PendingMessage {
     /// JSON text.
     pub(crate) body: Rc<str>,
     /// What it costs and holds.
@@ -121,7 +121,7 @@ pub(crate) struct Measured {
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
-pub(crate) struct Settled {
+pub(crate) struct FormatDecision {
     /// The format.
     pub(crate) format: Format,
     /// Some message says it.
@@ -299,8 +299,8 @@ impl State {
     /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
     pub(crate) fn append_batch(
         &self,
-        settled: &Settled,
-        bodies: &[Measured],
+        settled: &FormatDecision,
+        bodies: &[PendingMessage],
         batch_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
@@ -313,7 +313,7 @@ impl State {
         row.losses.clear();
         let mut puts = Vec::with_capacity(bodies.len());
         let mut items = Vec::with_capacity(bodies.len());
-        for (nth, Measured { body, size, pinned, .. }) in bodies.iter().enumerate() {
+        for (nth, PendingMessage { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {
                 row.pin(row.messages, size.tokens);
             }
@@ -330,7 +330,8 @@ impl State {
         }
         let mut unpaged = Unpaged::default();
         if self.durable {
-            let taken = bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + BESIDE;
+            let taken =
+                bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + APPEND_OVERHEAD_OPS;
             let room = self.max_batch_ops.saturating_sub(taken);
             let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
             puts.extend(pages);
@@ -486,7 +487,7 @@ pub(crate) async fn measure(
     io: &Io,
     settings: &Settings,
     format: Format,
-    whose: Whose,
+    whose: MessageSource,
     body: &Rc<str>,
 ) -> Result<Size> {
     let mut size = {

@@ -10,10 +10,10 @@ use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
 use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
 use super::seal;
-use super::state::{Measured, Settled, record_id};
+use super::state::{FormatDecision, PendingMessage, record_id};
 use super::terms::Unpaged;
 use super::wide;
-use crate::context::{Left, Origin, Place};
+use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
 use crate::step::{Effect, Io, Level, Notice, Scan};
@@ -128,8 +128,8 @@ impl SessionGuard {
     pub(crate) async fn try_append(
         &self,
         io: &Io,
-        settled: &mut Settled,
-        bodies: &[Measured],
+        settled: &mut FormatDecision,
+        bodies: &[PendingMessage],
         batch_id: &str,
     ) -> Result<Tried<Vec<Place>>> {
         let now = io.now().await?;
@@ -284,8 +284,8 @@ pub(crate) async fn latest(io: &Io, sid: String, known: SessionRow) -> Result<(S
 
 /// The items of view `generation`, and the messages that left the context by then: from the newest whole view on, one
 /// change after the other.
-pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Left>)> {
-    let (mut context, mut left): (Vec<Unread>, Vec<Left>) = Default::default();
+pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(Vec<Unread>, Vec<Departed>)> {
+    let (mut context, mut left): (Vec<Unread>, Vec<Departed>) = Default::default();
     for (mut view, _) in views_from_whole(io, sid, generation).await? {
         left = std::mem::take(&mut view.left);
         context = record::replay(context, view);

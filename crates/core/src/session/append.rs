@@ -1,10 +1,10 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use crate::context::{Context, Item, PinProposal, Place, Whose};
+use crate::context::{Context, Item, MessageSource, PinProposal, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::retry::{Tried, retry_from};
 use crate::log::staging::rows_of;
-use crate::log::state::{BESIDE, Measured, Settled, size_of};
+use crate::log::state::{APPEND_OVERHEAD_OPS, FormatDecision, PendingMessage, size_of};
 use crate::log::{SessionGuard, measure};
 use crate::message::limits;
 use crate::policy::PinProposals;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Where messages on their way into the log stand in what the app handed over.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given {
+pub(crate) struct AppendInput {
     /// Index of the first in the app's array, for errors.
     pub(crate) first: usize,
     /// Index of the first among the bodies of this operation.
@@ -33,7 +33,7 @@ pub(crate) async fn append(
     io: &Io,
     held: &SessionGuard,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
 ) -> Result<(Vec<Place>, bool)> {
     let mut places = Vec::with_capacity(bodies.len());
     if bodies.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) async fn append(
     let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
     let mut races = given.races;
     let mut written = 0;
-    let most = held.state().max_batch_ops.saturating_sub(BESIDE).max(1);
+    let most = held.state().max_batch_ops.saturating_sub(APPEND_OVERHEAD_OPS).max(1);
     let ver = held.state().row.ver;
     held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
     if held.state().row.ver != ver {
@@ -94,10 +94,10 @@ async fn again(
     io: &Io,
     held: &SessionGuard,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
     written: usize,
-    settled: &mut Settled,
-    measured: &mut Vec<Measured>,
+    settled: &mut FormatDecision,
+    measured: &mut Vec<PendingMessage>,
 ) -> Result<()> {
     let before = std::mem::replace(settled, settle_format(io, held, bodies, given.first).await?);
     // A message that another tab overtook has another index, which the app's pins may go by.
@@ -109,7 +109,7 @@ async fn again(
 }
 
 /// As many of the first messages as one batch holds; one at least. A large one takes several rows.
-fn fitting(measured: &[Measured], most: usize) -> Vec<Measured> {
+fn fitting(measured: &[PendingMessage], most: usize) -> Vec<PendingMessage> {
     let mut rows = 0;
     let rows_so_far = measured.iter().map(|message| {
         rows += rows_of(&message.body);
@@ -120,7 +120,7 @@ fn fitting(measured: &[Measured], most: usize) -> Vec<Measured> {
 }
 
 /// Tells which pins are proposed for messages that were written.
-fn tell(io: &Io, batch: &[Measured], places: &[Place]) {
+fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
     for (message, place) in batch.iter().zip(places) {
         if message.constraints.is_empty() {
             continue;
@@ -137,9 +137,9 @@ async fn measure_all(
     held: &SessionGuard,
     format: Format,
     bodies: &[Rc<str>],
-    given: Given,
+    given: AppendInput,
     first: usize,
-) -> Result<Vec<Measured>> {
+) -> Result<Vec<PendingMessage>> {
     let settings = held.settings();
     let mut measured = Vec::with_capacity(bodies.len());
     for (nth, body) in bodies.iter().enumerate() {
@@ -152,7 +152,7 @@ async fn measure_all(
             let constraints: Vec<String> = constraints.into_iter().map(str::to_string).collect();
             (size_of(&settings, &message), constraints)
         };
-        let whose = Whose::New(given.nth + nth);
+        let whose = MessageSource::New(given.nth + nth);
         if settings.app_counts {
             size.tokens = io.count(whose, body).await?;
         }
@@ -161,7 +161,7 @@ async fn measure_all(
             // It was answered before it was asked.
             constraints.clear();
         }
-        measured.push(Measured { body: Rc::clone(body), size, pinned, constraints });
+        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, constraints });
     }
     Ok(measured)
 }
@@ -180,9 +180,14 @@ fn half_way(mut error: Error, written: usize, of: usize) -> Error {
 
 /// The format, decided as soon as a message says it; until then the first that nothing speaks against. Only the new
 /// messages are judged, and the context is read again only when the format changes.
-async fn settle_format(io: &Io, held: &SessionGuard, bodies: &[Rc<str>], first: usize) -> Result<Settled> {
+async fn settle_format(
+    io: &Io,
+    held: &SessionGuard,
+    bodies: &[Rc<str>],
+    first: usize,
+) -> Result<FormatDecision> {
     if let Some(format) = held.state().row.format {
-        return Ok(Settled { format, sure: true, plausible: Vec::new(), context: None });
+        return Ok(FormatDecision { format, sure: true, plausible: Vec::new(), context: None });
     }
     let (format, sure, plausible) = {
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
@@ -207,7 +212,7 @@ async fn settle_format(io: &Io, held: &SessionGuard, bodies: &[Rc<str>], first: 
         measured.set_left(held.context().left().to_vec());
         context = Some(measured);
     }
-    Ok(Settled { format, sure, plausible, context })
+    Ok(FormatDecision { format, sure, plausible, context })
 }
 
 /// Why new messages have no format that the session could be in.

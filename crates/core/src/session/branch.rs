@@ -2,7 +2,7 @@
 //! behind, and can be come back to.
 
 use super::operations::Session;
-use crate::context::{Item, Left, Place, Splice, Why, join_left};
+use crate::context::{Departed, Item, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
 use crate::log::record::Kind;
 use crate::log::retry::retry;
@@ -56,7 +56,7 @@ pub(super) struct Past {
     /// What it was made of.
     pub(super) items: Vec<Item>,
     /// The messages that had left it by then.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Departed>,
     /// Messages of the log by then.
     pub(super) messages: usize,
     /// The snapshot that was taken of it, when it is that which is gone back to.
@@ -73,7 +73,7 @@ impl Past {
         let (from, to) = (self.messages, state.row.messages);
         let mut left = self.left;
         if from < to {
-            left.push(Left { from, to, why });
+            left.push(Departed { from, to, why });
         }
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
         let cause = Cause {
@@ -113,7 +113,7 @@ pub(super) async fn context_at(
     tail_from: u64,
     seq: u64,
     messages: usize,
-) -> Result<(Vec<Item>, Vec<Left>)> {
+) -> Result<(Vec<Item>, Vec<Departed>)> {
     let mut copy = held.state().clone();
     let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
     unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);

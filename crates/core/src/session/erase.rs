@@ -7,7 +7,7 @@
 use super::fork::{StagingRow, begin_staging};
 use super::operations::Session;
 use crate::compaction;
-use crate::context::{Cover, Erased, Item, Origin, Size};
+use crate::context::{CoveredRange, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
@@ -301,9 +301,9 @@ impl<'a> Copy<'a> {
         let (origin, body) = match origin {
             Origin::Edited { place, .. } if place.index == index => (Origin::Message(place), body),
             Origin::Summary { checkpoint, covers, quotes, prose, made } => {
-                let without = |cover: Cover| {
+                let without = |cover: CoveredRange| {
                     let offloads = cover.offloads.into_iter().filter(|(of, _)| *of != index).collect();
-                    Cover { offloads, ..cover }
+                    CoveredRange { offloads, ..cover }
                 };
                 let covers = covers.into_iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };

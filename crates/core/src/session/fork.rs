@@ -6,7 +6,7 @@
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
 use super::operations::{Opened, Session};
-use crate::context::{Cover, Item, Made, Origin, Place, Splice, Whose};
+use crate::context::{CoveredRange, Item, MessageSource, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
@@ -15,7 +15,7 @@ use crate::log::guard::SessionCell;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
 use crate::log::retry::{Tried, conflict, retry, retryable};
-use crate::log::state::{Measured, Settled};
+use crate::log::state::{FormatDecision, PendingMessage};
 use crate::log::stored::{commit_again, name_row, session_row};
 use crate::log::{Cause, Change, Gap, NewBlob, SessionGuard, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
@@ -169,15 +169,15 @@ impl Copy {
         let mut measured = Vec::with_capacity(found.len());
         // Only a message that stands as it is has its size.
         for (place, body, size) in found {
-            let (settings, whose) = (&self.parent.settings, Whose::Logged(place.seq));
+            let (settings, whose) = (&self.parent.settings, MessageSource::Logged(place.seq));
             let size = match size {
                 Some(size) => size,
                 None => measure(io, settings, self.child.format(), whose, &body).await?,
             };
             let pinned = self.parent.is_pinned(place.index);
-            measured.push(Measured { body, size, pinned, constraints: Vec::new() });
+            measured.push(PendingMessage { body, size, pinned, constraints: Vec::new() });
         }
-        let settled = Settled {
+        let settled = FormatDecision {
             format: self.child.format(),
             sure: self.child.row.format.is_some(),
             plausible: Vec::new(),
@@ -230,8 +230,11 @@ impl Copy {
             Origin::Summary { checkpoint, quotes, prose, made, .. } => {
                 let quotes = quotes.iter().filter(|place| !self.lost.contains(&place.seq));
                 let quotes = quotes.map(to).collect::<Result<Vec<Place>>>()?;
-                let cover =
-                    |place: &Place| Cover { from: place.index, to: place.index + 1, offloads: Vec::new() };
+                let cover = |place: &Place| CoveredRange {
+                    from: place.index,
+                    to: place.index + 1,
+                    offloads: Vec::new(),
+                };
                 let covers = quotes.iter().map(cover).collect();
                 // Pins of messages that are not the child's are nobody's here.
                 // What the user laid down in them holds here too.
@@ -239,7 +242,7 @@ impl Copy {
                     let held = made.proposed.iter().filter(|open| !self.parent.is_rejected(open.index));
                     let sentences = held.flat_map(|open| open.constraints.iter().cloned());
                     let rules = made.rules.iter().cloned().chain(sentences).collect();
-                    Rc::new(Made { proposed: Vec::new(), rules, ..made.clone() })
+                    Rc::new(SummaryMeta { proposed: Vec::new(), rules, ..made.clone() })
                 });
                 let checkpoint = Rc::clone(checkpoint);
                 Origin::Summary { checkpoint, covers, quotes, prose: *prose, made }

@@ -7,11 +7,11 @@ mod prepare;
 pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
 
-use super::append::{Given, append};
+use super::append::{AppendInput, append};
 use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
 use crate::compaction::{self, Climb, CompactionResult, Plan};
-use crate::context::{Item, Origin, Place, Whose};
+use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::guard::SessionCell;
@@ -182,7 +182,7 @@ impl Session {
         state.recalls = recalls;
         let session = Session { slot: SessionCell::new(state) };
         let held = session.slot.take()?;
-        append(io, &held, &bodies, Given::default()).await?;
+        append(io, &held, &bodies, AppendInput::default()).await?;
         drop(held);
         Ok(session)
     }
@@ -192,7 +192,7 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let held = slot.take()?;
-            let (places, _) = append(&io, &held, &bodies, Given::default()).await?;
+            let (places, _) = append(&io, &held, &bodies, AppendInput::default()).await?;
             Ok(Appended { places, format: held.format() })
         })
     }
@@ -227,7 +227,7 @@ impl Session {
                     return Ok(Synced { diverged, rewind: history.get(at).copied(), ..synced });
                 }
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
-                let given = Given { first: stored, nth: skip, guarded: true, races };
+                let given = AppendInput { first: stored, nth: skip, guarded: true, races };
                 let new = bodies.get(skip..).unwrap_or_default();
                 let (places, raced) = append(&io, &held, new, given).await?;
                 appended += places.len();
@@ -460,7 +460,7 @@ async fn count_fixed(
         }
         let tokens = if settings.app_counts {
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
-            io.count(Whose::Ours, &body).await?
+            io.count(MessageSource::Ours, &body).await?
         } else {
             if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
         };

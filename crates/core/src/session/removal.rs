@@ -3,7 +3,7 @@
 
 use super::operations::Session;
 use crate::compaction::reasoning;
-use crate::context::{Item, Left, Origin, Splice, Why, join_left};
+use crate::context::{Departed, Item, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
 use crate::log::{Cause, Change, State};
 use crate::message::Exchanges;
@@ -36,7 +36,8 @@ impl Session {
             };
             let change = {
                 let state = held.state();
-                let runs = gone.iter().map(|index| Left { from: *index, to: index + 1, why: Why::Removed });
+                let runs =
+                    gone.iter().map(|index| Departed { from: *index, to: index + 1, why: Why::Removed });
                 let left = state.context.left().iter().copied().chain(runs).collect();
                 let tokens = state.tokens_with(&after);
                 let cause = Cause::of(&state, "remove", tokens);

@@ -4,9 +4,9 @@
 use super::operations::{OutItem, out};
 use super::usage::{ContextUsage, usage, usage_of};
 use crate::compaction::Edit;
-use crate::context::{self, Context, Fate, Item, LedgerEntry, Origin, Place, Whose};
+use crate::context::{self, Context, Fate, Item, LedgerEntry, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
-use crate::log::sent::{HandedOut, Unsent};
+use crate::log::sent::{HandedOut, OmittedMessage};
 use crate::log::{SessionGuard, State, measure};
 use crate::step::{Effect, Io, Level, Notice};
 use crate::wire::{self, Change, Past, Repaired};
@@ -76,7 +76,7 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
             }
             Repaired::Replace { index, json } => {
                 let body: Rc<str> = Rc::from(json);
-                let size = measure(io, &held.settings(), held.format(), Whose::Ours, &body).await?;
+                let size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &body).await?;
                 let origin = items.get(index).map_or(Origin::Acknowledgement, |item| item.origin.clone());
                 sent.push(Item { body: Rc::clone(&body), size, origin });
                 outs.push(OutItem { seq: None, index: None, body: Some(body) });
@@ -159,7 +159,7 @@ fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
     let mut entries = context::ledger(&state.context);
-    for Unsent { index, fate, reason } in &state.unsent {
+    for OmittedMessage { index, fate, reason } in &state.unsent {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {
             entry.fate = *fate;
@@ -175,7 +175,7 @@ pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
 }
 
 /// The app's messages that are not sent as they are.
-fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<Unsent> {
+fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<OmittedMessage> {
     let mut sent = vec![Some(Fate::Dropped); items.len()];
     for part in repaired {
         let (at, fate) = match part {
@@ -198,8 +198,9 @@ fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<Unse
             });
             let how = if fate == Some(Fate::Dropped) { "not sent" } else { "not sent as it is" };
             let reason = format!("{how} ({why}); the log keeps it, and it is sent once it can be");
-            let unsent =
-                |place: Place| Some(Unsent { index: place.index, fate: fate?, reason: reason.clone() });
+            let unsent = |place: Place| {
+                Some(OmittedMessage { index: place.index, fate: fate?, reason: reason.clone() })
+            };
             places.filter_map(unsent).collect::<Vec<_>>()
         })
         .collect()

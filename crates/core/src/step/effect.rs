@@ -1,7 +1,7 @@
 //! What crosses between the engine and its host: effects out, events in.
 
 use super::loss::Loss;
-use crate::context::{PinProposal, Whose};
+use crate::context::{MessageSource, PinProposal};
 use crate::error::{Code, Error};
 use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
@@ -21,14 +21,14 @@ pub enum Effect {
     /// handed over, so that it is asked about its own object.
     Count {
         /// Whose it is.
-        whose: Whose,
+        whose: MessageSource,
         /// JSON text.
         body: Rc<str>,
     },
     /// Whether the app pins a message (`S4.3`), asked once when it is appended: [`Event::Number`], 0 for no.
     Pin {
         /// Whose it is.
-        whose: Whose,
+        whose: MessageSource,
         /// Its index among the app's.
         index: usize,
         /// JSON text.

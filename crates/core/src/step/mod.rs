@@ -15,7 +15,7 @@ pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan,
 
 pub use loss::{Loss, LossKind};
 
-use crate::context::Whose;
+use crate::context::MessageSource;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
@@ -95,7 +95,7 @@ impl Io {
     }
 
     /// Tokens of one message by the app's own counter.
-    pub async fn count(&self, whose: Whose, body: &Rc<str>) -> Result<usize> {
+    pub async fn count(&self, whose: MessageSource, body: &Rc<str>) -> Result<usize> {
         match self.ask(Effect::Count { whose, body: Rc::clone(body) }).await {
             Event::Number(tokens) if tokens.is_finite() && tokens >= 0.0 => Ok(tokens.ceil() as usize),
             other => Err(answer_error("tokenCounter", &other)),
@@ -103,7 +103,7 @@ impl Io {
     }
 
     /// Whether the app pins a message.
-    pub async fn pin(&self, whose: Whose, index: usize, body: &Rc<str>) -> Result<bool> {
+    pub async fn pin(&self, whose: MessageSource, index: usize, body: &Rc<str>) -> Result<bool> {
         match self.ask(Effect::Pin { whose, index, body: Rc::clone(body) }).await {
             Event::Number(pinned) => Ok(pinned != 0.0),
             other => Err(answer_error("pins.match", &other)),

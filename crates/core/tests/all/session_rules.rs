@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::context::Whose;
+use context_compactor_core::context::MessageSource;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::{audit, look};
@@ -225,18 +225,18 @@ fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
         Event::Number(10.5)
     });
     desk.append(&talk(3, 60));
-    assert_eq!(*asked.borrow(), (0..6).map(Whose::New).collect::<Vec<_>>());
+    assert_eq!(*asked.borrow(), (0..6).map(MessageSource::New).collect::<Vec<_>>());
     assert_eq!(desk.session.usage().unwrap().used_tokens, 66, "parts of tokens round up, message by message");
     let result = desk.compact();
     assert_eq!((result.previous_tokens, result.current_tokens), (66, 66), "{:?}", result.error);
     desk.append(&talk(4, 60));
     let result = desk.compact();
-    assert!(result.success && asked.borrow().contains(&Whose::Ours));
+    assert!(result.success && asked.borrow().contains(&MessageSource::Ours));
     // A whole history: the new ones are named by their place in what was handed over.
     asked.borrow_mut().clear();
     let history: Vec<Body> = talk(3, 60).into_iter().chain(talk(4, 60)).chain([user("more")]).collect();
     assert_eq!(sync(&mut desk, 0, &history), (1, None));
-    assert_eq!(*asked.borrow(), [Whose::New(14)]);
+    assert_eq!(*asked.borrow(), [MessageSource::New(14)]);
     for bad in [Event::Number(f64::NAN), Event::Number(-1.0), Event::Text("7".into())] {
         let answer = bad.clone();
         desk.host.count = Box::new(move |_, _| answer.clone());

@@ -2,7 +2,7 @@
 //! stood before it. Everything else stays, fields that nobody has heard of included.
 
 use super::text;
-use context_compactor_core::context::{How, Offload};
+use context_compactor_core::context::{Offload, Placeholder};
 use context_compactor_core::message::{Message, Part};
 use context_compactor_core::wire::{self, Format};
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub(super) fn check(
     let is = format.wire().read(0, &is).map_err(text)?;
     let mut texts = Vec::with_capacity(offloads.len());
     for offload in offloads {
-        if offload.how == How::Text {
+        if offload.how == Placeholder::Text {
             let now = is.texts().nth(offload.nth).ok_or("an offload of a text that is not there")?;
             texts.push(now.to_owned());
             replace_text(&mut was, offload.nth, now);

@@ -1,7 +1,7 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
 use super::is_default;
-use crate::context::{Context, Cover, Item, Left, Made, Offload, Origin, Place, Splice};
+use crate::context::{Context, CoveredRange, Departed, Item, Offload, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::log::State;
 use crate::policy::Trigger;
@@ -34,7 +34,7 @@ pub(crate) struct ViewRow {
     pub splices: Vec<StoredSplice>,
     /// All messages that left the context so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<Left>,
+    pub left: Vec<Departed>,
     /// What led to it.
     pub cause: Cause,
 }
@@ -122,7 +122,7 @@ pub(crate) enum StoredItem {
         /// The message.
         body: Box<RawValue>,
         /// What it stands for.
-        covers: Vec<Cover>,
+        covers: Vec<CoveredRange>,
         /// What of that stands in it word for word.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotes: Vec<Place>,
@@ -131,7 +131,7 @@ pub(crate) enum StoredItem {
         prose: usize,
         /// How it was made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        made: Option<Box<Made>>,
+        made: Option<Box<SummaryMeta>>,
     },
     /// A message that keeps the roles alternating.
     Acknowledgement {

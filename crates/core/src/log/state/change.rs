@@ -1,7 +1,7 @@
 //! A change of the context, with all that goes with it.
 
 use crate::checkpoint::{Source, markers};
-use crate::context::{Context, Left, LogEntry, Splice};
+use crate::context::{Context, Departed, LogEntry, Splice};
 use crate::log::record::SessionRow;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::{Cause, Closing, NewBlob};
@@ -23,7 +23,7 @@ pub(crate) struct Change {
     /// It pins a message: its index, and the tokens that this takes.
     pub(crate) pin: Option<(usize, usize)>,
     /// All messages that stand in the context no more, where it changes that.
-    pub(crate) left: Option<Vec<Left>>,
+    pub(crate) left: Option<Vec<Departed>>,
     /// The snapshot that it goes back to.
     pub(crate) restores: Option<SnapshotNote>,
     /// It makes the prompt fit: where the store is full it can stand in memory alone.

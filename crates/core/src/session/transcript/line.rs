@@ -12,7 +12,7 @@
 //! | `gap` | rows of the log that could not be read, with the view that one of them told of; or such an offload |
 
 use super::Metadata;
-use crate::context::{How, Offload};
+use crate::context::{Offload, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
@@ -252,7 +252,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
         return Err(Error::new(Code::InvalidMessage, "it is not the offload that was exported"));
     }
     let chars = text.chars().count();
-    let offload = Offload { nth, reference, sha256, chars, how: How::Reference };
+    let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference };
     Ok(NewBlob { index, offload, text: text.into() })
 }
 

@@ -1,7 +1,7 @@
 //! An archive of ours: every line must follow the one before, and be what was exported.
 
 use super::{Import, Reading, Restore};
-use crate::context::{Left, Origin, SessionLog};
+use crate::context::{Departed, Origin, SessionLog};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::check::Noted;
@@ -25,7 +25,7 @@ pub(super) struct Own {
     /// It has gaps.
     pub(super) has_gaps: bool,
     /// Messages that left the context so far.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Departed>,
 }
 
 #[derive(Default)]
@@ -243,8 +243,8 @@ impl Import {
             return Ok(());
         }
         let left =
-            own.left.iter().map(|run| Left { from: own.moved(run.from), to: own.moved(run.to), ..*run });
-        let left: Vec<Left> = left.filter(|run| run.from < run.to).collect();
+            own.left.iter().map(|run| Departed { from: own.moved(run.from), to: own.moved(run.to), ..*run });
+        let left: Vec<Departed> = left.filter(|run| run.from < run.to).collect();
         self.write_left(&left)
     }
 }

@@ -1,7 +1,7 @@
 //! What an import writes: messages, and the views in which some of them do not stand.
 
 use super::{Import, Restore, at_line};
-use crate::context::{Cover, Left, Made, Whose, Why};
+use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
@@ -48,7 +48,7 @@ impl Import {
         let index = self.row.messages;
         let body: Rc<str> = wire::as_kept(index, json)?.into();
         let mut tokens = self.tokens(&body, index)?;
-        let whose = Whose::Logged(self.row.next_seq);
+        let whose = MessageSource::Logged(self.row.next_seq);
         if self.settings.app_counts {
             tokens = io.count(whose, &body).await?;
         }
@@ -82,17 +82,17 @@ impl Import {
         let generation = self.row.generation + 1;
         let secret = self.state.row.secret.as_bytes();
         let checkpoint = format!("cp_{}", ids::id(&[b"imported", secret, &generation.to_le_bytes()]));
-        let made = Made {
+        let made = SummaryMeta {
             number: self.row.compressions,
             created_at: at,
             original_tokens: self.row.tokens,
             tokens,
-            ..Made::default()
+            ..SummaryMeta::default()
         };
         self.row.compressions += 1;
         let body = RawValue::from_string(body)
             .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
-        let covers = vec![Cover { from: 0, to: index, offloads: Vec::new() }];
+        let covers = vec![CoveredRange { from: 0, to: index, offloads: Vec::new() }];
         let item = StoredItem::Summary {
             checkpoint,
             body,
@@ -105,10 +105,10 @@ impl Import {
     }
 
     /// A view in which messages that were left behind are no part of the context.
-    pub(super) fn write_left(&mut self, left: &[Left]) -> Result<()> {
+    pub(super) fn write_left(&mut self, left: &[Departed]) -> Result<()> {
         let messages = self.row.messages;
         let behind = left.iter().filter(|run| run.why != Why::Removed && run.to <= messages).copied();
-        let behind: Vec<Left> = behind.collect();
+        let behind: Vec<Departed> = behind.collect();
         if behind.is_empty() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl Import {
     fn write_view(
         &mut self,
         whole: Vec<StoredItem>,
-        left: Vec<Left>,
+        left: Vec<Departed>,
         tokens_after: usize,
         at: u64,
     ) -> Result<()> {
