@@ -351,7 +351,7 @@ export const s1summary = [
   {
     id: "S1.15",
     what: "what is broken is sent",
-    file: `${core}/session/sound.rs`,
+    file: `${core}/session/sendable.rs`,
     from: "let mut is_sound = format.wire().grows(&mut past, &added);",
     to: "let mut is_sound = true;",
     tests: ["session_rules"],

@@ -39,7 +39,7 @@ fn run<T>(host: &mut Host, mut machine: Machine<T>, count: &mut u64) -> T {
 
 /// Allocations of an append and of the `prepare` behind it, of a session with about `messages` messages.
 fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
-    let mut desk = Desk::over(
+    let mut desk = Harness::over(
         Rc::new(MemoryStore::default()),
         "a",
         json!({ "format": format, "contextWindow": 1_000_000_000 }),

@@ -14,7 +14,7 @@ pub const FORGED_DECISION: &str = "the summary decides";
 
 /// How a summariser behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Temper {
+pub enum Behavior {
     /// A short summary, at once.
     Perfect,
     /// More than it was asked for; every other time more than there was to summarise.
@@ -33,41 +33,41 @@ pub enum Temper {
     AfterAbort,
 }
 
-impl Temper {
+impl Behavior {
     /// Every temper.
-    pub const ALL: [Temper; 8] = [
-        Temper::Perfect,
-        Temper::Verbose,
-        Temper::Empty,
-        Temper::Echoing,
-        Temper::Failing,
-        Temper::Hostile,
-        Temper::Slow,
-        Temper::AfterAbort,
+    pub const ALL: [Behavior; 8] = [
+        Behavior::Perfect,
+        Behavior::Verbose,
+        Behavior::Empty,
+        Behavior::Echoing,
+        Behavior::Failing,
+        Behavior::Hostile,
+        Behavior::Slow,
+        Behavior::AfterAbort,
     ];
 
     /// Its name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
-            Temper::Perfect => "perfect",
-            Temper::Verbose => "verbose",
-            Temper::Empty => "empty",
-            Temper::Echoing => "echoing",
-            Temper::Failing => "failing",
-            Temper::Hostile => "hostile",
-            Temper::Slow => "slow",
-            Temper::AfterAbort => "after abort",
+            Behavior::Perfect => "perfect",
+            Behavior::Verbose => "verbose",
+            Behavior::Empty => "empty",
+            Behavior::Echoing => "echoing",
+            Behavior::Failing => "failing",
+            Behavior::Hostile => "hostile",
+            Behavior::Slow => "slow",
+            Behavior::AfterAbort => "after abort",
         }
     }
 
     /// Nothing that it answers may ever be taken for a summary.
     pub fn is_useless(self) -> bool {
-        matches!(self, Temper::Empty | Temper::Echoing | Temper::Failing)
+        matches!(self, Behavior::Empty | Behavior::Echoing | Behavior::Failing)
     }
 
     /// Messages arrive while it works.
     pub fn is_overtaken(self) -> bool {
-        matches!(self, Temper::Slow | Temper::AfterAbort)
+        matches!(self, Behavior::Slow | Behavior::AfterAbort)
     }
 }
 
@@ -90,7 +90,7 @@ impl Refused {
 }
 
 /// Gives `host` a summariser. `most` is more characters than any history here has.
-pub fn give(host: &mut Host, temper: Temper, most: usize) -> Refused {
+pub fn give(host: &mut Host, temper: Behavior, most: usize) -> Refused {
     let refused = Refused::default();
     let noted = refused.clone();
     // What is known of a call before it is answered.
@@ -105,8 +105,8 @@ pub fn give(host: &mut Host, temper: Temper, most: usize) -> Refused {
         // are asked for at once, and one that is aborted ends them all.
         let aborted = if of_result { nth <= 4 } else { nth <= 2 || nth % 7 == 0 };
         let given_up = match temper {
-            Temper::Slow => (*attempt == 1).then_some(Code::Timeout),
-            Temper::AfterAbort => aborted.then_some(Code::Aborted),
+            Behavior::Slow => (*attempt == 1).then_some(Code::Timeout),
+            Behavior::AfterAbort => aborted.then_some(Code::Aborted),
             _ => None,
         };
         looked.set(Call { nth, of_result, is_given_up: given_up.is_some() });
@@ -123,7 +123,7 @@ struct Call {
 }
 
 fn answer(
-    temper: Temper,
+    temper: Behavior,
     (Call { nth, of_result, is_given_up }, attempt): (Call, u32),
     request: &SummaryRequest,
     most: usize,
@@ -136,29 +136,29 @@ fn answer(
     };
     match temper {
         _ if is_given_up => useless(&good(nth)),
-        Temper::Perfect | Temper::Slow | Temper::AfterAbort => summary(&good(nth)),
-        Temper::Verbose if attempt == 1 => {
+        Behavior::Perfect | Behavior::Slow | Behavior::AfterAbort => summary(&good(nth)),
+        Behavior::Verbose if attempt == 1 => {
             let line = format!("Answer {nth} says it once more and goes on. ");
             useless(&line.repeat(most / line.len() + 1))
         }
-        Temper::Verbose => {
+        Behavior::Verbose => {
             let lines = (0..20).map(|line| format!("- Detail {line} of answer {nth} is told at length.\n"));
             summary(&format!("{}{}", good(nth), lines.collect::<String>()))
         }
         // A result may become a word, and even a heading.
-        Temper::Empty if of_result => useless([" \n\t", ""][nth % 2]),
-        Temper::Empty => {
+        Behavior::Empty if of_result => useless([" \n\t", ""][nth % 2]),
+        Behavior::Empty => {
             useless(["", " \n\t", "ok.", "## Current Status\n\n## Pending Tasks\nNone"][nth % 4])
         }
-        Temper::Echoing if nth.is_multiple_of(2) => useless(content),
-        Temper::Echoing => useless(&format!("{}\n\n{content}", request.system)),
-        Temper::Failing => match nth % 4 {
+        Behavior::Echoing if nth.is_multiple_of(2) => useless(content),
+        Behavior::Echoing => useless(&format!("{}\n\n{content}", request.system)),
+        Behavior::Failing => match nth % 4 {
             0 => thrown("503 overloaded", Some(503)),
             1 => thrown("401 invalid key", Some(401)),
             2 => failed(Code::Timeout),
             _ => Event::Done,
         },
-        Temper::Hostile => summary(&hostile(nth)),
+        Behavior::Hostile => summary(&hostile(nth)),
     }
 }
 

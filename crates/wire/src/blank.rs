@@ -3,7 +3,7 @@
 
 use super::{Author, Format, parse, tagged};
 use crate::error::Result;
-use crate::message::{Message, Part, Role, Tie};
+use crate::message::{Message, Pairing, Part, Role};
 use serde_json_borrow::{ObjectAsVec, Value};
 use std::borrow::Cow;
 
@@ -137,8 +137,8 @@ fn shape(message: &Message<'_>) -> (Role, Vec<String>) {
     let ties = message.parts.iter().filter_map(|part| match part {
         Part::ToolCall(call) => Some(format!("call {} {}", call.id, call.name)),
         Part::ToolResult(result) => Some(format!("result {}", result.call_id)),
-        Part::Opaque { tie: Tie::Opens(id), .. } => Some(format!("opens {id}")),
-        Part::Opaque { tie: Tie::Closes(id), .. } => Some(format!("closes {id}")),
+        Part::Opaque { tie: Pairing::Opens(id), .. } => Some(format!("opens {id}")),
+        Part::Opaque { tie: Pairing::Closes(id), .. } => Some(format!("closes {id}")),
         _ => None,
     });
     (message.role, ties.collect())

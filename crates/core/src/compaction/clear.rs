@@ -64,7 +64,7 @@ pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
 /// which is what most steps of a session come to.
 fn may_clear(state: &State) -> bool {
     let LayeredNumbers { keep_recent, every_turn, .. } = state.settings.numbers.layered;
-    let (mut recent, mut paying) = (0, Paying::new(state));
+    let (mut recent, mut paying) = (0, ClearGain::new(state));
     for (at, item) in state.context.items().iter().enumerate().rev() {
         recent += item.size.results;
         // The newest results stay, whatever tools they are of.
@@ -101,7 +101,7 @@ fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
     if state.is_due() {
         return found;
     }
-    let (mut paying, mut from) = (Paying::new(state), found.len());
+    let (mut paying, mut from) = (ClearGain::new(state), found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
         let frees = planned.blobs.iter().map(|blob| freed_tokens(state, blob)).sum();
         if paying.clear(planned.at, frees) {
@@ -112,7 +112,7 @@ fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
 }
 
 /// What a batch saves that begins at some message, from the last to the first.
-struct Paying<'s> {
+struct ClearGain<'s> {
     state: &'s State,
     rates: Rates,
     /// The first message that was looked at.
@@ -125,12 +125,12 @@ struct Paying<'s> {
     best: i128,
 }
 
-impl<'s> Paying<'s> {
+impl<'s> ClearGain<'s> {
     fn new(state: &'s State) -> Self {
         let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
         let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
         let end = state.context.items().len();
-        Paying { state, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
+        ClearGain { state, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
     }
 
     /// The batch clears `frees` tokens of the message at `at` too; true when it saves more than any that was shorter.

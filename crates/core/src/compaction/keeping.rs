@@ -10,7 +10,7 @@ use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung};
 use crate::step::Io;
-use crate::summary::keep::{Beside, Collected, Collector, Must, Shares};
+use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, MustKeep, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
 use crate::wire;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn collected_nothing(held: &SessionGuard, before: Vec<Rc<str>>) -> Collected {
         before,
         runs: Vec::new(),
         next: 0,
-        collector: Collector::default(),
+        collector: KeepLayerBuilder::default(),
         said: Vec::new(),
     }
 }
@@ -143,7 +143,7 @@ impl Kept {
             }
         }
         for must in collected.collector.musts() {
-            if let Must::Constraint(index, text) = must
+            if let MustKeep::Constraint(index, text) = must
                 && !pinned.contains(&index)
                 && !held.state().is_rejected(index)
             {
@@ -183,9 +183,9 @@ impl Kept {
     }
 
     /// What an answer must repeat.
-    fn musts(&self) -> Vec<Must> {
+    fn musts(&self) -> Vec<MustKeep> {
         let mut musts = self.collected.collector.musts();
-        musts.retain(|must| !matches!(must, Must::Constraint(index, _) if self.rejected.contains(index)));
+        musts.retain(|must| !matches!(must, MustKeep::Constraint(index, _) if self.rejected.contains(index)));
         musts
     }
 
@@ -199,7 +199,7 @@ impl Kept {
     /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
     pub(super) fn constraints(&self) -> Vec<(usize, String)> {
         let constraints = self.musts().into_iter().rev().filter_map(|must| match must {
-            Must::Constraint(index, text) => Some((index, text)),
+            MustKeep::Constraint(index, text) => Some((index, text)),
             _ => None,
         });
         constraints.collect()
@@ -214,7 +214,7 @@ impl Kept {
     /// What to ask an answer for that is a summary and says too little of what must be kept.
     pub(super) fn missing(&self, summary: &str) -> Option<String> {
         let musts = self.musts();
-        let missing: Vec<&Must> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
+        let missing: Vec<&MustKeep> = musts.iter().filter(|must| !word_for_word(summary, must)).collect();
         if missing.is_empty() || missing.len() * MISSING_PART < musts.len() {
             return None;
         }

@@ -13,7 +13,7 @@ use super::{
 use crate::checkpoint::Level;
 use crate::error::{Code, Error, Result};
 use crate::log::{SessionGuard, State};
-use crate::policy::cost::{Moment, Rule};
+use crate::policy::cost::{CostSnapshot, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
 
@@ -393,7 +393,7 @@ pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> R
 const USD: f64 = 1e12;
 
 /// What is known before a compaction, where prices are.
-async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<Moment>> {
+async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<CostSnapshot>> {
     if held.settings().prices.is_none() {
         return Ok(None);
     }
@@ -402,7 +402,7 @@ async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<Moment>> {
 }
 
 /// What the calls to come would cost, with this plan and without. As many are expected as there were.
-fn cost(state: &State, mut moment: Moment, rungs: &[RungPlan]) -> PlanCost {
+fn cost(state: &State, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
     if !rungs.is_empty() {
         let sum = |of: fn(&RungPlan) -> usize| rungs.iter().map(of).sum::<usize>();
         moment.after = moment.context.saturating_sub(sum(|rung| rung.freed_tokens));

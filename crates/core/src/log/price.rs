@@ -6,7 +6,7 @@ use super::state::State;
 use crate::context::Keep;
 use crate::error::Result;
 use crate::message::Role;
-use crate::policy::cost::{DEFAULT_PRICES, Decision, Meter, Moment, Prices};
+use crate::policy::cost::{CostSnapshot, DEFAULT_PRICES, Decision, Meter, Prices};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// What is known at this moment, with a summary in mind that leaves what the options say.
-    pub(crate) fn moment(&self, now: u64) -> Moment {
+    pub(crate) fn moment(&self, now: u64) -> CostSnapshot {
         let (context, stable) = (self.tokens(), self.stable_tokens());
         let kept = self.kept_tokens();
         let replaced = context.saturating_sub(stable).saturating_sub(kept);
@@ -91,7 +91,7 @@ impl State {
             _ => meter.cached(now, &self.prices()).min(context),
         };
         let items = self.context.items();
-        Moment {
+        CostSnapshot {
             context,
             cached,
             stable,

@@ -4,7 +4,7 @@ use super::deletion::remove_rows;
 use super::record::SessionRow;
 use super::state::State;
 use super::stored::{commit_again, name_row, session_row};
-use super::terms::Unpaged;
+use super::terms::Unindexed;
 use super::wide;
 use crate::error::Result;
 use crate::keys::batch::{Batch, Durability, keys};
@@ -18,7 +18,7 @@ impl State {
         self.load_at(io, row).await?;
         self.given_up += 1;
         self.told_losses += 1;
-        (self.unpaged, self.collected, self.past) = (Unpaged::default(), None, None);
+        (self.unpaged, self.collected, self.past) = (Unindexed::default(), None, None);
         (self.handed_out, self.sent) = (None, None);
         self.unsent.clear();
         Ok(true)

@@ -11,7 +11,7 @@ use super::seal;
 use super::sent::{HandedOut, OmittedMessage};
 use super::snapshots::{Mark, SnapshotNote};
 use super::staging::rows_of;
-use super::terms::Unpaged;
+use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::context::{Context, Item, MessageSource, Origin, Place, SessionLog, Size};
@@ -91,7 +91,7 @@ pub(crate) struct State {
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
     /// Messages whose terms are in no page.
-    pub(crate) unpaged: Unpaged,
+    pub(crate) unpaged: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
 }
@@ -199,7 +199,7 @@ impl State {
             prepared: 0,
             handed: Version::default(),
             unseen_from: None,
-            unpaged: Unpaged::default(),
+            unpaged: Unindexed::default(),
             collected: None,
         }
     }
@@ -303,7 +303,7 @@ impl State {
         bodies: &[PendingMessage],
         batch_id: &str,
         now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>, Unpaged)> {
+    ) -> Result<(Batch, SessionRow, Vec<Item>, Unindexed)> {
         let mut row = self.next_row(now);
         if settled.sure {
             row.format = Some(settled.format);
@@ -328,7 +328,7 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
-        let mut unpaged = Unpaged::default();
+        let mut unpaged = Unindexed::default();
         if self.durable {
             let taken =
                 bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + APPEND_OVERHEAD_OPS;

@@ -11,7 +11,7 @@ use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
 use super::seal;
 use super::state::{FormatDecision, PendingMessage, record_id};
-use super::terms::Unpaged;
+use super::terms::Unindexed;
 use super::wide;
 use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
@@ -70,7 +70,7 @@ impl SessionGuard {
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
         if moved {
-            copy.unpaged = Unpaged::default();
+            copy.unpaged = Unindexed::default();
         }
         if moved || row.format.is_some_and(|format| format != copy.format()) {
             // At this very row: at a later one the context may be another, and `moved` would not say so.

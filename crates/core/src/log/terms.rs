@@ -250,13 +250,13 @@ type Rows = Vec<(Key, Vec<u8>)>;
 
 /// The latest messages of this process that no page has.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Unpaged {
+pub(crate) struct Unindexed {
     first: usize,
     messages: Vec<(u64, Rc<str>)>,
     bytes: usize,
 }
 
-impl Unpaged {
+impl Unindexed {
     /// The pages that are full once `items` are appended, at most `room` of them, and what is left then.
     pub(crate) fn append(
         &self,
@@ -264,13 +264,13 @@ impl Unpaged {
         format: Format,
         items: &[Item],
         room: usize,
-    ) -> Result<(Rows, Unpaged)> {
+    ) -> Result<(Rows, Unindexed)> {
         let (mut pages, mut left) = (Vec::new(), self.clone());
         for item in items {
             let Some(place) = item.origin.place() else { continue };
             // What others appended in between, and what is large, is for the first search.
             if left.first + left.messages.len() != place.index || item.body.len() > LARGE {
-                left = Unpaged { first: place.index, ..Unpaged::default() };
+                left = Unindexed { first: place.index, ..Unindexed::default() };
             }
             if item.body.len() > LARGE {
                 continue;

@@ -119,7 +119,7 @@ impl Archive {
 
 /// Where messages are now: in the model's context or not, and which of their results are in the store.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts {
+pub(crate) struct LogIndex {
     known: HashMap<usize, Whereabout>,
     /// Left behind when the app went back to before them: a model is not to come upon them.
     behind: Vec<(usize, usize)>,
@@ -131,9 +131,9 @@ struct Whereabout {
     offloads: Vec<Offload>,
 }
 
-impl Whereabouts {
+impl LogIndex {
     pub(crate) fn of(state: &State) -> Self {
-        let mut found = Whereabouts { behind: state.context.behind(), ..Whereabouts::default() };
+        let mut found = LogIndex { behind: state.context.behind(), ..LogIndex::default() };
         for item in state.context.items() {
             if let Some(place) = item.origin.place() {
                 let offloads = item.origin.offloads().to_vec();

@@ -1,7 +1,7 @@
 //! A model's call of a recall tool and its answer. What a model gets wrong is told to it, so that it can go on; an error
 //! is only what the app or its store got wrong.
 
-use super::archive::{Archive, Whereabouts};
+use super::archive::{Archive, LogIndex};
 use super::search::{Hit, Query, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
@@ -26,7 +26,7 @@ type Answer = Result<String, String>;
 pub(crate) async fn answer(
     io: &Io,
     archive: &Archive,
-    whereabouts: &Whereabouts,
+    whereabouts: &LogIndex,
     format: Format,
     call: &str,
 ) -> Result<String> {
@@ -104,7 +104,7 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
 async fn search_text(
     io: &Io,
     archive: &Archive,
-    whereabouts: &Whereabouts,
+    whereabouts: &LogIndex,
     arguments: &Value<'_>,
 ) -> Result<Answer> {
     let query = text(arguments, "query").unwrap_or_default();

@@ -15,7 +15,7 @@ mod rank;
 mod search;
 mod snippet;
 
-pub(crate) use archive::{Archive, Whereabouts};
+pub(crate) use archive::{Archive, LogIndex};
 pub(crate) use call::answer;
 pub use search::Hit;
 pub(crate) use search::{Query, search};

@@ -1,7 +1,7 @@
 //! Search over what every message of the log says and over each of its tool results: by their terms, which stand in pages
 //! ([`crate::log::terms`]). Of the log only what is shown is read.
 
-use super::archive::{Archive, Whereabouts};
+use super::archive::{Archive, LogIndex};
 use super::index;
 use super::rank::{Candidate, Corpus};
 use super::snippet::snippet;
@@ -77,7 +77,7 @@ impl Query {
 pub(crate) async fn search(
     io: &Io,
     archive: &Archive,
-    whereabouts: &Whereabouts,
+    whereabouts: &LogIndex,
     query: &Query,
     limit: usize,
     only_hidden: bool,

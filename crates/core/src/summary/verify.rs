@@ -1,7 +1,7 @@
 //! What a summary of known messages must be beside a summary at all (`S5.16`): of some length, of these messages, and not
 //! the next turn of the conversation.
 
-use super::keep::Must;
+use super::keep::MustKeep;
 use super::text::head;
 use std::fmt::Write as _;
 
@@ -88,12 +88,12 @@ fn names(text: &str) -> usize {
 }
 
 /// A summary repeats something: its words, whatever stands between them; of a path its last two components.
-pub(crate) fn word_for_word(summary: &str, must: &Must) -> bool {
+pub(crate) fn word_for_word(summary: &str, must: &MustKeep) -> bool {
     if summary.contains(must.text()) {
         return true;
     }
     match must {
-        Must::File(path) => summary.contains(super::keep::last_two(path)),
+        MustKeep::File(path) => summary.contains(super::keep::last_two(path)),
         must => {
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             words(summary).contains(&words(must.text()))

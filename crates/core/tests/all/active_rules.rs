@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 #[test]
 fn s5_1_an_append_that_fits_to_the_token_is_sent_and_one_more_token_is_refused() {
-    let room = |desk: &Desk| desk.session.available_tokens().unwrap();
+    let room = |desk: &Harness| desk.session.available_tokens().unwrap();
     let desk_of = || desk(json!({ "contextWindow": 4_000 }));
     // Nothing to compress, so nothing to make room with; the window less 1,000 is the limit.
     let filled = |over: usize| {
@@ -75,7 +75,7 @@ fn s5_1_the_parts_of_the_context_and_their_tokens_add_up() {
     assert_eq!(sum, count.recent);
 }
 
-fn remove(desk: &mut Desk, indices: &[usize]) -> Result<Vec<usize>, Error> {
+fn remove(desk: &mut Harness, indices: &[usize]) -> Result<Vec<usize>, Error> {
     let removed = desk.host.run(desk.session.remove_messages(indices.to_vec()))?;
     desk.stored();
     Ok(removed)
@@ -107,7 +107,7 @@ fn s5_1_messages_are_removed_from_the_context_as_whole_exchanges_and_never_from_
         assert_eq!(desk.stored().messages.len(), 12);
         assert_eq!(remove(&mut desk, &[5, 6]).unwrap(), [0_usize; 0], "once is enough");
         // A snapshot from before brings them back; the next tab sees what is left.
-        let other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+        let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
         assert_eq!(items(&other), left);
         assert_eq!(remove(&mut desk, &(0..12).collect::<Vec<_>>()).unwrap().len(), 10);
         assert!(items(&desk).is_empty());
@@ -155,7 +155,7 @@ fn s5_1_a_removal_that_would_break_a_rule_of_the_provider_is_refused() {
 #[test]
 fn an8_reasoning_behind_a_removed_message_goes_with_it() {
     let body = |value: Value| -> Body { Rc::from(value.to_string()) };
-    let mut desk = Desk::new(json!({ "format": "anthropic" }));
+    let mut desk = Harness::new(json!({ "format": "anthropic" }));
     let thinking =
         json!([{ "type": "thinking", "thinking": "t", "signature": "s" }, { "type": "text", "text": "yes" }]);
     desk.append(&[

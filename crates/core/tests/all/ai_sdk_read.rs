@@ -1,7 +1,7 @@
 //! AI SDK: reading model messages, and a text in the place of an output.
 
 use crate::support::ai_sdk::*;
-use context_compactor_core::message::{Exchanges, MediaKind, Part, Role, Tie};
+use context_compactor_core::message::{Exchanges, MediaKind, Pairing, Part, Role};
 use context_compactor_core::wire::{Unbound, parse};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -133,14 +133,14 @@ fn ai1_what_the_provider_runs_is_its_own_and_tied() {
         assert_eq!(
             ties(&message),
             [
-                ("tool-call", Tie::Opens("srv".into())),
-                ("tool-result", Tie::Closes("srv".into())),
-                ("tool-approval-request", Tie::Opens("ap".into())),
-                ("nebula_tool-call", Tie::Opens("n".into())),
-                ("nebula_tool-result", Tie::Closes("n".into())),
-                ("future-request", Tie::Opens("f".into())),
-                ("weather", Tie::None),
-                ("xai.search", Tie::None),
+                ("tool-call", Pairing::Opens("srv".into())),
+                ("tool-result", Pairing::Closes("srv".into())),
+                ("tool-approval-request", Pairing::Opens("ap".into())),
+                ("nebula_tool-call", Pairing::Opens("n".into())),
+                ("nebula_tool-result", Pairing::Closes("n".into())),
+                ("future-request", Pairing::Opens("f".into())),
+                ("weather", Pairing::None),
+                ("xai.search", Pairing::None),
             ]
         );
     });
@@ -149,7 +149,7 @@ fn ai1_what_the_provider_runs_is_its_own_and_tied() {
     ] });
     read(&answer, |message| {
         assert_eq!(message.role, Role::Tool);
-        assert_eq!(ties(&message), [("tool-approval-response", Tie::Closes("ap".into()))]);
+        assert_eq!(ties(&message), [("tool-approval-response", Pairing::Closes("ap".into()))]);
     });
 }
 

@@ -1,7 +1,7 @@
 //! AI SDK: reading UI messages, and a text in the place of an output.
 
 use crate::support::ai_sdk::*;
-use context_compactor_core::message::{Exchanges, MediaKind, Part, Role, Tie};
+use context_compactor_core::message::{Exchanges, MediaKind, Pairing, Part, Role};
 use context_compactor_core::wire::{Unbound, parse};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn parts_of_every_kind() {
         &message(&parts),
         Role::Assistant,
         &[
-            Part::Opaque { kind: "step-start".into(), chars: 0, tie: Tie::None },
+            Part::Opaque { kind: "step-start".into(), chars: 0, tie: Pairing::None },
             text("안녕"),
             Part::Reasoning { text: "hm".into(), signed: true },
             Part::Reasoning { text: "x".into(), signed: false },
@@ -69,7 +69,7 @@ fn what_is_for_the_screen_counts_nothing_and_news_are_opaque() {
     ];
     read(&message(&parts), |message| {
         let kinds: Vec<_> =
-            ties(&message).into_iter().map(|(kind, tie)| (kind.to_owned(), tie == Tie::None)).collect();
+            ties(&message).into_iter().map(|(kind, tie)| (kind.to_owned(), tie == Pairing::None)).collect();
         let named = ["source-url", "source-document", "data-chart", "hologram", "xai.search", "dynamic-tool"];
         assert_eq!(kinds, named.map(|kind| (kind.to_owned(), true)));
         let counts = |part: &Part<'_>| matches!(part, Part::Opaque { chars, .. } if *chars > 0);

@@ -2,7 +2,7 @@
 //! of, and what sessions do with them.
 
 use crate::support::rules::*;
-use context_compactor_core::message::{Part, Tie};
+use context_compactor_core::message::{Pairing, Part};
 use context_compactor_core::wire::{Format, detect};
 use context_compactor_store_tests::histories;
 use fastrand::Rng;
@@ -215,7 +215,10 @@ fn blocks_that_the_app_and_the_provider_hand_on_are_kept_as_they_are() {
                 _ => None,
             })
             .collect();
-        assert_eq!(ties, [Tie::None, Tie::None, Tie::Opens("m".into()), Tie::Closes("m".into())]);
+        assert_eq!(
+            ties,
+            [Pairing::None, Pairing::None, Pairing::Opens("m".into()), Pairing::Closes("m".into())]
+        );
     });
 }
 
@@ -342,7 +345,7 @@ mod sessions {
                 "keep": { "messages": rng.usize(1..6) },
                 "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
             });
-            let mut desk = Desk::new(options);
+            let mut desk = Harness::new(options);
             desk.append(&history.iter().map(body).collect::<Vec<Body>>());
             let mut sent = desk.sent();
             if rng.bool() {
@@ -376,7 +379,7 @@ mod sessions {
                 json!({ "type": "text", "text": long(&format!("{role} {nth}"), 60), "cache_control": mark });
             body(&json!({ "role": role, "content": [block] }))
         };
-        let mut desk = Desk::new(json!({ "format": "anthropic" }));
+        let mut desk = Harness::new(json!({ "format": "anthropic" }));
         for nth in 0..8 {
             desk.append(&[marked(nth, "user"), marked(nth, "assistant")]);
         }
@@ -392,7 +395,7 @@ mod sessions {
 
     #[test]
     fn an7_a_compaction_block_stays_where_it_is_when_what_follows_is_summarised() {
-        let mut desk = Desk::new(json!({ "format": "anthropic" }));
+        let mut desk = Harness::new(json!({ "format": "anthropic" }));
         let first = says(&[signed_compaction()]);
         desk.append(&[body(&first)]);
         desk.append(&talk(6, 60));
@@ -407,7 +410,7 @@ mod sessions {
     #[test]
     fn an3_a_compaction_keeps_code_with_the_calls_that_it_made() {
         for keep in 1..=6 {
-            let mut desk = Desk::new(json!({ "keep": { "messages": keep } }));
+            let mut desk = Harness::new(json!({ "keep": { "messages": keep } }));
             desk.append(&talk(3, 80));
             desk.append(&programmatic().iter().map(body).collect::<Vec<_>>());
             assert!(desk.compact().success, "keep {keep}");
@@ -444,7 +447,7 @@ mod sessions {
                 "advanced": { "prefixMismatchBehavior": behavior }, "compactAt": { "tokens": 500 },
                 "presetOptions": { "compactTriggerThreshold": 1 },
             });
-            let mut desk = Desk::new(options);
+            let mut desk = Harness::new(options);
             desk.append(&thinking_turns(4));
             let history = desk.stored().messages.len();
             let sent = desk.sent();
@@ -464,7 +467,7 @@ mod sessions {
 
     #[test]
     fn f39_an7_where_the_providers_own_compaction_may_not_begin_the_user_does() {
-        let mut desk = Desk::new(json!({ "keep": { "messages": 2 } }));
+        let mut desk = Harness::new(json!({ "keep": { "messages": 2 } }));
         let compacted = says(&[text("Going on."), compaction()]);
         let mut history = vec![super::user(&long("question", 400)), compacted.clone()];
         for nth in 0..6 {

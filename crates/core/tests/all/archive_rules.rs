@@ -178,7 +178,7 @@ fn s3_9_s5_2_snapshots_and_branches_come_back_with_the_context_and_only_the_conv
     // The first line counts commits, and an import is one.
     let exported = archive(&mut again.host, &again.session);
     assert!(exported.lines().skip(1).eq(text.lines().skip(1)), "byte for byte");
-    let known = |desk: &mut Desk| desk.host.run(desk.session.snapshots()).unwrap();
+    let known = |desk: &mut Harness| desk.host.run(desk.session.snapshots()).unwrap();
     assert_eq!(known(&mut again), known(&mut desk));
     again.host.run(again.session.restore(taken)).unwrap();
     assert_eq!(again.context(), then);
@@ -198,7 +198,7 @@ fn s3_9_s5_2_snapshots_and_branches_come_back_with_the_context_and_only_the_conv
     let sent = Value::from(anew.context()).to_string();
     assert!(sent.contains("removed") && !sent.contains("left behind"), "{sent}");
     anew.append(&[user("and on")]);
-    let reopened = Desk::over(Rc::clone(&anew.memory), "b", over);
+    let reopened = Harness::over(Rc::clone(&anew.memory), "b", over);
     assert_eq!(reopened.context(), anew.context());
 }
 
@@ -290,7 +290,7 @@ fn s3_9_an_import_that_is_stopped_leaves_no_session() {
 #[test]
 fn s3_9_assistants_and_turns_of_other_formats_are_restored_too() {
     for format in Format::ALL {
-        let mut desk = Desk::new(json!({ "format": format }));
+        let mut desk = Harness::new(json!({ "format": format }));
         let mut messages = match format {
             Format::React => {
                 vec![body(&json!({ "thought": "t", "action": { "tool": "ls" }, "result": "a\nb" }))]

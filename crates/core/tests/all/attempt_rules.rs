@@ -9,13 +9,13 @@ use context_compactor_store_tests::host::{failed, summary, thrown};
 use serde_json::json;
 
 /// Messages that take three parts.
-fn in_parts(over: serde_json::Value) -> Desk {
-    let mut desk = Desk::new(over);
+fn in_parts(over: serde_json::Value) -> Harness {
+    let mut desk = Harness::new(over);
     desk.append(&talk(30, 300));
     desk
 }
 
-fn warned(desk: &Desk) -> Vec<&str> {
+fn warned(desk: &Harness) -> Vec<&str> {
     let warnings = desk.host.seen.logs.iter().filter(|(level, _)| *level == Level::Warn);
     warnings.map(|(_, line)| line.as_str()).collect()
 }
@@ -79,7 +79,7 @@ fn f39_of_parts_that_are_asked_for_together_none_is_asked_for_again_once_one_fai
 #[test]
 fn f39_a_part_waits_as_long_as_the_provider_asks_and_a_whole_summary_too() {
     for (turns, seconds, waits) in [(30, "7", 7_000), (30, "0", 1_000), (6, "7", 7_000), (6, "0", 1_000)] {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "summarize": { "call": null, "provider": { "kind": "openai", "model": "small" }, "concurrency": 1 },
         }));
         desk.append(&talk(turns, 300));
@@ -111,7 +111,7 @@ fn f39_a_part_waits_as_long_as_the_provider_asks_and_a_whole_summary_too() {
 
 #[test]
 fn f39_a_whole_summary_that_is_rejected_each_time_says_so_with_every_attempt() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(6, 100));
     desk.host.summarise = Box::new(|_, _| summary("I cannot help with that."));
     let result = desk.compact();
@@ -134,7 +134,7 @@ fn f39_a_whole_summary_that_is_rejected_each_time_says_so_with_every_attempt() {
 
 #[test]
 fn f39_s2_a_result_that_no_answer_shortens_is_asked_for_as_often_and_stays() {
-    let mut desk = Desk::new(json!({ "preset": "react", "format": "openai-chat" }));
+    let mut desk = Harness::new(json!({ "preset": "react", "format": "openai-chat" }));
     desk.append(&talk(2, 60));
     desk.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
     desk.host.summarise = Box::new(|_, _| {

@@ -21,9 +21,9 @@ fn changes(host: &Host) -> Vec<(usize, u64)> {
 #[test]
 fn f39_what_another_handle_wrote_is_told_once_and_what_is_our_own_is_not() {
     let memory = Rc::<MemoryStore>::default();
-    let mut desk = Desk::over(Rc::clone(&memory), "a", eager());
+    let mut desk = Harness::over(Rc::clone(&memory), "a", eager());
     desk.append(&talk(3, 40));
-    let mut other = Desk::over(Rc::clone(&memory), "b", eager());
+    let mut other = Harness::over(Rc::clone(&memory), "b", eager());
     assert!(changes(&desk.host).is_empty() && changes(&other.host).is_empty());
     // A call that makes something of all of it reads what the other wrote.
     other.append(&[user("more")]);
@@ -45,9 +45,9 @@ fn f39_what_another_handle_wrote_is_told_once_and_what_is_our_own_is_not() {
 fn f39_an_append_whose_answer_was_lost_is_no_change_unless_another_wrote_too() {
     for races in [false, true] {
         let memory = Rc::<MemoryStore>::default();
-        let mut desk = Desk::over(Rc::clone(&memory), "a", eager());
+        let mut desk = Harness::over(Rc::clone(&memory), "a", eager());
         desk.append(&[user("one")]);
-        let other = Rc::new(RefCell::new(Desk::over(Rc::clone(&memory), "b", eager())));
+        let other = Rc::new(RefCell::new(Harness::over(Rc::clone(&memory), "b", eager())));
         desk.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
         let mut seen = 0;
         desk.host.meanwhile = Box::new(move |effect| {
@@ -67,8 +67,8 @@ fn f39_an_append_whose_answer_was_lost_is_no_change_unless_another_wrote_too() {
 #[test]
 fn f39_a_handle_that_has_written_nothing_sees_the_session_that_another_one_began() {
     let memory = Rc::<MemoryStore>::default();
-    let mut late = Desk::over(Rc::clone(&memory), "late", json!({}));
-    let mut first = Desk::over(Rc::clone(&memory), "first", json!({}));
+    let mut late = Harness::over(Rc::clone(&memory), "late", json!({}));
+    let mut first = Harness::over(Rc::clone(&memory), "first", json!({}));
     assert!(late.host.run(late.session.history(None)).unwrap().messages.is_empty());
     first.append(&[user("question"), assistant("answer")]);
     let page = late.host.run(late.session.history(None)).unwrap();
@@ -91,13 +91,13 @@ fn f39_s1_4_steps_that_were_counted_in_memory_are_kept_when_another_handle_wrote
             memory.rows().into_iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap().1;
         serde_json::from_slice::<serde_json::Value>(&row).unwrap()["steps"].as_u64()
     };
-    let mut desk = Desk::over(Rc::clone(&memory), "a", json!({}));
+    let mut desk = Harness::over(Rc::clone(&memory), "a", json!({}));
     for nth in 0..3 {
         desk.append(&[user(&format!("ask {nth}"))]);
         desk.prepare();
     }
     assert_eq!(steps(), Some(2), "the third is counted and not written yet");
-    let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));
     other.append(&[assistant("theirs")]);
     assert_eq!(steps(), Some(2));
     desk.host.run(desk.session.catch_up()).unwrap();

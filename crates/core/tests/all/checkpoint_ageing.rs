@@ -117,7 +117,7 @@ fn s5_8_checkpoints_that_cannot_be_merged_stay_as_they_were() {
             "summarize": { "detail": 1 },
             "presetOptions": { "ageModerate": 1, "ageCompact": 1, "mergeCount": 2 },
         }));
-        let compact = |desk: &mut Desk| {
+        let compact = |desk: &mut Harness| {
             desk.append(&chat(6, 200));
             desk.host.summarise = Box::new(move |request, _| match request.system.starts_with("You keep") {
                 false => part("part", 40),
@@ -164,7 +164,7 @@ fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
     }
     desk.append(&chat(6, 200));
     let mut tab =
-        Some(Desk::over(Rc::clone(&desk.memory), "tab", options(json!({ "summarize": { "detail": 3 } }))));
+        Some(Harness::over(Rc::clone(&desk.memory), "tab", options(json!({ "summarize": { "detail": 3 } }))));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { purpose: Purpose::Age, .. })
             && let Some(mut tab) = tab.take()
@@ -180,7 +180,7 @@ fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
 }
 
 /// The stored form of the newest change of the context.
-fn stored_view(desk: &Desk) -> Value {
+fn stored_view(desk: &Harness) -> Value {
     let puts = desk.host.seen.commits.iter().rev().flat_map(|batch| &batch.puts);
     let mut views = puts.filter(|(key, _)| key.to_string().starts_with("views/"));
     serde_json::from_slice(&views.next().unwrap().1).unwrap()
@@ -221,7 +221,7 @@ fn s5_3_s5_8_the_fields_of_a_checkpoint_are_stored_with_it() {
 }
 
 /// Tokens of the checkpoints themselves, without what they quote, and their levels.
-fn own(desk: &Desk) -> (usize, Vec<Option<Level>>) {
+fn own(desk: &Harness) -> (usize, Vec<Option<Level>>) {
     let context = look(&desk.session).unwrap().context;
     let made = context.items().iter().filter_map(|item| match &item.origin {
         Origin::Summary { made, .. } => made.clone(),
@@ -232,7 +232,7 @@ fn own(desk: &Desk) -> (usize, Vec<Option<Level>>) {
 }
 
 /// Rounds of twelve messages, each compacted with a system prompt of about `system` tokens to a summary of `tokens`.
-fn rounds(desk: &mut Desk, count: usize, system: usize, tokens: usize) {
+fn rounds(desk: &mut Harness, count: usize, system: usize, tokens: usize) {
     for nth in 0..count {
         desk.append(&chat(6, 300));
         desk.host

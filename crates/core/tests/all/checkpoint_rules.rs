@@ -195,7 +195,7 @@ fn s5_6_older_checkpoints_let_go_of_messages_that_are_not_among_the_last_ten_any
         let roles: Vec<Value> = desk.context().iter().map(|message| message["role"].clone()).collect();
         assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
         let memory = Rc::clone(&desk.memory);
-        desk = Desk::over(memory, &format!("tab {round}"), options(json!({})));
+        desk = Harness::over(memory, &format!("tab {round}"), options(json!({})));
     }
 }
 
@@ -212,7 +212,7 @@ fn s5_1_s5_3_checkpoints_stand_behind_the_system_prompt_with_id_and_time() {
     assert_eq!((record.number, record.level.map(u8::from)), (0, Some(3)));
     assert_eq!(record.message_range, (1, 36), "to behind the last: 41 less the newest five");
     assert!(record.compression_ratio > 0.0 && record.compression_ratio < 1.0);
-    let loaded = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let loaded = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
     assert_eq!(loaded.session.checkpoints().unwrap(), [record]);
 }
 
@@ -246,7 +246,7 @@ fn s5_11_reliability_falls_with_every_compression_and_warns() {
     assert!(reliability.warn && (reliability.score - 0.3 * 0.729).abs() < 1e-9);
     let warned = |line: &&(Level, String)| line.0 == Level::Warn && line.1.contains("reliability");
     assert_eq!(desk.host.seen.logs.iter().filter(warned).count(), 1);
-    let other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({ "model": "llama3:3b" })));
+    let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({ "model": "llama3:3b" })));
     assert_eq!(other.session.reliability().unwrap(), reliability, "the count is part of the session");
 }
 
@@ -278,7 +278,7 @@ fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its
     assert!(told.checkpoints[0].completed_at.is_some() && told.decisions[0].locked);
     assert_eq!((told.artifacts.len(), told.decisions.len()), (1, 1));
     // Durable, and what is stored is further than what the options say.
-    let mut other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({ "goal": goal() })));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({ "goal": goal() })));
     assert_eq!(other.session.goal().unwrap().unwrap(), told);
     let next = json!({ "id": "h", "description": "Rest", "status": "paused" });
     other.host.run(other.session.set_goal(next.to_string())).unwrap();
@@ -286,12 +286,12 @@ fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its
     assert_eq!(other.prepare().goal, None, "one that is not worked on is not told");
     let error = other.host.run(other.session.set_goal("{}".into())).unwrap_err();
     assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("goal.id")));
-    let mut bare = Desk::new(options(json!({})));
+    let mut bare = Harness::new(options(json!({})));
     let error = bare.host.run(bare.session.apply_markers("[DECISION] x".into())).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
 }
 
-fn prepare(desk: &mut Desk) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
+fn prepare(desk: &mut Harness) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
     desk.host.run(Session::prepare(&desk.session, Trigger::Auto, Vec::new()))
 }
 
@@ -372,7 +372,7 @@ fn s5_1_equality_fits_and_one_more_is_refused() {
 #[test]
 fn s4_7_factor3_warns_at_four_fifths_and_makes_room() {
     for (tokens, warns) in [(1_500, false), (3_300, true)] {
-        let mut desk = Desk::new(json!({ "preset": "factor3", "maxOutputTokens": 0 }));
+        let mut desk = Harness::new(json!({ "preset": "factor3", "maxOutputTokens": 0 }));
         desk.append(&chat(1, 100));
         desk.append(&chat(3, tokens));
         let prepared = prepare(&mut desk).unwrap();
@@ -391,7 +391,7 @@ fn the_plan_tells_what_ages_and_what_rolls_over() {
     let plan = desk.host.run(desk.session.plan()).unwrap();
     let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
     assert_eq!(rungs, ["summarize", "age"]);
-    let mut full = Desk::new(options(json!({ "contextWindow": 4_000 })));
+    let mut full = Harness::new(options(json!({ "contextWindow": 4_000 })));
     full.append(&chat(4, 1_000));
     let plan = full.host.run(full.session.plan()).unwrap();
     assert!(plan.edits.iter().any(|rung| rung.kind == "rollover"), "{plan:?}");
@@ -414,7 +414,7 @@ fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_
             let ended = desk.host.try_run(desk.session.compact(None));
             crashes += usize::from(ended.is_none());
             let memory = Rc::clone(&desk.memory);
-            let mut other = Desk::over(memory, "other", options(json!({ "summarize": { "detail": 3 } })));
+            let mut other = Harness::over(memory, "other", options(json!({ "summarize": { "detail": 3 } })));
             assert_eq!(other.stored().messages.len(), 48, "{how:?} {commit}");
             assert_valid(FORMATS[0], &other.context());
             another(&mut other, 9);

@@ -17,7 +17,7 @@ use std::rc::Rc;
 fn s1_11_a_commit_that_fails_throws_and_everything_is_intact() {
     for format in FORMATS {
         let code = Code::StoreUnavailable;
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
         );
         desk.append(&turn(format, 0, 200));
@@ -38,7 +38,7 @@ fn s1_11_a_commit_that_fails_throws_and_everything_is_intact() {
 
 #[test]
 fn s1_11_a_crash_at_every_effect_leaves_the_old_context_or_the_new_one() {
-    let prepare = |desk: &mut Desk| {
+    let prepare = |desk: &mut Harness| {
         desk.append(&turn(Format::Anthropic, 0, 200));
         desk.append(&talk(4, 60));
     };
@@ -46,12 +46,12 @@ fn s1_11_a_crash_at_every_effect_leaves_the_old_context_or_the_new_one() {
     let (mut ended, mut at) = (false, 1);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter] {
-            let mut desk = Desk::new(options.clone());
+            let mut desk = Harness::new(options.clone());
             prepare(&mut desk);
             desk.host.fault(at, |effect| !matches!(effect, Effect::Now | Effect::NewId), how);
             let done = desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new()));
             ended = done.is_some();
-            let mut again = Desk::over(Rc::clone(&desk.memory), "b", options.clone());
+            let mut again = Harness::over(Rc::clone(&desk.memory), "b", options.clone());
             desk.stored();
             again.append(&[user("still there?")]);
             assert_eq!(again.stored().messages.len(), 13);
@@ -64,7 +64,7 @@ fn s1_11_a_crash_at_every_effect_leaves_the_old_context_or_the_new_one() {
 
 #[test]
 fn aborting_counts_up_to_the_commit() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(5, 60));
     let before = desk.context();
     desk.host.summarise = Box::new(|_, _| failed(Code::Aborted));
@@ -80,7 +80,7 @@ fn aborting_counts_up_to_the_commit() {
 #[test]
 fn lesson_lost_concurrent_writes_messages_that_arrive_while_the_summary_is_written_stay() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         desk.append(&talk(5, 60));
         let session = desk.session.clone();
         let other = std::cell::RefCell::new(context_compactor_store_tests::Host::new(
@@ -105,7 +105,7 @@ fn lesson_lost_concurrent_writes_messages_that_arrive_while_the_summary_is_writt
 #[test]
 fn a_compaction_that_another_call_overtook_is_given_up() {
     for fallback in ["none", "extractive"] {
-        let mut desk = Desk::new(json!({ "summarize": { "fallback": fallback } }));
+        let mut desk = Harness::new(json!({ "summarize": { "fallback": fallback } }));
         desk.append(&talk(8, 60));
         let (session, once) = (desk.session.clone(), Cell::new(false));
         let mut other = context_compactor_store_tests::Host::new(desk.memory.clone() as Rc<dyn Store>, "z");
@@ -124,7 +124,7 @@ fn a_compaction_that_another_call_overtook_is_given_up() {
 #[test]
 fn a_session_closed_under_a_compaction_commits_nothing() {
     for fallback in ["none", "extractive"] {
-        let mut desk = Desk::new(json!({ "summarize": { "fallback": fallback } }));
+        let mut desk = Harness::new(json!({ "summarize": { "fallback": fallback } }));
         desk.append(&talk(8, 60));
         let session = desk.session.clone();
         desk.host.meanwhile = Box::new(move |effect| {
@@ -139,9 +139,9 @@ fn a_session_closed_under_a_compaction_commits_nothing() {
 
 #[test]
 fn another_tab_that_compacts_meanwhile_wins_and_this_one_is_told() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", eager());
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", eager());
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { .. }) {
             other.compact();
@@ -155,10 +155,10 @@ fn another_tab_that_compacts_meanwhile_wins_and_this_one_is_told() {
 
 #[test]
 fn lesson_stale_positions_a_change_made_while_the_format_is_read_anew_is_noticed() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     // Plain messages, which could be in any format: the other tab's tools say which.
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", eager());
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", eager());
     let mut at = 0;
     desk.host.meanwhile = Box::new(move |effect| match (at, effect) {
         (0, Effect::Summarize { .. }) => {
@@ -182,7 +182,7 @@ fn lesson_stale_positions_a_change_made_while_the_format_is_read_anew_is_noticed
 
 #[test]
 fn a_fallback_is_used_and_said() {
-    let mut desk = Desk::new(json!({ "summarize": { "fallback": "extractive", "attempts": 2 } }));
+    let mut desk = Harness::new(json!({ "summarize": { "fallback": "extractive", "attempts": 2 } }));
     desk.append(&talk(6, 80));
     desk.host.summarise = Box::new(|_, _| thrown("no", None));
     let result = desk.compact();
@@ -194,7 +194,7 @@ fn a_fallback_is_used_and_said() {
 #[test]
 fn lesson_later_compactions_lose_nothing_up_to_the_tenth() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         let mut checkpoints = std::collections::HashSet::new();
         for round in 0..10 {
             let first = round * 8;
@@ -229,7 +229,7 @@ fn lesson_later_compactions_lose_nothing_up_to_the_tenth() {
 #[test]
 fn one_shot_compaction_stores_nothing() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         let mut messages = turn(format, 0, 100);
         messages.extend(talk(3, 60));
         let rows = desk.memory.rows().len();

@@ -17,7 +17,7 @@ use std::rc::Rc;
 fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough() {
     for format in FORMATS {
         for (threshold, compacts) in [(150, false), (600, true)] {
-            let mut desk = Desk::new(
+            let mut desk = Harness::new(
                 json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "compactTriggerThreshold": threshold } }),
             );
             desk.append(&turn(format, 0, 300));
@@ -33,7 +33,7 @@ fn s1_4_compacts_when_offloading_freed_too_little_and_not_when_it_freed_enough()
 
 #[test]
 fn s1_4_does_not_compact_below_the_threshold() {
-    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 5_000 } }));
+    let mut desk = Harness::new(json!({ "compactAt": { "tokens": 5_000 } }));
     desk.append(&talk(10, 40));
     let prepared = desk.prepare();
     assert!(prepared.result.is_none() && prepared.edits.is_empty());
@@ -41,7 +41,7 @@ fn s1_4_does_not_compact_below_the_threshold() {
 
 #[test]
 fn s1_4_five_steps_between_attempts_and_a_failed_one_does_not_stop_the_turn() {
-    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
+    let mut desk = Harness::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
     desk.host.summarise = Box::new(|_, _| thrown("no", None));
     desk.append(&talk(6, 40));
     let mut attempts = Vec::new();
@@ -61,13 +61,13 @@ fn s1_4_five_steps_between_attempts_and_a_failed_one_does_not_stop_the_turn() {
 #[test]
 fn s1_4_the_counters_are_part_of_the_session() {
     let options = json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } });
-    let mut desk = Desk::new(options.clone());
+    let mut desk = Harness::new(options.clone());
     desk.append(&talk(6, 40));
     assert!(desk.prepare().result.unwrap().success);
     let mut fired = Vec::new();
     for step in 2..=7 {
         desk.append(&talk(1, 60));
-        desk = Desk::over(Rc::clone(&desk.memory), &format!("tab{step}"), options.clone());
+        desk = Harness::over(Rc::clone(&desk.memory), &format!("tab{step}"), options.clone());
         if desk.prepare().result.is_some() {
             fired.push(step);
         }
@@ -79,7 +79,7 @@ fn s1_4_the_counters_are_part_of_the_session() {
 #[test]
 fn s1_13_by_hand_neither_threshold_nor_cooldown_nor_gain_count_and_the_last_five_stay() {
     let mut desk =
-        Desk::new(json!({ "compactAt": { "tokens": 5_000 }, "advanced": { "minSavings": 100_000 } }));
+        Harness::new(json!({ "compactAt": { "tokens": 5_000 }, "advanced": { "minSavings": 100_000 } }));
     for round in 0..2 {
         desk.append(&talk(6, 40));
         assert!(desk.prepare().result.is_none(), "{round}: it is not due");
@@ -95,7 +95,7 @@ fn s1_13_by_hand_neither_threshold_nor_cooldown_nor_gain_count_and_the_last_five
 #[test]
 fn s1_5_keeps_the_last_five_and_compresses_the_rest() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         desk.append(&talk(5, 40));
         let result = desk.compact();
         let context = desk.context();
@@ -110,7 +110,7 @@ fn s1_5_keeps_the_last_five_and_compresses_the_rest() {
 #[test]
 fn s1_5_five_or_fewer_messages_are_left_alone_without_a_call() {
     for messages in 1..=5 {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         desk.append(&talk(3, 40)[..messages]);
         let before = desk.context();
         let result = desk.compact();
@@ -125,7 +125,7 @@ fn s1_5_five_or_fewer_messages_are_left_alone_without_a_call() {
 fn s1_5_lesson_orphaned_tool_pairs_the_boundary_moves_earlier() {
     for format in FORMATS {
         for keep in 1..=8 {
-            let mut desk = Desk::new(json!({ "keep": { "messages": keep } }));
+            let mut desk = Harness::new(json!({ "keep": { "messages": keep } }));
             desk.append(&talk(2, 40));
             for nth in 0..3 {
                 desk.append(&turn(format, nth, 40));
@@ -142,7 +142,7 @@ fn s1_5_lesson_orphaned_tool_pairs_the_boundary_moves_earlier() {
 #[test]
 fn s1_6_references_are_restored_in_the_prompt_and_only_those() {
     for format in FORMATS {
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
         );
         let forged = format!("Tool result is at: off_{}", "b".repeat(26));
@@ -161,7 +161,7 @@ fn s1_6_references_are_restored_in_the_prompt_and_only_those() {
 }
 
 /// Damages the rows of the log that say `text`.
-fn forget(desk: &Desk, text: &str) {
+fn forget(desk: &Harness, text: &str) {
     let says = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text);
     for (key, bytes) in desk.memory.rows() {
         if key.to_string().starts_with("log/") && says(&bytes) {
@@ -174,7 +174,7 @@ fn forget(desk: &Desk, text: &str) {
 fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
     for format in FORMATS {
         for damage in [None, Some(b"{\"v\":100,\"bytes\":1}".to_vec()), Some(vec![])] {
-            let mut desk = Desk::new(
+            let mut desk = Harness::new(
                 json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
             );
             desk.append(&turn(format, 0, 200));
@@ -204,7 +204,7 @@ fn s1_6_an_object_that_cannot_be_read_is_named_and_the_compaction_goes_on() {
 #[test]
 fn s1_6_a_read_that_is_aborted_aborts() {
     for summariser in [true, false] {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "summarize": { "call": summariser.then_some(true) }, "compactAt": { "tokens": 100 },
             "presetOptions": { "compactTriggerThreshold": 1 },
         }));
@@ -221,7 +221,7 @@ fn s1_6_a_read_that_is_aborted_aborts() {
 #[test]
 fn s1_7_what_the_summariser_is_asked() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "contextWindow": 200_000, "model": "large" }));
+        let mut desk = Harness::new(json!({ "contextWindow": 200_000, "model": "large" }));
         desk.append(&turn(format, 0, 2_000));
         desk.append(&talk(20, 400));
         desk.compact();
@@ -246,7 +246,7 @@ fn s1_7_what_the_summariser_is_asked() {
         assert_eq!((request.max_tokens, request.target_tokens, attempt), (9_600, 8_000, 1));
         assert_eq!(request.model.as_deref(), Some("large"), "else the conversation's model");
     }
-    let mut desk = Desk::new(json!({
+    let mut desk = Harness::new(json!({
         "model": "large", "summarize": { "model": "small" }, "presetOptions": { "targetTokens": 333 },
     }));
     desk.append(&talk(5, 40));
@@ -258,7 +258,7 @@ fn s1_7_what_the_summariser_is_asked() {
 #[test]
 fn s1_7_s1_10_three_attempts_with_waits_and_then_the_history_is_unchanged() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         desk.append(&turn(format, 0, 200));
         desk.append(&talk(4, 40));
         desk.host.summarise = Box::new(|_, _| thrown("503 overloaded", Some(503)));
@@ -289,7 +289,7 @@ fn s1_7_s1_10_three_attempts_with_waits_and_then_the_history_is_unchanged() {
 
 #[test]
 fn s1_7_a_later_attempt_succeeds_and_is_told_what_was_wrong() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(5, 100));
     desk.host.summarise = Box::new(|_, attempt| match attempt {
         1 => summary("  "),
@@ -319,7 +319,7 @@ fn s1_7_a_later_attempt_succeeds_and_is_told_what_was_wrong() {
 
 #[test]
 fn s1_7_a_summary_longer_than_its_target_is_accepted_whole() {
-    let mut desk = Desk::new(json!({ "presetOptions": { "targetTokens": 20 } }));
+    let mut desk = Harness::new(json!({ "presetOptions": { "targetTokens": 20 } }));
     desk.append(&talk(6, 100));
     let wordy: String = (0..60).map(|nth| format!("Point {nth} of the summary. ")).collect();
     let answer = wordy.clone();
@@ -332,14 +332,14 @@ fn s1_7_a_summary_longer_than_its_target_is_accepted_whole() {
 #[test]
 fn s5_16_what_is_no_summary_is_a_failed_attempt() {
     for bad in ["", "   ", "short", "Error: too many requests", "I'm sorry, but I cannot help with that."] {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         desk.append(&talk(5, 60));
         desk.host.summarise = Box::new(move |_, _| summary(bad));
         let result = desk.compact();
         assert_eq!((result.success, desk.host.seen.requests.len()), (false, 3), "{bad:?}");
         assert_eq!(result.error.unwrap().code, Code::SummaryRejected);
     }
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(5, 60));
     desk.host.summarise = Box::new(|request, _| summary(&request.system));
     assert!(!desk.compact().success, "an echo of the prompt");
@@ -350,14 +350,14 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
     let wordy = |sentences: usize| {
         (0..sentences).map(|nth| format!("Sentence number {nth} of a summary. ")).collect::<String>()
     };
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(4, 60));
     let (context, long) = (desk.context(), wordy(200));
     desk.host.summarise = Box::new(move |_, _| summary(&long));
     let result = desk.compact();
     assert_eq!((result.success, desk.host.seen.requests.len(), desk.context()), (false, 3, context));
     // As text it is shorter, as a message with its marker it is not.
-    let mut desk = Desk::new(json!({ "keep": { "messages": 1 } }));
+    let mut desk = Harness::new(json!({ "keep": { "messages": 1 } }));
     desk.append(&[user(&"word ".repeat(35)), assistant("ok")]);
     desk.host.summarise =
         Box::new(|_, attempt| summary(&"A summary of it. ".repeat(if attempt == 1 { 6 } else { 2 })));
@@ -365,8 +365,9 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
     assert_eq!((result.success, desk.host.seen.requests.len()), (true, 2), "{:?}", result.error);
     assert!(result.current_tokens < result.previous_tokens);
     // An app that counts itself is asked; the estimator has no say.
-    let mut desk =
-        Desk::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 5 }, "keep": { "messages": 5 } }));
+    let mut desk = Harness::new(
+        json!({ "tokenCounter": true, "compactAt": { "tokens": 5 }, "keep": { "messages": 5 } }),
+    );
     desk.host.count = Box::new(|_, _| Event::Number(1.0));
     desk.append(&talk(5, 20));
     let long = wordy(300);
@@ -379,7 +380,7 @@ fn s5_16_longer_than_what_it_replaces_fails_by_the_counter_that_decides_and_is_t
 #[test]
 fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
     for format in FORMATS {
-        let mut desk = Desk::new(eager());
+        let mut desk = Harness::new(eager());
         let mut messages = talk(2, 40);
         messages.extend(turn(format, 0, 30));
         messages.push(user("and then?"));
@@ -404,7 +405,7 @@ fn s1_8_one_user_message_and_the_preserved_ones_untouched() {
 #[test]
 fn s1_8_words_of_the_system_stay_as_a_quote_and_the_roles_go_on_alternating() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "format": format, "presetOptions": { "preserveCount": 3 } }));
+        let mut desk = Harness::new(json!({ "format": format, "presetOptions": { "preserveCount": 3 } }));
         let mut messages = talk(2, 40);
         messages.insert(3, Rc::from(json!({ "role": "system", "content": "Be brief." }).to_string()));
         messages.extend(talk(4, 40));
@@ -426,7 +427,7 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
             "compactAt": { "tokens": 100 }, "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": 1 },
             "keep": { "messages": 5 },
         });
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         for nth in 0..3 {
             desk.append(&turn(format, nth, 100));
         }
@@ -442,7 +443,7 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
         );
         assert!(serde_json::to_string(&desk.context()).unwrap().contains(&references[2]));
         // Retired ones are read all the same, in another process too, and the ledger names their checkpoint.
-        let mut again = Desk::over(Rc::clone(&desk.memory), "b", options);
+        let mut again = Harness::over(Rc::clone(&desk.memory), "b", options);
         for (nth, reference) in references.iter().enumerate() {
             assert_eq!(desk.read(reference), long(&format!("result {nth}"), 100));
             assert_eq!(again.read(reference), long(&format!("result {nth}"), 100));
@@ -474,7 +475,7 @@ fn s1_9_only_what_nothing_references_is_retired_and_all_of_it_can_be_read() {
 
 #[test]
 fn f39_s1_10_as_long_as_nothing_was_freed_the_progress_says_so() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(8, 100));
     let before = desk.session.usage().unwrap().used_tokens;
     assert!(desk.compact().success);
@@ -490,7 +491,7 @@ fn s1_10_s1_14_the_result_and_the_event_agree() {
     for (results, deleted) in [(0, 0), (2, 2)] {
         let options =
             json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } });
-        let mut desk = Desk::new(options);
+        let mut desk = Harness::new(options);
         for nth in 0..results {
             desk.append(&turn(Format::OpenaiChat, nth, 200));
         }

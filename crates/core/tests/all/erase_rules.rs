@@ -22,8 +22,8 @@ fn options(preset: &str) -> Value {
     json!({ "preset": preset, "contextWindow": 8_000 })
 }
 
-fn desk(preset: &str) -> Desk {
-    let mut desk = Desk::new(options(preset));
+fn desk(preset: &str) -> Harness {
+    let mut desk = Harness::new(options(preset));
     desk.host.summarise = Box::new(|_, _| summary(TELLTALE));
     desk
 }
@@ -45,7 +45,7 @@ fn leaks(format: Format) -> Vec<(&'static str, Vec<Body>, usize)> {
 }
 
 /// A session that was summarized with the leak in what the summary stands for, with a snapshot: the leak's index.
-fn leaked(desk: &mut Desk, format: Format, leak: &(&str, Vec<Body>, usize)) -> usize {
+fn leaked(desk: &mut Harness, format: Format, leak: &(&str, Vec<Body>, usize)) -> usize {
     for nth in 0..3 {
         desk.append(&turn(format, nth, 400));
     }
@@ -66,22 +66,22 @@ fn leaked(desk: &mut Desk, format: Format, leak: &(&str, Vec<Body>, usize)) -> u
     index
 }
 
-fn history(desk: &Desk) -> Vec<String> {
+fn history(desk: &Harness) -> Vec<String> {
     desk.stored().messages.iter().map(|body| body.to_string()).collect()
 }
 
 /// Rows of the store in which `needle` stands, in any case.
-fn hits(desk: &Desk, needle: &str) -> Vec<String> {
+fn hits(desk: &Harness, needle: &str) -> Vec<String> {
     let is_hit = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(needle);
     desk.memory.rows().iter().filter(|(_, value)| is_hit(value)).map(|(key, _)| key.to_string()).collect()
 }
 
-fn erase(desk: &mut Desk, index: usize) {
+fn erase(desk: &mut Harness, index: usize) {
     desk.host.run(desk.session.erase(index, "a leaked token".into())).unwrap();
 }
 
 /// The session is whole and has nothing of the leak; all other messages are as they were `before`.
-fn check(desk: &mut Desk, format: Format, index: usize, before: &[String], what: &str) {
+fn check(desk: &mut Harness, format: Format, index: usize, before: &[String], what: &str) {
     assert_eq!(hits(desk, SECRET), [""; 0], "{what}");
     let verified = desk.host.run(desk.session.verify()).unwrap();
     assert!(verified.ok, "{what}: {:?}", verified.problems);
@@ -111,7 +111,7 @@ fn d24_nothing_of_an_erased_message_is_left_and_the_others_are_as_they_were() {
                 assert!(!hits(&desk, SECRET).is_empty(), "{what}");
                 erase(&mut desk, index);
                 check(&mut desk, format, index, &before, &what);
-                let mut again = Desk::over(Rc::clone(&desk.memory), "b", options(preset.name));
+                let mut again = Harness::over(Rc::clone(&desk.memory), "b", options(preset.name));
                 check(&mut again, format, index, &before, &format!("{what}, opened again"));
                 // No way back leads to it.
                 let found = again.host.run(again.session.search(SECRET.into(), 10)).unwrap();
@@ -146,7 +146,7 @@ fn d24_wherever_it_is_stopped_the_message_is_whole_or_erased_after_reopening() {
             desk.host.fault(nth, commits, how);
             let ended = desk.host.try_run(desk.session.erase(index, "a leaked token".into()));
             let is_over = matches!(ended, Some(Ok(()))) && desk.host.seen.commits.len() - ran < nth;
-            let mut again = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
+            let mut again = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
             let what = format!("{how:?} {nth}");
             if hits(&again, SECRET).is_empty() {
                 check(&mut again, format, index, &before, &what);
@@ -173,8 +173,8 @@ fn d24_another_tab_goes_on_with_what_is_left() {
     let format = Format::OpenaiChat;
     let mut desk = desk("balanced");
     let index = leaked(&mut desk, format, &leaks(format)[0]);
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
-    let mut third = Desk::over(Rc::clone(&desk.memory), "c", options("balanced"));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
+    let mut third = Harness::over(Rc::clone(&desk.memory), "c", options("balanced"));
     let before = history(&desk);
     erase(&mut desk, index);
     other.append(&[user("From the other tab.")]);
@@ -193,7 +193,7 @@ fn d24_an_append_of_another_tab_during_an_erasure_is_kept() {
     let mut desk = desk("balanced");
     let index = leaked(&mut desk, format, &leaks(format)[3]);
     let mut before = history(&desk);
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("balanced"));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
     let mut commits = 0;
     desk.host.meanwhile = Box::new(move |effect| {
         if is_commit(effect) {
@@ -256,7 +256,7 @@ fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
     };
     for how in [None, Some(How::CrashBefore), Some(How::CrashAfter)] {
         for nth in 1..12 {
-            let mut desk = Desk::new(over());
+            let mut desk = Harness::new(over());
             desk.append(&[user("One zanzibarkey."), assistant("Two."), user("Three.")]);
             if let Some(how) = how {
                 desk.host.fault(nth, is_commit, how);
@@ -289,7 +289,7 @@ fn d24_an_erased_message_of_any_format_leaves_a_history_that_its_provider_takes(
             }
             let what = format!("{format:?} {seed}");
             let over = json!({ "format": format.as_str(), "preset": "layered", "contextWindow": 1_000_000 });
-            let mut desk = Desk::new(over);
+            let mut desk = Harness::new(over);
             desk.append(&history.iter().map(|message| Rc::from(message.to_string())).collect::<Vec<Body>>());
             let before = self::history(&desk);
             let index = rng.usize(..before.len());

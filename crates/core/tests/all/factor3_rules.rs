@@ -18,17 +18,17 @@ fn counted(body: &str, summary: u32) -> Event {
     Event::Number(f64::from(said.unwrap_or(summary)))
 }
 
-fn over(memory: Rc<MemoryStore>, summary_tokens: u32, more: Value) -> Desk {
+fn over(memory: Rc<MemoryStore>, summary_tokens: u32, more: Value) -> Harness {
     let mut options = json!({ "preset": "factor3", "tokenCounter": true, "maxOutputTokens": 0, "summarize": { "attempts": 1 } });
     merge(&mut options, &more);
     let mut host = Host::new(Rc::clone(&memory) as _, "a");
     host.summarise = Box::new(|_, _| summary(SUMMARY));
     host.count = Box::new(move |_, body| counted(body, summary_tokens));
     let (session, _) = host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
-    Desk { memory, host, session }
+    Harness { memory, host, session }
 }
 
-fn desk(summary_tokens: u32, more: Value) -> Desk {
+fn desk(summary_tokens: u32, more: Value) -> Harness {
     over(Rc::default(), summary_tokens, more)
 }
 
@@ -42,7 +42,7 @@ fn costing(tokens: &[u32]) -> Vec<Body> {
     .collect()
 }
 
-fn log(desk: &Desk) -> String {
+fn log(desk: &Harness) -> String {
     desk.session.session_log().unwrap()
 }
 
@@ -182,7 +182,7 @@ fn s4_4_the_documents_monitoring_block_from_a_session() {
 fn s4_4_every_preset_that_summarises_keeps_a_session_log_that_survives_a_reload_and_no_summariser_sees() {
     for preset in PRESETS.iter().map(|preset| preset.name).filter(|name| *name != "react") {
         let options = json!({ "preset": preset });
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         for round in 1..=3 {
             desk.append(&talk(8, 100));
             let result = desk.compact();
@@ -194,7 +194,7 @@ fn s4_4_every_preset_that_summarises_keeps_a_session_log_that_survives_a_reload_
             assert_eq!(log(&desk).matches("## Token Usage @ ").count(), round);
             assert!(log(&desk).ends_with(result.log_entry.as_deref().unwrap()));
             let stored = log(&desk);
-            desk = Desk::over(Rc::clone(&desk.memory), &format!("tab {round}"), options.clone());
+            desk = Harness::over(Rc::clone(&desk.memory), &format!("tab {round}"), options.clone());
             assert_eq!(log(&desk), stored, "{preset}");
             desk.host.summarise = Box::new(|request, _| {
                 let asked = serde_json::to_string(request).unwrap();
@@ -203,14 +203,14 @@ fn s4_4_every_preset_that_summarises_keeps_a_session_log_that_survives_a_reload_
             });
         }
     }
-    assert_eq!(log(&Desk::new(json!({}))), "", "empty as long as nothing was summarised");
+    assert_eq!(log(&Harness::new(json!({}))), "", "empty as long as nothing was summarised");
 }
 
 #[test]
 fn s4_3_system_prompts_tools_goals_and_recent_messages_are_never_summarised() {
     let goal = json!({ "id": "g", "description": "Ship the exporter", "priority": "high", "status": "active",
         "checkpoints": [{ "description": "Read the code", "status": "completed" }], "decisions": [], "artifacts": [] });
-    let mut desk = Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "goal": goal }));
+    let mut desk = Harness::new(json!({ "preset": "factor3", "format": "openai-chat", "goal": goal }));
     let persona = json!({ "role": "system", "content": "You are Ada, a careful engineer." });
     let note = json!({ "role": "developer", "content": "Mind the quota." });
     let mut messages = vec![body(&persona)];
@@ -246,7 +246,7 @@ fn s4_2_the_summary_is_the_models_where_the_users_message_follows_it_and_the_for
         [("openai-chat", true), ("openai-responses", true), ("anthropic", false), ("ai-sdk", false)]
     {
         for count in [8, 9] {
-            let mut desk = Desk::new(json!({ "preset": "factor3", "format": format }));
+            let mut desk = Harness::new(json!({ "preset": "factor3", "format": format }));
             desk.append(&talk(5, 100)[..count]);
             let kept = desk.context()[count - 3..].to_vec();
             assert!(desk.compact().success, "{format}");
@@ -267,7 +267,7 @@ fn s4_2_the_summary_is_the_models_where_the_users_message_follows_it_and_the_for
 
 #[test]
 fn s4_2_the_summary_is_the_users_as_long_as_the_format_may_be_one_that_begins_with_the_user() {
-    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    let mut desk = Harness::new(json!({ "preset": "factor3" }));
     desk.append(&talk(5, 100)[..9]);
     assert!(desk.compact().success);
     assert_eq!(desk.context()[0]["role"], "user");
@@ -276,7 +276,7 @@ fn s4_2_the_summary_is_the_users_as_long_as_the_format_may_be_one_that_begins_wi
 #[test]
 fn s4_2_s4_3_a_summary_of_the_model_is_summarised_again_and_quotes_pins() {
     let mut desk =
-        Desk::new(json!({ "preset": "factor3", "format": "openai-chat", "pins": { "match": true } }));
+        Harness::new(json!({ "preset": "factor3", "format": "openai-chat", "pins": { "match": true } }));
     desk.host.pinned = Box::new(|index| index == 0);
     for round in 1..=4 {
         desk.append(&talk(8, 100));

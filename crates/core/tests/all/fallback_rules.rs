@@ -33,7 +33,7 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
                 if let Some(fallback) = fallback {
                     options["summarize"]["fallback"] = json!(fallback);
                 }
-                let mut desk = Desk::new(options);
+                let mut desk = Harness::new(options);
                 desk.append(&talk(12, 60));
                 if !summarises {
                     desk.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
@@ -43,7 +43,7 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
                 let result = desk.compact();
                 assert_eq!(result.llm_calls, if again { 3 } else { 1 }, "{told}");
                 assert!(result.fits, "{told}");
-                let warned = |desk: &Desk| {
+                let warned = |desk: &Harness| {
                     let warnings = desk.host.seen.notices.iter();
                     warnings
                         .filter(|notice| matches!(notice, Notice::Warning { code: of, .. } if *of == code))
@@ -67,7 +67,7 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
 #[test]
 fn f2_without_a_summariser_the_built_in_one_writes_every_summary() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
-        let mut desk = Desk::new(json!({ "preset": preset.name, "summarize": { "call": null } }));
+        let mut desk = Harness::new(json!({ "preset": preset.name, "summarize": { "call": null } }));
         desk.append(&talk(12, 60));
         let result = desk.compact();
         assert!(result.success && result.summary.is_some() && result.fell_back.is_none(), "{}", preset.name);

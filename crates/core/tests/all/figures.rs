@@ -96,7 +96,7 @@ fn s5_9_every_tier_has_its_threshold() {
 #[test]
 fn s1_8_the_documents_structure_of_a_compressed_history() {
     let format = FORMATS[0];
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.host.summarise =
         Box::new(|_, _| summary("## Technical Context\nRust, 解析器, tested on every push."));
     desk.append(&talk(3, 60));
@@ -119,9 +119,9 @@ fn react_turn(thought: &str, result: &str) -> Body {
 
 /// Fifteen turns of a trajectory, the first `large` with results of 8,000 characters, that make up `total` with system
 /// prompt and instructions.
-fn trajectory(large: usize, total: usize) -> Desk {
+fn trajectory(large: usize, total: usize) -> Harness {
     let fill = |first: usize| {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "preset": "react", "format": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
             "presetOptions": { "strategies": false, "modelContextLimit": 200_000 },
         }));

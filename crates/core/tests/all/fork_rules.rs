@@ -15,39 +15,39 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 /// A desk on the fork of a desk's session.
-fn fork(desk: &mut Desk, id: &str) -> Result<(Desk, Forked), Error> {
+fn fork(desk: &mut Harness, id: &str) -> Result<(Harness, Forked), Error> {
     let (session, forked) = desk.host.run(desk.session.fork(Some(id.into())))?;
-    let mut child = Desk::over(Rc::clone(&desk.memory), &format!("host of {id}"), json!({}));
+    let mut child = Harness::over(Rc::clone(&desk.memory), &format!("host of {id}"), json!({}));
     child.session = session;
     Ok((child, forked))
 }
 
 /// The session called `id`, opened anew.
-fn open(memory: &Rc<MemoryStore>, id: &str, over: Value) -> Result<Desk, Error> {
-    let mut desk = Desk::over(Rc::clone(memory), &format!("another host of {id}"), json!({}));
+fn open(memory: &Rc<MemoryStore>, id: &str, over: Value) -> Result<Harness, Error> {
+    let mut desk = Harness::over(Rc::clone(memory), &format!("another host of {id}"), json!({}));
     desk.session = desk.host.run(Session::open(settings(over), Some(id.into()), 10_000))?.0;
     Ok(desk)
 }
 
 /// What the store holds of the session called `id`, checked.
-fn stored(desk: &Desk, id: &str) -> audit::Audit {
+fn stored(desk: &Harness, id: &str) -> audit::Audit {
     audit::audit(id, &desk.memory.rows()).unwrap()
 }
 
-fn list(desk: &mut Desk) -> Vec<SessionInfo> {
+fn list(desk: &mut Harness) -> Vec<SessionInfo> {
     let mut found = desk.host.run(Session::list()).unwrap();
     found.sort_by(|a, b| a.id.cmp(&b.id));
     found
 }
 
-fn references(desk: &Desk) -> Vec<String> {
+fn references(desk: &Harness) -> Vec<String> {
     desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect()
 }
 
 /// A session with offloads in front of a summary and behind it, and a pinned message that the summary quotes.
-fn worked(format: Format) -> Desk {
+fn worked(format: Format) -> Harness {
     let offload = json!({ "offloadThreshold": 600, "compactCooldownSteps": 1_000, "scanRatio": 1 });
-    let mut desk = Desk::new(json!({ "presetOptions": offload, "pins": { "match": true } }));
+    let mut desk = Harness::new(json!({ "presetOptions": offload, "pins": { "match": true } }));
     desk.host.pinned = Box::new(|index| index == 1);
     desk.append(&[Rc::from(json!({ "role": "user", "content": "begin" }).to_string())]);
     for nth in 0..4 {
@@ -173,7 +173,7 @@ fn s3_10_deleting_a_child_leaves_the_parent_and_its_other_children_whole() {
     stored(&other, "b");
     // A new session under the parent's name is not their parent.
     parent.host.run(parent.session.delete()).unwrap();
-    let mut next = Desk::over(Rc::clone(&other.memory), "c", json!({}));
+    let mut next = Harness::over(Rc::clone(&other.memory), "c", json!({}));
     next.append(&[user("new")]);
     assert!(next.host.run(next.session.children()).unwrap().is_empty());
 }
@@ -216,7 +216,7 @@ fn s3_10_a_fork_is_rewound_as_far_as_it_stands_behind_the_summary() {
 
 #[test]
 fn s3_10_a_fork_works_on_the_goal_of_its_parent() {
-    let mut parent = Desk::new(json!({}));
+    let mut parent = Harness::new(json!({}));
     let goal = json!({ "id": "g", "description": "Ship it", "checkpoints": [{ "description": "Test it" }] });
     parent.host.run(parent.session.set_goal(goal.to_string())).unwrap();
     parent.append(&[user("one"), assistant("1")]);
@@ -233,7 +233,7 @@ fn s3_10_a_fork_works_on_the_goal_of_its_parent() {
 
 #[test]
 fn s3_10_a_fork_waits_as_long_after_an_attempt_as_its_parent() {
-    let mut parent = Desk::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
+    let mut parent = Harness::new(json!({ "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 } }));
     parent.host.summarise = Box::new(|_, _| thrown("no", None));
     parent.append(&talk(6, 40));
     assert!(!parent.prepare().result.unwrap().success);
@@ -250,7 +250,7 @@ fn s3_10_a_fork_waits_as_long_after_an_attempt_as_its_parent() {
 
 #[test]
 fn s3_10_an_empty_and_a_plain_session_can_be_forked() {
-    let mut parent = Desk::new(json!({}));
+    let mut parent = Harness::new(json!({}));
     let (mut child, _) = fork(&mut parent, "of nothing").unwrap();
     assert!(child.sent().is_empty());
     child.append(&[user("one")]);
@@ -269,7 +269,7 @@ fn s3_10_an_empty_and_a_plain_session_can_be_forked() {
 
 #[test]
 fn s3_10_s5_2_a_fork_begins_with_no_snapshots_and_without_what_was_left_behind() {
-    let mut parent = Desk::new(json!({}));
+    let mut parent = Harness::new(json!({}));
     parent.append(&[user("one"), assistant("1")]);
     let taken = parent.host.run(parent.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
     parent.append(&[user("two"), assistant("2")]);
@@ -308,8 +308,8 @@ fn s3_10_a_fork_is_there_whole_or_not_at_all() {
 }
 
 /// A session over a store that takes few operations at once.
-fn small_batches() -> Desk {
-    let mut desk = Desk::new(json!({}));
+fn small_batches() -> Harness {
+    let mut desk = Harness::new(json!({}));
     desk.session = desk.host.run(Session::open(settings(json!({})), Some("s".into()), 12)).unwrap().0;
     desk.append(&talk(20, 5));
     desk
@@ -342,7 +342,7 @@ fn s3_10_a_fork_that_no_batch_holds_is_staged_and_swept_when_it_was_stopped() {
     }
 }
 
-fn child_deleted(parent: &mut Desk, child: &Desk) {
+fn child_deleted(parent: &mut Harness, child: &Harness) {
     parent.host.run(child.session.delete()).unwrap();
 }
 
@@ -356,7 +356,7 @@ fn s3_10_a_fork_under_way_is_not_swept_and_one_that_was_gives_up() {
             commits += u32::from(matches!(effect, Effect::Commit(_)));
             if commits == 3 && is_commit(effect) {
                 commits += 1;
-                let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+                let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));
                 other.host.now += late;
                 let (session, _) = other.host.run(other.session.fork(Some("other".into()))).unwrap();
                 other.host.run(session.delete()).unwrap();
@@ -374,7 +374,7 @@ fn s3_10_a_fork_under_way_is_not_swept_and_one_that_was_gives_up() {
 
 #[test]
 fn s3_10_a_session_that_is_opened_with_a_parent_begins_empty_and_linked() {
-    let mut parent = Desk::new(json!({}));
+    let mut parent = Harness::new(json!({}));
     parent.append(&[user("hello"), assistant("hi")]);
     let rows = parent.stored().rows;
     let with = |parent: &str| json!({ "parent": parent });
@@ -400,7 +400,7 @@ fn s3_10_a_session_that_is_opened_with_a_parent_begins_empty_and_linked() {
 fn s3_10_a_link_is_written_once_whatever_happens() {
     use How::{CrashAfter, CrashBefore, Fail, Lost};
     for how in [CrashBefore, CrashAfter, Lost, Fail(Code::Conflict), Fail(Code::Indeterminate)] {
-        let mut parent = Desk::new(json!({}));
+        let mut parent = Harness::new(json!({}));
         parent.append(&[user("hello")]);
         let given = settings(json!({ "parent": "s" }));
         parent.host.fault(1, is_commit, how);
@@ -418,8 +418,8 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
     let over = json!({
         "preset": "checkpoint", "contextWindow": 32_000, "maxOutputTokens": 0, "summarize": { "detail": 3 },
     });
-    let mut parent = Desk::new(over);
-    let another = |desk: &mut Desk, nth: usize| {
+    let mut parent = Harness::new(over);
+    let another = |desk: &mut Harness, nth: usize| {
         for ask in 0..6 {
             desk.append(&[user(&format!("ask {ask}")), assistant(&long("answer", 200))]);
         }
@@ -436,7 +436,7 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
     }
     let (mut child, _) = fork(&mut parent, "child").unwrap();
     assert_eq!(child.sent(), parent.sent());
-    let known = |desk: &Desk| {
+    let known = |desk: &Harness| {
         let records = desk.session.checkpoints().unwrap();
         records.into_iter().map(|record| (record.id, record.number, record.level)).collect::<Vec<_>>()
     };
@@ -445,7 +445,7 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
     for nth in 6..20 {
         another(&mut parent, nth);
         another(&mut child, nth);
-        let levels = |desk: &Desk| {
+        let levels = |desk: &Harness| {
             let records = desk.session.checkpoints().unwrap();
             records.into_iter().map(|record| (record.number, record.level)).collect::<Vec<_>>()
         };

@@ -21,7 +21,7 @@ fn options(preset: &str) -> Value {
 }
 
 /// More than fits: short talk, results of tools, and one that is large.
-fn overfull(desk: &mut Desk, format: Format) {
+fn overfull(desk: &mut Harness, format: Format) {
     for nth in 0..12 {
         desk.append(&turn(format, nth, 700));
     }
@@ -30,7 +30,7 @@ fn overfull(desk: &mut Desk, format: Format) {
 }
 
 /// Every commit from the `nth` on is refused, until `full` is cleared.
-fn fill(desk: &mut Desk, nth: usize) -> Rc<Cell<bool>> {
+fn fill(desk: &mut Harness, nth: usize) -> Rc<Cell<bool>> {
     let (full, seen) = (Rc::new(Cell::new(true)), Cell::new(0));
     let refuses = Rc::clone(&full);
     desk.host.refuse = Box::new(move |_| {
@@ -41,17 +41,17 @@ fn fill(desk: &mut Desk, nth: usize) -> Rc<Cell<bool>> {
 }
 
 /// Warnings of a full store since the last look.
-fn warnings(desk: &mut Desk) -> usize {
+fn warnings(desk: &mut Harness) -> usize {
     let is_full = |notice: &Notice| matches!(notice, Notice::Warning { code: Code::QuotaExceeded, .. });
     std::mem::take(&mut desk.host.seen.notices).iter().filter(|notice| is_full(notice)).count()
 }
 
-fn history(desk: &mut Desk) -> Vec<String> {
+fn history(desk: &mut Harness) -> Vec<String> {
     desk.stored().messages.iter().map(|body| body.to_string()).collect()
 }
 
 /// The messages of a prepare that fits and is valid.
-fn fitting(desk: &mut Desk, format: Format) -> (Prepared, Vec<Value>) {
+fn fitting(desk: &mut Harness, format: Format) -> (Prepared, Vec<Value>) {
     let prepared = desk.prepare();
     assert!(prepared.usage.used_tokens < WINDOW, "{} tokens", prepared.usage.used_tokens);
     let sent = bodies(&desk.session, &prepared);
@@ -65,7 +65,7 @@ fn d18_whichever_commit_is_refused_there_is_a_prompt_and_room_stores_it() {
         for format in FORMATS {
             for nth in 0.. {
                 let what = format!("{} {format:?} from commit {nth}", preset.name);
-                let mut desk = Desk::new(options(preset.name));
+                let mut desk = Harness::new(options(preset.name));
                 overfull(&mut desk, format);
                 let before = history(&mut desk);
                 let full = fill(&mut desk, nth);
@@ -92,7 +92,7 @@ fn d18_whichever_commit_is_refused_there_is_a_prompt_and_room_stores_it() {
                     }
                 }
                 // Another process has the history, and makes a view of its own.
-                let mut other = Desk::over(Rc::clone(&desk.memory), "b", options(preset.name));
+                let mut other = Harness::over(Rc::clone(&desk.memory), "b", options(preset.name));
                 assert_eq!(history(&mut other), before, "{what}");
                 full.set(false);
                 let (stored, same) = fitting(&mut desk, format);
@@ -109,7 +109,7 @@ fn d18_whichever_commit_is_refused_there_is_a_prompt_and_room_stores_it() {
 #[test]
 fn d18_what_is_appended_meanwhile_stands_behind_what_is_in_memory() {
     for preset in ["balanced", "offload", "checkpoint"] {
-        let mut desk = Desk::new(options(preset));
+        let mut desk = Harness::new(options(preset));
         overfull(&mut desk, Format::OpenaiChat);
         // Only what changes the context is too much.
         let full = Rc::new(Cell::new(true));
@@ -125,18 +125,18 @@ fn d18_what_is_appended_meanwhile_stands_behind_what_is_in_memory() {
         let (prepared, stored) = fitting(&mut desk, Format::OpenaiChat);
         assert!(prepared.stored, "{preset}");
         assert_eq!(desk.context(), stored, "{preset}");
-        let mut other = Desk::over(Rc::clone(&desk.memory), "b", options(preset));
+        let mut other = Harness::over(Rc::clone(&desk.memory), "b", options(preset));
         assert_eq!(other.sent(), stored, "{preset}");
     }
 }
 
 #[test]
 fn d18_a_context_that_another_tab_changed_wins_over_what_is_in_memory() {
-    let mut desk = Desk::new(options("offload"));
+    let mut desk = Harness::new(options("offload"));
     overfull(&mut desk, Format::OpenaiChat);
     let full = fill(&mut desk, 0);
     assert!(!fitting(&mut desk, Format::OpenaiChat).0.stored);
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("offload"));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("offload"));
     other.prepare();
     let theirs = other.context();
     full.set(false);
@@ -147,7 +147,7 @@ fn d18_a_context_that_another_tab_changed_wins_over_what_is_in_memory() {
 
 #[test]
 fn d18_what_was_asked_for_to_be_stored_is_stored_or_fails() {
-    let mut desk = Desk::new(options("offload"));
+    let mut desk = Harness::new(options("offload"));
     overfull(&mut desk, Format::OpenaiChat);
     let full = fill(&mut desk, 0);
     let result = desk.compact();
@@ -169,7 +169,7 @@ fn d18_what_was_asked_for_to_be_stored_is_stored_or_fails() {
 fn d18_a_crash_or_a_lost_answer_while_it_is_stored_leaves_one_context_or_the_other() {
     for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::Conflict)] {
         for nth in 1..=3 {
-            let mut desk = Desk::new(options("offload"));
+            let mut desk = Harness::new(options("offload"));
             overfull(&mut desk, Format::OpenaiChat);
             let full = fill(&mut desk, 0);
             fitting(&mut desk, Format::OpenaiChat);
@@ -177,7 +177,7 @@ fn d18_a_crash_or_a_lost_answer_while_it_is_stored_leaves_one_context_or_the_oth
             full.set(false);
             desk.host.fault(nth, |effect: &Effect| is_change(effect), how);
             let ended = desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new()));
-            let mut again = Desk::over(Rc::clone(&desk.memory), "b", options("offload"));
+            let mut again = Harness::over(Rc::clone(&desk.memory), "b", options("offload"));
             assert_eq!(history(&mut again), before, "{how:?} {nth}");
             let (_, now) = fitting(&mut again, Format::OpenaiChat);
             assert_valid(Format::OpenaiChat, &now);
@@ -192,7 +192,7 @@ fn d18_a_crash_or_a_lost_answer_while_it_is_stored_leaves_one_context_or_the_oth
 
 #[test]
 fn d18_going_back_stores_what_is_in_memory_first_or_fails() {
-    let mut desk = Desk::new(options("checkpoint"));
+    let mut desk = Harness::new(options("checkpoint"));
     overfull(&mut desk, Format::OpenaiChat);
     let full = fill(&mut desk, 0);
     assert!(!fitting(&mut desk, Format::OpenaiChat).0.stored);
@@ -203,13 +203,13 @@ fn d18_going_back_stores_what_is_in_memory_first_or_fails() {
     assert_eq!(desk.context(), sent);
     let views = desk.host.run(desk.session.verify()).unwrap();
     assert!(views.ok, "{views:?}");
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options("checkpoint"));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("checkpoint"));
     assert_eq!(other.sent(), sent);
 }
 
 #[test]
 fn d18_what_the_store_never_takes_in_one_batch_is_given_up_and_made_again() {
-    let mut desk = Desk::new(options("offload"));
+    let mut desk = Harness::new(options("offload"));
     overfull(&mut desk, Format::OpenaiChat);
     let before = history(&mut desk);
     let full = fill(&mut desk, 0);

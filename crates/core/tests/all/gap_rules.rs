@@ -15,12 +15,12 @@ use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-fn keys(desk: &Desk, table: &str) -> Vec<Key> {
+fn keys(desk: &Harness, table: &str) -> Vec<Key> {
     let rows = desk.memory.rows().into_iter().map(|(key, _)| key);
     rows.filter(|key| key.to_string().starts_with(table)).collect()
 }
 
-fn spoil(desk: &Desk, key: &Key) {
+fn spoil(desk: &Harness, key: &Key) {
     desk.memory.damage(key, Some(b"?".to_vec()));
 }
 
@@ -35,7 +35,7 @@ fn told(host: &Host) -> Vec<(Option<u64>, Option<usize>, Option<u64>)> {
 
 #[test]
 fn f39_the_history_says_which_messages_cannot_be_read() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(4, 40));
     let log = keys(&desk, "log/");
     for seq in [2, 3, 5, 7] {
@@ -148,7 +148,7 @@ fn f39_s3_9_a_view_or_an_offload_that_is_lost_is_told_in_the_archive_and_does_no
 
 #[test]
 fn f39_s5_2_a_snapshot_that_cannot_be_read_is_left_out_with_a_warning_and_the_others_stay() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let mut ids = Vec::new();
     for nth in 0..3 {
         desk.append(&[user(&format!("ask {nth}"))]);
@@ -217,7 +217,7 @@ fn f39_d24_a_session_that_was_erased_from_and_is_being_deleted_is_gone_for_every
         let mut host = Host::new(Rc::clone(&memory) as _, name);
         let opening = Session::open(settings(json!({})), Some("s".into()), 12);
         let (session, _) = host.run(opening).unwrap();
-        Desk { memory: Rc::clone(&memory), host, session }
+        Harness { memory: Rc::clone(&memory), host, session }
     };
     let mut desk = open("a");
     for nth in 0..12 {

@@ -1,7 +1,7 @@
 //! Reading Gemini contents, telling them apart, and replacing the text of a response.
 
 use context_compactor_core::message::{
-    Exchanges, Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult,
+    Exchanges, Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult,
 };
 use context_compactor_core::wire::{Author, Format, Unbound, detect, parse};
 use context_compactor_core::{Code, Error};
@@ -34,10 +34,10 @@ fn owned(part: Part<'_>) -> Part<'static> {
         Part::Media(media) => Part::Media(media),
         Part::Opaque { kind, chars, tie } => {
             let tie = match tie {
-                Tie::None => Tie::None,
-                Tie::Opens(id) => Tie::Opens(text(id)),
-                Tie::Closes(id) => Tie::Closes(text(id)),
-                Tie::Refers => Tie::Refers,
+                Pairing::None => Pairing::None,
+                Pairing::Opens(id) => Pairing::Opens(text(id)),
+                Pairing::Closes(id) => Pairing::Closes(text(id)),
+                Pairing::Refers => Pairing::Refers,
             };
             Part::Opaque { kind: text(kind), chars, tie }
         }
@@ -189,15 +189,15 @@ fn tools_of_the_provider_are_tied_and_never_results() {
         ("warp_call", "warp_output"),
     ];
     for (call, result) in pairs {
-        assert_eq!(tied(json!({ call: { "id": "7" } })), (call.to_owned(), Tie::Opens("7".into())));
-        assert_eq!(tied(json!({ result: { "id": "7" } })), (result.to_owned(), Tie::Closes("7".into())));
+        assert_eq!(tied(json!({ call: { "id": "7" } })), (call.to_owned(), Pairing::Opens("7".into())));
+        assert_eq!(tied(json!({ result: { "id": "7" } })), (result.to_owned(), Pairing::Closes("7".into())));
     }
     let id = || Cow::Borrowed("executableCode");
-    assert_eq!(tied(json!({ "executableCode": { "code": "1" } })).1, Tie::Opens(id()));
-    assert_eq!(tied(json!({ "codeExecutionResult": { "output": "1" } })).1, Tie::Closes(id()));
+    assert_eq!(tied(json!({ "executableCode": { "code": "1" } })).1, Pairing::Opens(id()));
+    assert_eq!(tied(json!({ "codeExecutionResult": { "output": "1" } })).1, Pairing::Closes(id()));
     let search = json!({ "tool_type": "GOOGLE_SEARCH_WEB" });
-    assert_eq!(tied(json!({ "toolCall": search })).1, Tie::Opens("GOOGLE_SEARCH_WEB".into()));
-    assert_eq!(tied(json!({ "hologram": { "id": "7" } })), ("hologram".to_owned(), Tie::None));
+    assert_eq!(tied(json!({ "toolCall": search })).1, Pairing::Opens("GOOGLE_SEARCH_WEB".into()));
+    assert_eq!(tied(json!({ "hologram": { "id": "7" } })), ("hologram".to_owned(), Pairing::None));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn what_was_added_and_what_the_host_has_are_the_context() {
     let mut kept = 0;
     for (format, seed) in FORMATS.into_iter().flat_map(|format| (0..40).map(move |seed| (format, seed))) {
         let mut rng = Rng::with_seed(seed);
-        let mut desk = Desk::new(json!({ "format": format, "contextWindow": 4_000 }));
+        let mut desk = Harness::new(json!({ "format": format, "contextWindow": 4_000 }));
         let (mut items, mut since) = (Vec::new(), 0);
         for nth in 0..30 {
             match rng.u8(..12) {

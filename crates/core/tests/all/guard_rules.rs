@@ -58,9 +58,9 @@ fn texts(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
+fn compacted(preset: &str, hostile: &str) -> (Vec<Harness>, Vec<String>) {
     let text = answer(hostile);
-    let give = |desk: &mut Desk| {
+    let give = |desk: &mut Harness| {
         let text = text.clone();
         desk.host.summarise = Box::new(move |_, _| summary(&text));
     };
@@ -70,7 +70,7 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
         for (size, over) in
             [(200, json!({})), (1_500, json!({ "singleResultThreshold": 2_000, "chunkSize": 1_500 }))]
         {
-            let mut desk = Desk::new(json!({
+            let mut desk = Harness::new(json!({
                 "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
                 "presetOptions": over,
             }));
@@ -84,7 +84,7 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
     } else {
         // At once, and in parts.
         for bodies in [talk(8, 100), talk(30, 300)] {
-            let mut desk = Desk::new(
+            let mut desk = Harness::new(
                 json!({ "preset": preset, "summarize": { "attempts": 1, "fallback": "extractive" } }),
             );
             give(&mut desk);
@@ -96,7 +96,7 @@ fn compacted(preset: &str, hostile: &str) -> (Vec<Desk>, Vec<String>) {
     }
     if preset == "checkpoint" {
         let mut desk =
-            Desk::new(json!({ "preset": preset, "contextWindow": 32_000, "summarize": { "detail": 3 } }));
+            Harness::new(json!({ "preset": preset, "contextWindow": 32_000, "summarize": { "detail": 3 } }));
         for nth in 1..=12 {
             another(&mut desk, nth);
             // What is made shorter comes last.
@@ -138,7 +138,7 @@ fn f6_no_hostile_form_stands_raw_in_a_context_whoever_wrote_it_and_for_whatever(
 #[test]
 fn f6_what_a_summary_says_stays_and_guarding_it_again_changes_nothing() {
     let said = "## Zustand\nPfade: `src/a<b>.rs`, Vec<T>, a < b && c | d.\n\t- [x] 完成, é 👩‍👩‍👧 &lt;summary> [1] [INFO] x: y";
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.host.summarise = Box::new(move |_, _| summary(said));
     desk.append(&talk(8, 100));
     assert_eq!(desk.compact().summary.as_deref(), Some(said));
@@ -151,13 +151,13 @@ fn f6_what_a_summary_says_stays_and_guarding_it_again_changes_nothing() {
     assert_eq!(desk.compact().summary.unwrap(), first);
 }
 
-fn context_text(desk: &Desk) -> String {
+fn context_text(desk: &Harness) -> String {
     desk.context()[0]["content"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn f6_the_frame_says_that_it_is_a_record_and_what_came_of_each_quoted_request() {
-    let mut desk = Desk::new(json!({ "pins": { "match": true }, "keep": { "messages": 1 } }));
+    let mut desk = Harness::new(json!({ "pins": { "match": true }, "keep": { "messages": 1 } }));
     desk.host.pinned = Box::new(|index| index == 2 || index == 6);
     let bodies: Vec<Body> = [
         talk(1, 100),
@@ -180,7 +180,7 @@ fn f6_the_frame_says_that_it_is_a_record_and_what_came_of_each_quoted_request() 
 
 #[test]
 fn f39_f6_a_request_that_is_pinned_after_its_compaction_is_not_called_answered_either() {
-    let mut desk = Desk::new(json!({ "keep": { "messages": 1 } }));
+    let mut desk = Harness::new(json!({ "keep": { "messages": 1 } }));
     desk.append(&[talk(3, 100), vec![user("Push it."), assistant("Which branch?")]].concat());
     assert!(desk.compact().success);
     assert!(!context_text(&desk).contains("Push it."));

@@ -50,7 +50,7 @@ fn answer(id: &str) -> Value {
     said(json!([{ "type": "tool_result", "tool_use_id": id, "content": format!("text of {id}") }]))
 }
 
-fn parsed(desk: &mut Desk) -> Vec<Value> {
+fn parsed(desk: &mut Harness) -> Vec<Value> {
     history(desk).iter().map(|body| serde_json::from_str(body).unwrap()).collect()
 }
 
@@ -243,7 +243,7 @@ fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
     let over = json!({ "pins": { "match": true } });
     let (session, ..) =
         import_in(&mut host, &claude(&lines), Some("s"), Restore::Context, 1 << 16, over).unwrap();
-    let mut desk = Desk { memory, host, session };
+    let mut desk = Harness { memory, host, session };
     let result = desk.compact();
     assert!(result.success, "{:?}", result.error);
     let fates = desk.session.explain().unwrap();
@@ -299,7 +299,7 @@ fn s3_9_recorded_transcripts_come_back_as_they_were() {
 }
 
 /// The archive of a session with a compaction restores the session; its Markdown has a heading for each message.
-fn round_trip(desk: &mut Desk) {
+fn round_trip(desk: &mut Harness) {
     let format = desk.session.tools(None).unwrap().format;
     desk.append(&results(format, &[]));
     desk.compact();

@@ -17,9 +17,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A session with results to move, messages to summarise and a snapshot to go back to, in a store of `most` operations.
-fn worked(most: usize) -> Desk {
+fn worked(most: usize) -> Harness {
     let options = json!({ "compactAt": { "tokens": 300 }, "advanced": { "watermark": true } });
-    let mut desk = Desk::new(options.clone());
+    let mut desk = Harness::new(options.clone());
     let opened = Session::open(settings(options), Some("s".into()), most);
     desk.session = desk.host.run(opened).unwrap().0;
     desk.append(&turn(Format::Anthropic, 0, 200));
@@ -37,13 +37,13 @@ fn said(memory: &MemoryStore) -> (Vec<String>, Vec<String>, u64, u64, usize) {
 }
 
 /// Rows of the log that the watermark of the only session knows.
-fn marked(desk: &Desk) -> u64 {
+fn marked(desk: &Harness) -> u64 {
     let marks = desk.host.marks.borrow();
     let mark = marks.values().next().expect("a watermark");
     mark.split('.').nth(1).unwrap().parse().unwrap()
 }
 
-type Work = fn(&mut Desk) -> Result<()>;
+type Work = fn(&mut Harness) -> Result<()>;
 
 const WORK: [(&str, Work); 9] = [
     ("append", |desk| desk.host.run(desk.session.append(talk(3, 20))).map(drop)),
@@ -104,7 +104,7 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
 #[test]
 fn indeterminate_the_first_append_takes_its_name_once_and_moves_the_watermark() {
     for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-        let mut desk = Desk::new(json!({ "advanced": { "watermark": true } }));
+        let mut desk = Harness::new(json!({ "advanced": { "watermark": true } }));
         desk.host.fault(1, is_commit, how);
         desk.append(&talk(2, 5));
         assert_eq!(desk.stored().messages.len(), 4, "{how:?}");
@@ -144,7 +144,7 @@ fn indeterminate_a_sync_that_another_tab_came_into_says_where_the_histories_part
     let (session, _) = host.run(Session::open(settings(json!({})), Some("s".into()), 6)).unwrap();
     let history = talk(3, 5);
     host.run(session.sync(0, history[..2].to_vec())).unwrap();
-    let mut other = Desk::over(Rc::clone(&memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));
     store.other.replace(Some(Box::new(move || other.append(&[user("from another tab")]))));
     let synced = host.run(session.sync(0, history.clone())).unwrap();
     assert_eq!((synced.appended, synced.diverged), (2, Some(4)));
@@ -201,7 +201,7 @@ fn indeterminate_an_import_is_there_once_however_many_batches_it_takes() {
     for most in [12, 10_000] {
         for at in 1..=6 {
             for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-                let mut desk = Desk::new(json!({}));
+                let mut desk = Harness::new(json!({}));
                 desk.host.fault(at, is_commit, how);
                 let open = Importer::open(settings(json!({})), Some("copy".into()), Restore::Context, most);
                 let importer = desk.host.run(open).unwrap();

@@ -52,10 +52,10 @@ fn arguments(format: Format, message: &Value) -> Option<Value> {
 }
 
 /// A session that clears every turn all but the newest result, and its input.
-fn desk(over: Value) -> Desk {
+fn desk(over: Value) -> Harness {
     let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300 });
     merge(&mut clear, &over);
-    Desk::new(
+    Harness::new(
         json!({ "preset": "balanced", "contextWindow": 200_000, "keep": { "messages": 4 }, "clear": clear }),
     )
 }
@@ -144,7 +144,7 @@ fn inputs_stay_where_nobody_asks_for_it_and_where_they_are_short() {
         for (key, value) in options.as_object().unwrap() {
             all[key] = value.clone();
         }
-        let mut desk = Desk::new(all.clone());
+        let mut desk = Harness::new(all.clone());
         for nth in 0..3 {
             desk.append(&write(Format::OpenaiChat, nth));
         }

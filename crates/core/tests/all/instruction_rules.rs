@@ -39,7 +39,7 @@ fn f3_a_reminder_in_every_turn_never_fills_the_window() {
         for format in FORMATS {
             for is_one_kind in [true, false] {
                 let told = format!("{} {format:?} {is_one_kind}", preset.name);
-                let mut desk = Desk::new(json!({
+                let mut desk = Harness::new(json!({
                     "preset": preset.name, "format": format, "contextWindow": 16_000,
                     "summarize": { "call": null },
                 }));
@@ -80,10 +80,10 @@ fn quoted(context: &[Value]) -> Vec<String> {
 #[test]
 fn f3_a_newer_one_of_its_kind_replaces_an_older_one_and_the_leading_ones_are_fixed() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
-        let mut desk = Desk::new(json!({ "preset": preset.name, "format": "openai-chat" }));
+        let mut desk = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
         let leading = [system("You are a tool."), system("Mode\nPlan.")];
         desk.append(&leading);
-        let keep = |desk: &mut Desk, texts: &[&str]| {
+        let keep = |desk: &mut Harness, texts: &[&str]| {
             for text in texts {
                 desk.append(&[user(&long("question", 60)), system(text), assistant(&long("answer", 60))]);
             }
@@ -115,7 +115,8 @@ fn f3_a_newer_one_of_its_kind_replaces_an_older_one_and_the_leading_ones_are_fix
 
 #[test]
 fn f3_what_is_quoted_of_the_system_takes_a_tenth_of_the_window_newest_first() {
-    let mut desk = Desk::new(json!({ "format": "anthropic", "preset": "offload", "contextWindow": 8_000 }));
+    let mut desk =
+        Harness::new(json!({ "format": "anthropic", "preset": "offload", "contextWindow": 8_000 }));
     for nth in 0..12 {
         desk.append(&reminded(nth, &format!("Kind {nth}")));
     }

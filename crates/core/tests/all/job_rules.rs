@@ -28,17 +28,17 @@ fn states(memory: &MemoryStore) -> Vec<String> {
 }
 
 /// Another tab, at a time when every lease is over.
-fn much_later(memory: &Rc<MemoryStore>, name: &str, over: Value) -> Desk {
+fn much_later(memory: &Rc<MemoryStore>, name: &str, over: Value) -> Harness {
     let mut host = Host::new(Rc::clone(memory) as _, name);
     host.now += 1_000_000_000;
     host.summarise = Box::new(|_, _| summary(SUMMARY));
     let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
-    Desk { memory: Rc::clone(memory), host, session }
+    Harness { memory: Rc::clone(memory), host, session }
 }
 
 /// A session whose summary was written and not committed.
-fn torn(over: Value) -> Desk {
-    let mut desk = Desk::new(over);
+fn torn(over: Value) -> Harness {
+    let mut desk = Harness::new(over);
     desk.append(&talk(8, 60));
     desk.host.fault(1, is_change, How::CrashBefore);
     assert!(desk.host.try_run(desk.session.compact(None)).is_none());
@@ -46,7 +46,7 @@ fn torn(over: Value) -> Desk {
     desk
 }
 
-fn calls(desk: &Desk) -> usize {
+fn calls(desk: &Harness) -> usize {
     desk.host.seen.requests.len()
 }
 
@@ -56,7 +56,7 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
     let memory = Rc::clone(&desk.memory);
     for later in [false, true] {
         let mut again = match later {
-            false => Desk::over(Rc::clone(&memory), "b", json!({})),
+            false => Harness::over(Rc::clone(&memory), "b", json!({})),
             true => much_later(&memory, "c", json!({})),
         };
         assert_eq!(states(&memory), ["prepared"], "an open keeps what can be gone on with");
@@ -130,7 +130,7 @@ fn react() -> Value {
 #[test]
 fn r4_the_chunks_of_a_result_that_were_answered_are_not_asked_again() {
     for answered in 0..=3 {
-        let mut desk = Desk::new(react());
+        let mut desk = Harness::new(react());
         desk.host.summarise = Box::new(shorter);
         desk.append(&[user("look")]);
         desk.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
@@ -155,7 +155,7 @@ fn t2_a_crash_at_every_effect_costs_no_more_than_the_call_under_way() {
     let (mut ended, mut at, mut saved) = (false, 1, 0);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter] {
-            let mut desk = Desk::new(json!({}));
+            let mut desk = Harness::new(json!({}));
             desk.append(&talk(8, 60));
             desk.host.fault(at, |effect| !matches!(effect, Effect::Now | Effect::NewId), how);
             ended = desk.host.try_run(desk.session.compact(None)).is_some();
@@ -181,9 +181,9 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
     let cooldown = json!({ "compactCooldownSteps": 0 });
     let options =
         json!({ "compactAt": { "tokens": 200 }, "summarize": { "attempts": 1 }, "presetOptions": cooldown });
-    let mut desk = Desk::new(options.clone());
+    let mut desk = Harness::new(options.clone());
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", options.clone());
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options.clone());
     let asked = Rc::new(Cell::new(0));
     let seen = Rc::clone(&asked);
     desk.host.meanwhile = Box::new(move |effect| {
@@ -211,7 +211,7 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
 fn t2_who_cannot_wait_or_was_told_to_does_not_mind_a_lease() {
     for manual in [true, false] {
         let desk = torn(json!({ "contextWindow": 4_000 }));
-        let mut again = Desk::over(Rc::clone(&desk.memory), "b", json!({ "contextWindow": 4_000 }));
+        let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({ "contextWindow": 4_000 }));
         if manual {
             assert!(again.compact().success);
         } else {
@@ -228,11 +228,11 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter, How::Fail(Code::QuotaExceeded)] {
             let desk = torn(json!({}));
-            let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+            let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
             // Not a compaction: it closes no job.
             other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
             assert_eq!((states(&desk.memory), jobs(&desk.memory).1.len()), (vec!["prepared".into()], 1));
-            Desk::over(Rc::clone(&desk.memory), "c", json!({}));
+            Harness::over(Rc::clone(&desk.memory), "c", json!({}));
             assert_eq!(states(&desk.memory), ["prepared"], "its lease is not over");
             let mut host = Host::new(Rc::clone(&desk.memory) as _, "d");
             host.now += 1_000_000_000;
@@ -258,7 +258,7 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
 fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
     for (code, told) in [(Code::Conflict, false), (Code::Indeterminate, false), (Code::QuotaExceeded, true)] {
         let desk = torn(json!({}));
-        let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+        let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
         other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
         let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
         host.now += 1_000_000_000;
@@ -282,7 +282,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
         (Code::Indeterminate, Some(1), true),
         (Code::Aborted, None, false),
     ] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&talk(8, 60));
         let begins = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && has(batch, "sessions/"));
         desk.host.fault(1, begins, How::Fail(code));
@@ -300,7 +300,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
 
 #[test]
 fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(8, 60));
     let keeps = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "sessions/"));
     desk.host.fault(1, keeps, How::Fail(Code::QuotaExceeded));
@@ -310,9 +310,9 @@ fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
 
 #[test]
 fn a_session_deleted_while_a_model_works_keeps_no_answer() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(8, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { .. }) {
             other.host.run(other.session.delete()).unwrap();

@@ -12,7 +12,7 @@ use context_compactor_core::step::{Effect, Scan};
 use context_compactor_core::{Code, Result};
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::{Summarise, summary, thrown};
-use context_compactor_store_tests::summariser::{Temper, give};
+use context_compactor_store_tests::summariser::{Behavior, give};
 use context_compactor_store_tests::{Host, How, MemoryStore, Store};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -94,7 +94,7 @@ fn options() -> Value {
     })
 }
 
-fn text_of(desk: &Desk) -> String {
+fn text_of(desk: &Harness) -> String {
     let texts =
         desk.context().into_iter().filter_map(|message| Some(message["content"].as_str()?.to_owned()));
     texts.collect::<Vec<_>>().join("\n")
@@ -104,7 +104,7 @@ fn lost(text: &str) -> Vec<&'static str> {
     MUSTS.into_iter().filter(|must| !text.contains(must)).collect()
 }
 
-fn compact(desk: &mut Desk) -> Option<CompactionResult> {
+fn compact(desk: &mut Harness) -> Option<CompactionResult> {
     let compacted = desk.host.run(desk.session.compact(None));
     compacted.ok().map(|compacted| compacted.result)
 }
@@ -120,8 +120,8 @@ fn dropping() -> Summarise {
 
 #[test]
 fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_compaction() {
-    for temper in Temper::ALL.into_iter().map(Some).chain([None]) {
-        let mut desk = Desk::new(options());
+    for temper in Behavior::ALL.into_iter().map(Some).chain([None]) {
+        let mut desk = Harness::new(options());
         match temper {
             Some(temper) => {
                 give(&mut desk.host, temper, 1_000_000);
@@ -142,7 +142,7 @@ fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_com
             desk.append(&(20 * (round + 1)..20 * (round + 1) + 6).flat_map(filler).collect::<Vec<_>>());
         }
         // Who aborts the call that asks once more wants no summary at all.
-        let least = if temper == Some(Temper::AfterAbort) { 0..=4 } else { 4..=4 };
+        let least = if temper == Some(Behavior::AfterAbort) { 0..=4 } else { 4..=4 };
         assert!(least.contains(&compactions), "{temper:?}: {compactions}");
         desk.stored();
     }
@@ -150,7 +150,7 @@ fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_com
 
 #[test]
 fn s4_3_lesson_later_compactions_what_is_kept_is_made_anew_from_the_log_and_not_from_the_summary_before() {
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.append(&conversation());
     desk.compact();
     desk.append(&(30..36).flat_map(filler).collect::<Vec<_>>());
@@ -251,7 +251,7 @@ fn texts(messages: &[Value]) -> Vec<String> {
 
 #[test]
 fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
-    let mut desk = Desk::new(json!({
+    let mut desk = Harness::new(json!({
         "preset": "balanced", "contextWindow": 60_000, "summarize": { "attempts": 3 },
         "keep": { "messages": 2 },
     }));
@@ -269,7 +269,7 @@ fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_
     assert_eq!(lost(&text_of(&desk)), Vec::<&str>::new());
 
     // One that repeats them is taken at once, and nothing of it is said twice.
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.host.summarise = Box::new(|_, _| {
         let lines: String = MUSTS.iter().map(|must| format!("- {must}\n")).collect();
         summary(&format!("## State\nThe exporter was begun.\n{lines}"))
@@ -302,7 +302,7 @@ fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_ta
     ] {
         let reasons = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&reasons);
-        let mut desk = Desk::new(options());
+        let mut desk = Harness::new(options());
         let answer = what.clone();
         desk.host.summarise = Box::new(move |request, _| {
             seen.borrow_mut().push(request.messages[0].content.clone());
@@ -320,7 +320,7 @@ fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_ta
 
 #[test]
 fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_the_conversation() {
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.host.summarise = Box::new(|_, _| thrown("503 overloaded", Some(503)));
     let turns = (0..40).flat_map(|nth| {
         [
@@ -338,7 +338,7 @@ fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_
 
 #[test]
 fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_which() {
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     let long = "The log of the nightly job follows, read it with care. ".repeat(200);
     desk.append(&[conversation(), vec![user(&long), assistant("I read it.")], filler(50)].concat());
     desk.compact();
@@ -360,7 +360,7 @@ fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_wh
 #[test]
 fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
     let mut desk =
-        Desk::new(json!({ "preset": "balanced", "contextWindow": 12_000, "maxOutputTokens": 500 }));
+        Harness::new(json!({ "preset": "balanced", "contextWindow": 12_000, "maxOutputTokens": 500 }));
     for nth in 0..300 {
         desk.append(&filler(nth));
         let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
@@ -375,7 +375,7 @@ fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
         "preset": "balanced", "contextWindow": 8_000_000, "compactAt": { "fraction": 1 },
         "summarize": { "fallback": "extractive" },
     });
-    let mut desk = Desk::new(over);
+    let mut desk = Harness::new(over);
     let part = 1 << 16;
     for nth in 0..12 {
         desk.append(&[user(&format!("Question {nth}?")), assistant(&long(&format!("part {nth}"), part))]);
@@ -393,7 +393,7 @@ fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
 
 /// A conversation in which these commands were run, compacted by a model that names nothing.
 fn after(commands: &[(&str, &str)]) -> String {
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.host.summarise =
         Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
     desk.append(&[user("Build the exporter.")]);

@@ -58,17 +58,17 @@ fn leftovers(memory: &MemoryStore) -> Vec<String> {
     left.collect()
 }
 
-fn much_later(memory: &Rc<MemoryStore>, name: &str) -> Desk {
+fn much_later(memory: &Rc<MemoryStore>, name: &str) -> Harness {
     let mut host = Host::new(Rc::clone(memory) as _, name);
     host.now += 1_000_000_000;
     let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
-    Desk { memory: Rc::clone(memory), host, session }
+    Harness { memory: Rc::clone(memory), host, session }
 }
 
 #[test]
 fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
     let text = large("row", 64_000_000);
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.append(&[user("look")]);
     desk.append(&exchange(Format::Anthropic, "a", &text));
     desk.append(&[assistant("I see.")]);
@@ -80,7 +80,7 @@ fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
         assert!(operations <= 32 && largest <= MIB && all <= 9 * MIB, "{operations} {largest} {all}");
     }
     let reference = desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
-    let mut again = Desk::over(Rc::clone(&desk.memory), "b", options());
+    let mut again = Harness::over(Rc::clone(&desk.memory), "b", options());
     assert_eq!(again.read(&reference), text);
     let chars = text.chars().count();
     for (offset, limit) in [(0, 10), (1_048_576, 100), (chars / 2, 12_345), (chars - 7, 100), (chars, 1)] {
@@ -93,7 +93,7 @@ fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
     assert_eq!(desk.stored().messages.len(), 10);
 }
 
-fn append_large(desk: &mut Desk) -> Option<()> {
+fn append_large(desk: &mut Harness) -> Option<()> {
     let bodies = vec![assistant(&large("a", BIG)), assistant(&large("b", MIB + 1_000))];
     desk.host
         .try_run(desk.session.append(bodies))
@@ -107,7 +107,7 @@ fn t1_a_crash_at_every_commit_of_a_large_append_leaves_all_of_it_or_nothing_r6()
         while !ended {
             // A crash before a commit is one after the commit before it.
             let how = How::CrashAfter;
-            let mut desk = Desk::new(options());
+            let mut desk = Harness::new(options());
             if !first {
                 desk.append(&[user("before")]);
             }
@@ -129,13 +129,13 @@ fn t1_a_crash_at_every_commit_of_a_large_append_leaves_all_of_it_or_nothing_r6()
 #[test]
 fn r6_a_sweep_may_be_killed_and_a_lease_that_is_not_over_is_left_alone() {
     for at in 1..=3 {
-        let mut desk = Desk::new(options());
+        let mut desk = Harness::new(options());
         desk.append(&[user("before")]);
         desk.host.fault(2, is_commit, How::CrashAfter);
         assert!(append_large(&mut desk).is_none());
         let left = leftovers(&desk.memory).len();
         assert!(left > 8);
-        Desk::over(Rc::clone(&desk.memory), "b", options());
+        Harness::over(Rc::clone(&desk.memory), "b", options());
         assert_eq!(leftovers(&desk.memory).len(), left, "someone may be at it");
         let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
         host.now += 10_000_000;
@@ -148,7 +148,7 @@ fn r6_a_sweep_may_be_killed_and_a_lease_that_is_not_over_is_left_alone() {
 
 #[test]
 fn r6_what_was_swept_under_a_frozen_tab_is_written_again_and_never_dangles() {
-    let mut desk = Desk::new(options());
+    let mut desk = Harness::new(options());
     desk.append(&[user("before")]);
     let memory = Rc::clone(&desk.memory);
     let (mut commits, mut swept) = (0, false);
@@ -166,8 +166,8 @@ fn r6_what_was_swept_under_a_frozen_tab_is_written_again_and_never_dangles() {
 }
 
 /// A session whose large result is due to be offloaded.
-fn heavy() -> Desk {
-    let mut desk = Desk::new(options());
+fn heavy() -> Harness {
+    let mut desk = Harness::new(options());
     desk.append(&[user("look")]);
     desk.append(&exchange(Format::Anthropic, "a", &large("row", BIG)));
     desk.append(&[assistant("I see.")]);
@@ -198,7 +198,7 @@ fn t1_a_crash_at_every_commit_of_a_large_offload_leaves_no_reference_without_its
 fn t1_two_tabs_that_move_the_same_large_result_agree_and_a_later_sweep_takes_nothing_of_it() {
     for stop in 1..=4 {
         let mut desk = heavy();
-        let mut other = Desk::over(Rc::clone(&desk.memory), "b", options());
+        let mut other = Harness::over(Rc::clone(&desk.memory), "b", options());
         let (mut commits, mut moved) = (0, false);
         desk.host.meanwhile = Box::new(move |effect| {
             commits += usize::from(matches!(effect, Effect::Commit(_)));
@@ -221,7 +221,7 @@ fn t1_a_result_that_is_moved_again_after_a_restore_keeps_the_text_that_older_vie
     desk.prepare();
     for at in 1..=4 {
         desk.host.run(desk.session.restore(snapshot.clone())).unwrap();
-        let mut again = Desk::over(Rc::clone(&desk.memory), &format!("b{at}"), options());
+        let mut again = Harness::over(Rc::clone(&desk.memory), &format!("b{at}"), options());
         again.host.fault(at, is_commit, How::CrashBefore);
         let _ = again.host.try_run(again.session.prepare(Trigger::Auto, Vec::new()));
         desk = much_later(&desk.memory, &format!("c{at}"));
@@ -289,8 +289,8 @@ fn a_fork_and_a_copy_of_a_session_with_large_rows_are_whole() {
 fn a_large_message_that_is_appended_to_a_session_which_another_tab_has_just_begun_stands_behind_all_of_it() {
     let memory = Rc::<MemoryStore>::default();
     // Opened when there was no such session.
-    let mut late = Desk::over(Rc::clone(&memory), "late", options());
-    let mut first = Desk::over(Rc::clone(&memory), "first", options());
+    let mut late = Harness::over(Rc::clone(&memory), "late", options());
+    let mut first = Harness::over(Rc::clone(&memory), "first", options());
     first.append(&[user("question"), assistant("answer")]);
     late.append(&exchange(Format::Anthropic, "call", &large("result", BIG)));
     let context = look(&late.session).unwrap().context;

@@ -140,7 +140,7 @@ fn f7_a_message_of_ten_windows_fits_in_every_preset_and_reads_back_byte_for_byte
 fn f7_what_cannot_be_shortened_is_named() {
     for preset in PRESETS {
         let mut desk =
-            Desk::new(json!({ "preset": preset.name, "contextWindow": 4_000, "format": "openai-chat" }));
+            Harness::new(json!({ "preset": preset.name, "contextWindow": 4_000, "format": "openai-chat" }));
         desk.append(&turns(Format::OpenaiChat, 0, 1));
         desk.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
         desk.host.run(desk.session.pin(4)).unwrap();
@@ -155,7 +155,7 @@ fn f7_what_cannot_be_shortened_is_named() {
 fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_the_estimate() {
     // In the second a character is a token, so that fewer of them stand there.
     for (text, estimator) in [(large(20_000, true), "chars4"), ("字".repeat(100_000), "calibrated")] {
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "contextWindow": 16_000, "format": "openai-chat", "advanced": { "estimator": estimator } }),
         );
         let limit = read(&json!({ "preset": "offload", "contextWindow": 16_000 })).hard_limit;
@@ -183,7 +183,7 @@ fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_th
 #[test]
 fn f39_f7_what_frees_just_enough_is_done_and_one_token_less_is_not() {
     let run = |pinned: usize| {
-        let mut desk = Desk::new(json!({ "contextWindow": 4_000, "format": "openai-chat" }));
+        let mut desk = Harness::new(json!({ "contextWindow": 4_000, "format": "openai-chat" }));
         desk.append(&[say(Format::OpenaiChat, Author::User, &"abc ".repeat(pinned))]);
         desk.append(&[say(Format::OpenaiChat, Author::Assistant, "I see.")]);
         desk.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);

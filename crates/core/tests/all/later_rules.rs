@@ -4,13 +4,13 @@ use crate::support::*;
 use context_compactor_core::policy::Trigger;
 use serde_json::{Value, json};
 
-fn desk(over: Value) -> Desk {
+fn desk(over: Value) -> Harness {
     let mut options = json!({
         "background": true, "preset": "layered", "contextWindow": 8_000, "maxOutputTokens": 500,
         "compactAt": { "tokens": 2_000 }, "presetOptions": { "minSavings": 0 },
     });
     merge(&mut options, &over);
-    Desk::new(options)
+    Harness::new(options)
 }
 
 #[test]

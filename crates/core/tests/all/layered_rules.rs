@@ -13,10 +13,10 @@ use std::rc::Rc;
 
 const CLEARED: &str = "[Output compacted - re-read if needed]";
 
-fn layered(over: Value) -> Desk {
+fn layered(over: Value) -> Harness {
     let mut options = json!({ "preset": "layered" });
     merge(&mut options, &over);
-    Desk::new(options)
+    Harness::new(options)
 }
 
 fn limit(options: Value) -> usize {
@@ -100,7 +100,7 @@ fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
         (json!({ "contextWindow": 200_000, "preset": "offload" }), false),
         (json!({ "contextWindow": 200_000, "preset": "layered", "clear": false }), false),
     ] {
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         for nth in 0..5 {
             desk.append(&turn(FORMATS[1], nth, 1_200));
         }
@@ -111,7 +111,7 @@ fn s3_1_can_be_mixed_into_another_preset_and_switched_off() {
 #[test]
 fn s3_1_break_even_clears_in_one_batch_when_the_calls_so_far_would_have_paid_for_it() {
     let step_of = |clear: Value, cache_read: f64, cache_write: f64, tokens: usize| {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "contextWindow": 200_000, "preset": "offload", "maxOutputTokens": 0,
             "clear": clear, "compactAt": { "tokens": tokens },
             "prices": { "input": 1, "output": 1, "cacheRead": cache_read, "cacheWrite": cache_write }
@@ -272,7 +272,7 @@ fn s3_8_a_result_of_the_limit_is_not_too_large() {
 #[test]
 fn s4_1_s4_2_factor3_summarises_at_half_of_the_window_and_keeps_three() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "preset": "factor3" }));
+        let mut desk = Harness::new(json!({ "preset": "factor3" }));
         desk.append(&talk(9, 200));
         assert!(desk.prepare().result.is_none(), "3,600 of 8,000");
         desk.append(&talk(2, 200));
@@ -281,13 +281,13 @@ fn s4_1_s4_2_factor3_summarises_at_half_of_the_window_and_keeps_three() {
         assert_eq!(sent[0]["content"], format!("[SUMMARY]: {SUMMARY}{RECORD}"));
         assert!((4..=6).contains(&sent.len()), "{}", sent.len());
     }
-    let mut desk = Desk::new(json!({ "preset": "factor3", "compactAt": { "tokens": 10 } }));
+    let mut desk = Harness::new(json!({ "preset": "factor3", "compactAt": { "tokens": 10 } }));
     desk.append(&talk(1, 200));
     assert_eq!(desk.prepare().result.unwrap().summary, None, "three or fewer: nothing to do");
     desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
 }
 
-fn read(desk: &mut Desk, format: Format, nth: usize, path: &str, text: &str) {
+fn read(desk: &mut Harness, format: Format, nth: usize, path: &str, text: &str) {
     let id = format!("call_{nth}");
     desk.append(&[user(&format!("read {path}"))]);
     desk.append(&calls(format, &[(&id, path)]));
@@ -295,7 +295,7 @@ fn read(desk: &mut Desk, format: Format, nth: usize, path: &str, text: &str) {
     desk.append(&[assistant("read")]);
 }
 
-fn files(desk: &Desk) -> Vec<(String, String)> {
+fn files(desk: &Harness) -> Vec<(String, String)> {
     let text = desk.context()[0]["content"].as_str().unwrap().to_string();
     let files = text.split("\n\n<file path=\"").skip(1).map(|file| {
         let (path, rest) = file.split_once("\">\n").unwrap();
@@ -416,7 +416,7 @@ fn s3_6_a_file_that_the_context_still_shows_is_not_put_back() {
 
 #[test]
 fn s4_2_a_failed_call_changes_nothing() {
-    let mut desk = Desk::new(json!({ "preset": "factor3" }));
+    let mut desk = Harness::new(json!({ "preset": "factor3" }));
     desk.host.summarise = Box::new(|_, _| thrown("down", None));
     desk.append(&talk(9, 200));
     let before = desk.context();

@@ -35,7 +35,7 @@ fn deep(levels: usize) -> Body {
 }
 
 fn append(message: Body) -> Result<(), Error> {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let appended = desk.host.run(desk.session.append(vec![user("first"), message]));
     assert_eq!(
         desk.stored().messages.len(),
@@ -67,7 +67,7 @@ fn storage_s8_the_bound_is_taken_and_one_above_is_refused_with_its_place() {
 
 #[test]
 fn storage_s8_what_was_refused_leaves_a_session_that_goes_on() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     for message in [text_blocks(MAX_PARTS + 1), results(MAX_REFERENCES + 1), deep(500), deep(100_000)] {
         desk.host.run(desk.session.append(vec![message])).unwrap_err();
     }

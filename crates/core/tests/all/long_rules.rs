@@ -47,20 +47,20 @@ fn telling(request: &SummaryRequest, _: u32) -> Event {
     Event::Summary { text: what, usage: Some(usage) }
 }
 
-fn desk(over: Value, bodies: &[Body]) -> Desk {
-    let mut desk = Desk::new(over);
+fn desk(over: Value, bodies: &[Body]) -> Harness {
+    let mut desk = Harness::new(over);
     desk.host.summarise = Box::new(telling);
     desk.append(bodies);
     desk
 }
 
 /// A process that comes when every lease is over.
-fn much_later(memory: &Rc<MemoryStore>, over: Value) -> Desk {
+fn much_later(memory: &Rc<MemoryStore>, over: Value) -> Harness {
     let mut host = Host::new(Rc::clone(memory) as _, "later");
     host.now += 1_000_000_000;
     host.summarise = Box::new(telling);
     let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
-    Desk { memory: Rc::clone(memory), host, session }
+    Harness { memory: Rc::clone(memory), host, session }
 }
 
 /// The history does not fit without the summary, which failed for this reason.
@@ -70,11 +70,11 @@ fn assert_failed(result: &CompactionResult, why: &str) {
     assert!(error.message.contains(&format!("the summary failed ({why}")), "{error}");
 }
 
-fn requests(desk: &Desk) -> Vec<Rc<SummaryRequest>> {
+fn requests(desk: &Harness) -> Vec<Rc<SummaryRequest>> {
     desk.host.seen.requests.iter().map(|(request, _)| Rc::clone(request)).collect()
 }
 
-fn calls(desk: &Desk) -> usize {
+fn calls(desk: &Harness) -> usize {
     desk.host.seen.requests.len()
 }
 

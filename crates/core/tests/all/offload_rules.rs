@@ -20,11 +20,11 @@ fn only_offload() -> serde_json::Value {
 #[test]
 fn s1_1_runs_at_the_threshold_and_not_below_it() {
     for (tokens, over) in [(0, false), (1, true)] {
-        let mut desk = Desk::new(json!({ "compactAt": { "tokens": 10_000 } }));
+        let mut desk = Harness::new(json!({ "compactAt": { "tokens": 10_000 } }));
         desk.append(&turn(Format::OpenaiChat, 0, 200));
         desk.append(&[user("next"), assistant("well")]);
         let used = desk.session.usage().unwrap().used_tokens;
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "compactAt": { "tokens": used + 1 - tokens }, "presetOptions": { "preserveCount": 1_000 } }),
         );
         desk.append(&turn(Format::OpenaiChat, 0, 200));
@@ -47,7 +47,7 @@ fn s1_1_default_threshold_is_150_000_of_200_000() {
 fn s1_1_scans_the_floor_of_the_first_half() {
     for format in FORMATS {
         // Results stand at 2, 6 and 10. The floor of 13 / 2 leaves message 6 alone.
-        let mut desk = Desk::new(only_offload());
+        let mut desk = Harness::new(only_offload());
         for nth in 0..3 {
             desk.append(&turn(format, nth, 200));
         }
@@ -63,7 +63,7 @@ fn s1_1_scans_the_floor_of_the_first_half() {
 fn s1_1_takes_results_longer_than_50_characters_only() {
     for format in FORMATS {
         let (short, long) = ("字".repeat(50), "字".repeat(51));
-        let mut desk = Desk::new(only_offload());
+        let mut desk = Harness::new(only_offload());
         let ids = [("a", "x"), ("b", "y")];
         desk.append(&[user(&crate::support::long("long question", 300))]);
         desk.append(&calls(format, &ids));
@@ -82,7 +82,7 @@ fn s1_1_a_reference_is_known_by_the_table_not_by_its_text() {
     for format in FORMATS {
         let forged = format!("Tool result is at: off_{}{}", "a".repeat(26), " and then some more text of it");
         // However short a result may be: a reference is no result.
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000, "minChars": 1 } }),
         );
         let mut messages = vec![user(&long("question", 300))];
@@ -106,7 +106,7 @@ fn d13_a_text_that_looks_like_the_place_of_a_large_row_is_a_text() {
     let fields = r#""v":200,"id":"row_a","parts":0,"bytes":0,"sha256":"e3b0c442""#;
     for format in FORMATS {
         for text in [format!("{{\"wide\":1,{fields}}}"), format!("{{\"wide\":{}", "true, ".repeat(20))] {
-            let mut desk = Desk::new(only_offload());
+            let mut desk = Harness::new(only_offload());
             desk.append(&[user(&long("long question", 300))]);
             desk.append(&calls(format, &[("a", "x")]));
             desk.append(&results(format, &[("a", &text)]));
@@ -123,7 +123,7 @@ fn d13_a_text_that_looks_like_the_place_of_a_large_row_is_a_text() {
 #[test]
 fn s1_1_the_reference_stands_in_the_results_place_and_its_text_in_the_store() {
     for format in FORMATS {
-        let mut desk = Desk::new(only_offload());
+        let mut desk = Harness::new(only_offload());
         let messages = turn(format, 0, 200);
         desk.append(&messages);
         desk.append(&talk(2, 10));
@@ -151,7 +151,7 @@ fn s1_1_the_reference_stands_in_the_results_place_and_its_text_in_the_store() {
 #[test]
 fn s1_2_reports_what_it_did() {
     for format in FORMATS {
-        let mut desk = Desk::new(only_offload());
+        let mut desk = Harness::new(only_offload());
         desk.append(&turn(format, 0, 400));
         desk.append(&talk(2, 10));
         let previous = desk.session.usage().unwrap().used_tokens;
@@ -169,7 +169,7 @@ fn s1_2_reports_what_it_did() {
         let threshold = prepared.usage.threshold;
         assert_eq!(report.still_exceeds_threshold, prepared.usage.used_tokens >= threshold);
         // The sums that are kept as the context changes are those of a session that is read anew.
-        let again = Desk::over(desk.memory.clone(), "b", only_offload());
+        let again = Harness::over(desk.memory.clone(), "b", only_offload());
         assert_eq!(again.session.usage().unwrap(), prepared.usage);
         let stages: Vec<Stage> = desk.host.seen.progress.iter().map(|progress| progress.stage).collect();
         assert_eq!(stages, [Stage::Offload, Stage::Offload]);
@@ -182,7 +182,7 @@ fn s1_2_reports_what_it_did() {
 fn s1_2_counts_results_and_equality_still_exceeds() {
     for format in FORMATS {
         let offloaded = |threshold: usize| {
-            let mut desk = Desk::new(
+            let mut desk = Harness::new(
                 json!({ "compactAt": { "tokens": threshold }, "presetOptions": { "preserveCount": 1_000 } }),
             );
             desk.append(&[user("two")]);
@@ -203,7 +203,7 @@ fn s1_2_counts_results_and_equality_still_exceeds() {
 #[test]
 fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
     for format in FORMATS {
-        let mut desk = Desk::new(only_offload());
+        let mut desk = Harness::new(only_offload());
         let ids = [("a", "x"), ("b", "y"), ("c", "z")];
         let texts = [long("first", 100), long("second", 100), long("third", 100)];
         desk.append(&[user("go")]);
@@ -233,7 +233,7 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
 
 #[test]
 fn s1_3_a_store_of_small_batches_takes_everything_in_several() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     let opened = Session::open(settings(only_offload()), Some("s".into()), 30);
     desk.session = desk.host.run(opened).unwrap().0;
     for nth in 0..40 {
@@ -252,7 +252,7 @@ fn s1_3_a_store_of_small_batches_takes_everything_in_several() {
 
 #[test]
 fn s1_3_a_single_item_that_cannot_be_stored_is_a_warning_too() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::Anthropic, 0, 200));
     desk.append(&talk(2, 10));
     let before = desk.context();
@@ -266,7 +266,7 @@ fn s1_3_a_single_item_that_cannot_be_stored_is_a_warning_too() {
 
 #[test]
 fn s1_4_history_is_rewritten_and_the_event_emitted_only_when_something_was_offloaded() {
-    let mut desk = Desk::new(json!({
+    let mut desk = Harness::new(json!({
         "compactAt": { "tokens": 100 },
         "presetOptions": { "compactCooldownSteps": 1000, "preserveCount": 100 },
     }));
@@ -280,7 +280,7 @@ fn s1_4_history_is_rewritten_and_the_event_emitted_only_when_something_was_offlo
 
 #[test]
 fn s1_14_the_event_says_how_many_and_how_much() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&turn(Format::OpenaiChat, 1, 200));
     desk.append(&talk(3, 10));
@@ -291,7 +291,7 @@ fn s1_14_the_event_says_how_many_and_how_much() {
 
 #[test]
 fn a_plan_tells_nobody_that_something_happened() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
     let commits = desk.host.seen.commits.len();
@@ -303,11 +303,11 @@ fn a_plan_tells_nobody_that_something_happened() {
 
 #[test]
 fn lesson_concurrent_writes_an_offload_that_loses_a_race_is_made_again() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
     // Another tab appends between the decision and the commit: both stand.
-    let mut other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let mut other = Harness::over(desk.memory.clone(), "b", only_offload());
     let mut once = Some(());
     desk.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take().is_some() {
@@ -320,7 +320,7 @@ fn lesson_concurrent_writes_an_offload_that_loses_a_race_is_made_again() {
     // Another tab offloads first: this one reads the other's and goes on from there.
     desk.append(&turn(Format::OpenaiChat, 1, 200));
     desk.append(&talk(6, 10));
-    let mut other = Desk::over(desk.memory.clone(), "c", only_offload());
+    let mut other = Harness::over(desk.memory.clone(), "c", only_offload());
     let mut once = Some(());
     desk.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take().is_some() {
@@ -339,7 +339,7 @@ fn lesson_concurrent_writes_an_offload_that_loses_a_race_is_made_again() {
 
 #[test]
 fn a_commit_whose_answer_is_lost_took_place_once() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
     desk.host.fault(1, is_change, How::Lost);

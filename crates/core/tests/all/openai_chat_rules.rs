@@ -263,7 +263,7 @@ mod sessions {
                 "keep": { "messages": rng.usize(1..6) },
                 "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
             });
-            let mut desk = Desk::new(options);
+            let mut desk = Harness::new(options);
             desk.append(&history.iter().map(body).collect::<Vec<Body>>());
             desk.prepare();
             desk.compact();
@@ -286,7 +286,7 @@ mod sessions {
     #[test]
     fn an8_signed_details_behind_a_summary_go_unless_the_server_drops_them() {
         for (behavior, stays) in [("error", false), ("drop_block", true)] {
-            let mut desk = Desk::new(json!({ "advanced": { "prefixMismatchBehavior": behavior } }));
+            let mut desk = Harness::new(json!({ "advanced": { "prefixMismatchBehavior": behavior } }));
             desk.append(&talk(6, 60));
             let mut last = assistant("Done.");
             last["reasoning_details"] =

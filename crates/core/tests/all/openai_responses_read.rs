@@ -1,6 +1,6 @@
 //! OpenAI Responses: reading items.
 
-use context_compactor_core::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use context_compactor_core::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Format, parse};
 use context_compactor_core::{Code, Error};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ fn messages_of_every_role_and_shape() {
             document(3),
             document(6),
             Part::Media(Media { kind: MediaKind::Audio, bytes: 3, pixels: None }),
-            Part::Opaque { kind: "input_smell".into(), chars: 35, tie: Tie::None },
+            Part::Opaque { kind: "input_smell".into(), chars: 35, tie: Pairing::None },
         ],
     );
     let said = json!([
@@ -210,15 +210,15 @@ fn outputs_of_every_shape() {
     }
 }
 
-fn ties<'a>(history: &'a [Value]) -> Vec<(Role, Option<Tie<'a>>)> {
+fn ties<'a>(history: &'a [Value]) -> Vec<(Role, Option<Pairing<'a>>)> {
     let tie = |item: &'a Value| {
         read(item, |message| {
             let tie = message.parts.iter().find_map(|part| match part {
                 Part::Opaque { tie, .. } => Some(match tie {
-                    Tie::Opens(id) => Tie::Opens(id.to_string().into()),
-                    Tie::Closes(id) => Tie::Closes(id.to_string().into()),
-                    Tie::None => Tie::None,
-                    Tie::Refers => Tie::Refers,
+                    Pairing::Opens(id) => Pairing::Opens(id.to_string().into()),
+                    Pairing::Closes(id) => Pairing::Closes(id.to_string().into()),
+                    Pairing::None => Pairing::None,
+                    Pairing::Refers => Pairing::Refers,
                 }),
                 _ => None,
             });
@@ -231,8 +231,8 @@ fn ties<'a>(history: &'a [Value]) -> Vec<(Role, Option<Tie<'a>>)> {
 /// lesson: server tools and new block types
 #[test]
 fn items_that_are_never_read_keep_their_partners() {
-    let opens = |id: &'static str| Some(Tie::Opens(id.into()));
-    let closes = |id: &'static str| Some(Tie::Closes(id.into()));
+    let opens = |id: &'static str| Some(Pairing::Opens(id.into()));
+    let closes = |id: &'static str| Some(Pairing::Closes(id.into()));
     let (model, tool) = (Role::Assistant, Role::Tool);
     let history = [
         json!({ "type": "mcp_approval_request", "id": "r", "name": "f", "arguments": "{}" }),
@@ -262,7 +262,7 @@ fn items_that_are_never_read_keep_their_partners() {
             (model, opens("r")),
             (tool, closes("r")),
             (model, closes("r")),
-            (model, Some(Tie::None)),
+            (model, Some(Pairing::None)),
             (model, opens("s")),
             (tool, closes("s")),
             (model, opens("p")),
@@ -271,14 +271,14 @@ fn items_that_are_never_read_keep_their_partners() {
             (tool, closes("q")),
             (tool, closes("q")),
             (tool, closes("q")),
-            (model, Some(Tie::None)),
-            (model, Some(Tie::None)),
-            (model, Some(Tie::None)),
-            (model, Some(Tie::None)),
-            (Role::System, Some(Tie::None)),
-            (Role::System, Some(Tie::None)),
-            (model, Some(Tie::Refers)),
-            (model, Some(Tie::Refers)),
+            (model, Some(Pairing::None)),
+            (model, Some(Pairing::None)),
+            (model, Some(Pairing::None)),
+            (model, Some(Pairing::None)),
+            (Role::System, Some(Pairing::None)),
+            (Role::System, Some(Pairing::None)),
+            (model, Some(Pairing::Refers)),
+            (model, Some(Pairing::Refers)),
         ]
     );
     // A search that the server ran has no id. One that an app wrote down with an id may have no output.
@@ -290,9 +290,9 @@ fn items_that_are_never_read_keep_their_partners() {
         search("tool_search_call", "tsc_1".into()),
     ];
     let found = ties(&history);
-    assert!(matches!(&found[0], (Role::Assistant, Some(Tie::Opens(_)))), "{found:?}");
-    assert!(matches!(&found[1], (Role::Assistant, Some(Tie::Closes(_)))), "{found:?}");
-    assert_eq!(found[2], (Role::Assistant, Some(Tie::None)));
+    assert!(matches!(&found[0], (Role::Assistant, Some(Pairing::Opens(_)))), "{found:?}");
+    assert!(matches!(&found[1], (Role::Assistant, Some(Pairing::Closes(_)))), "{found:?}");
+    assert_eq!(found[2], (Role::Assistant, Some(Pairing::None)));
 }
 
 /// lesson: opaque server compaction
@@ -329,7 +329,7 @@ fn prose_in_items_that_are_news_to_us_is_read() {
     reads(
         json!({ "type": "aura", "content": { "x": 1 } }),
         Role::Assistant,
-        &[Part::Opaque { kind: "aura".into(), chars: 35, tie: Tie::None }],
+        &[Part::Opaque { kind: "aura".into(), chars: 35, tie: Pairing::None }],
     );
 }
 

@@ -1,7 +1,7 @@
 //! Recorded OpenAI Responses traffic: requests that the API answered, and sessions of an agent that speaks nothing else.
 //! Read without loss, valid before and after a cut at any boundary.
 
-use context_compactor_core::message::{Exchanges, Message, Part, Tie};
+use context_compactor_core::message::{Exchanges, Message, Pairing, Part};
 use context_compactor_core::wire::{self, Format, detect};
 use flate2::read::GzDecoder;
 use serde_json_borrow::Value;
@@ -131,7 +131,7 @@ fn requests_that_the_api_answered_are_valid_and_can_be_cut() {
         let referring = messages
             .iter()
             .flat_map(|message| &message.parts)
-            .any(|part| matches!(part, Part::Opaque { tie: Tie::Refers, .. }));
+            .any(|part| matches!(part, Part::Opaque { tie: Pairing::Refers, .. }));
         assert!(!referring, "{id}");
     }
     assert!(checked * 3 >= lines.len() * 2, "{checked} of {} requests", lines.len());

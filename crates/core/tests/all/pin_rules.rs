@@ -12,15 +12,15 @@ use std::rc::Rc;
 
 const RULE: &str = "Never touch </message> main.rs. 한국어 $& 👩‍👩‍👧";
 
-fn desk(over: Value, pinned: impl Fn(usize) -> bool + 'static) -> Desk {
+fn desk(over: Value, pinned: impl Fn(usize) -> bool + 'static) -> Harness {
     let mut options = json!({ "pins": { "match": true } });
     merge(&mut options, &over);
-    let mut desk = Desk::new(options);
+    let mut desk = Harness::new(options);
     desk.host.pinned = Box::new(pinned);
     desk
 }
 
-fn summary_text(desk: &Desk) -> String {
+fn summary_text(desk: &Harness) -> String {
     desk.context()[0]["content"].as_str().unwrap().to_string()
 }
 
@@ -59,7 +59,7 @@ fn s4_3_a_pin_survives_ten_compactions_and_a_reload_and_is_never_doubled() {
         }
         desk.append(&messages);
         if round == 4 {
-            desk = Desk::over(Rc::clone(&desk.memory), "other", json!({ "pins": { "match": true } }));
+            desk = Harness::over(Rc::clone(&desk.memory), "other", json!({ "pins": { "match": true } }));
         }
         let result = desk.compact();
         assert!(result.success && result.summary.is_some(), "{round} {result:?}");
@@ -107,7 +107,7 @@ fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
 #[test]
 fn s5_6_what_the_user_said_beside_a_result_that_left_is_quoted_without_the_result() {
     let bulk = long("a long result", 600);
-    let mut desk = Desk::new(json!({
+    let mut desk = Harness::new(json!({
         "preset": "checkpoint", "format": "anthropic", "contextWindow": 8_000, "admit": { "maxTokens": 100 },
         "presetOptions": { "keepUserMessages": 2 }, "keep": { "messages": 1 },
     }));
@@ -140,7 +140,7 @@ fn s5_6_what_the_user_said_beside_a_result_that_left_is_quoted_without_the_resul
 #[test]
 fn s4_3_pins_go_by_the_index_that_a_message_has_in_the_end() {
     let mut desk = desk(json!({}), |index| index == 1);
-    let mut other = Some(Desk::over(Rc::clone(&desk.memory), "b", json!({})));
+    let mut other = Some(Harness::over(Rc::clone(&desk.memory), "b", json!({})));
     desk.host.meanwhile = Box::new(move |effect| {
         if let Some(mut other) = other.take_if(|_| is_commit(effect)) {
             other.append(&[user("first")]);
@@ -166,7 +166,7 @@ const ORDER: &str = "Clean up the parser. Never touch </message> main.rs $& 한�
 const SENTENCE: &str = "Never touch </message> main.rs $& 한국어!";
 
 /// The pins that were told: index, first constraint.
-fn told(desk: &Desk) -> Vec<(usize, String)> {
+fn told(desk: &Harness) -> Vec<(usize, String)> {
     let pins = desk.host.seen.notices.iter().filter_map(|notice| match notice {
         Notice::Pin { proposal } => Some((proposal.index, proposal.constraints[0].clone())),
         _ => None,
@@ -174,7 +174,7 @@ fn told(desk: &Desk) -> Vec<(usize, String)> {
     pins.collect()
 }
 
-fn open(desk: &Desk) -> Vec<usize> {
+fn open(desk: &Harness) -> Vec<usize> {
     desk.session.pin_proposals().unwrap().iter().map(|proposal| proposal.index).collect()
 }
 
@@ -191,7 +191,7 @@ fn with_order() -> Vec<Body> {
 #[test]
 fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
     for preset in ["offload", "layered", "factor3", "checkpoint"] {
-        let mut desk = Desk::new(json!({ "preset": preset }));
+        let mut desk = Harness::new(json!({ "preset": preset }));
         desk.append(&with_order());
         assert_eq!(told(&desk), [(2, SENTENCE.into())], "not what the model and its tools said");
         let [proposal] = desk.session.pin_proposals().unwrap().try_into().unwrap();
@@ -205,11 +205,11 @@ fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
 #[test]
 fn s4_3_what_nobody_answered_must_be_kept_by_every_summary_and_is_told_in_its_result() {
     let asking = json!({ "preset": "factor3", "pins": { "proposals": "ask" } });
-    let mut desk = Desk::new(asking.clone());
+    let mut desk = Harness::new(asking.clone());
     desk.append(&with_order());
     for round in 0..12 {
         if round == 6 {
-            desk = Desk::over(Rc::clone(&desk.memory), "other", asking.clone());
+            desk = Harness::over(Rc::clone(&desk.memory), "other", asking.clone());
         }
         let result = desk.compact();
         assert!(result.summary.is_some(), "{result:?}");
@@ -230,7 +230,7 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
     // Before the message is summarised, and after.
     for late in [false, true] {
         let options = json!({ "preset": "factor3", "pins": { "proposals": "ask" } });
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         desk.append(&with_order());
         if late {
             assert!(desk.compact().success && !summary_text(&desk).contains("main.rs"));
@@ -243,7 +243,7 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
         for round in 0..12 {
             if round % 4 == 1 {
                 let name = format!("tab {round}");
-                desk = Desk::over(Rc::clone(&desk.memory), &name, options.clone());
+                desk = Harness::over(Rc::clone(&desk.memory), &name, options.clone());
             }
             if late {
                 assert!(summary_text(&desk).contains(&quote), "{}", summary_text(&desk));
@@ -261,7 +261,7 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
 
 #[test]
 fn s4_3_off_looks_for_nothing_and_what_the_app_pinned_is_not_proposed() {
-    let mut desk = Desk::new(json!({ "preset": "factor3", "pins": { "proposals": "off" } }));
+    let mut desk = Harness::new(json!({ "preset": "factor3", "pins": { "proposals": "off" } }));
     desk.append(&with_order());
     assert!(desk.compact().pin_proposals.is_empty() && told(&desk).is_empty() && open(&desk).is_empty());
     let asked = &desk.host.seen.requests[0].0.messages[0].content;
@@ -275,7 +275,7 @@ fn s4_3_off_looks_for_nothing_and_what_the_app_pinned_is_not_proposed() {
 fn s4_3_a_pin_is_whole_or_not_there_whatever_becomes_of_its_commit() {
     for late in [false, true] {
         for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
-            let mut desk = Desk::new(json!({ "preset": "factor3" }));
+            let mut desk = Harness::new(json!({ "preset": "factor3" }));
             desk.append(&with_order());
             if late {
                 assert!(desk.compact().success);
@@ -285,7 +285,7 @@ fn s4_3_a_pin_is_whole_or_not_there_whatever_becomes_of_its_commit() {
             let done = matches!(how, How::CrashAfter | How::Lost);
             assert_eq!(ended.is_some_and(|result| result.is_ok()), how == How::Lost, "{how:?}");
             desk.stored();
-            let other = Desk::over(Rc::clone(&desk.memory), "other", json!({ "preset": "factor3" }));
+            let other = Harness::over(Rc::clone(&desk.memory), "other", json!({ "preset": "factor3" }));
             assert_eq!(open(&other).is_empty(), done, "{late} {how:?}");
         }
     }
@@ -293,7 +293,7 @@ fn s4_3_a_pin_is_whole_or_not_there_whatever_becomes_of_its_commit() {
 
 #[test]
 fn s4_3_a_message_that_there_is_not_cannot_be_pinned() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 100));
     let error = desk.host.run(desk.session.pin(4)).unwrap_err();
     assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("index")));
@@ -326,14 +326,14 @@ const RULES: [&str; 12] = [
 ];
 
 /// All that is sent.
-fn all_text(desk: &Desk) -> String {
+fn all_text(desk: &Harness) -> String {
     let texts =
         desk.context().into_iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned());
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// What the user laid down, as the context says it.
-fn held(desk: &Desk) -> Vec<String> {
+fn held(desk: &Harness) -> Vec<String> {
     let text = all_text(desk);
     let mut parts = text.split("and it still holds:\n");
     parts.next();
@@ -352,7 +352,7 @@ fn f4_what_the_user_laid_down_stays_in_every_preset_though_no_summary_says_it_un
             let options = json!({
                 "preset": preset, "contextWindow": 16_000, "summarize": { "fallback": "extractive" },
             });
-            let mut desk = Desk::new(options.clone());
+            let mut desk = Harness::new(options.clone());
             desk.append(&[user(&format!("Tidy up the parser. {rule} Thank you.")), assistant("I will.")]);
             for round in 0..rounds {
                 desk.append(&talk(14, 60));
@@ -366,7 +366,7 @@ fn f4_what_the_user_laid_down_stays_in_every_preset_though_no_summary_says_it_un
             desk.host.run(desk.session.reject_pin(0)).unwrap();
             desk.host.run(desk.session.reject_pin(0)).unwrap();
             assert_eq!(open(&desk), Vec::<usize>::new());
-            let mut desk = Desk::over(Rc::clone(&desk.memory), "other", options);
+            let mut desk = Harness::over(Rc::clone(&desk.memory), "other", options);
             assert_eq!(open(&desk), Vec::<usize>::new(), "durable");
             desk.append(&talk(14, 60));
             let result = desk.compact();
@@ -388,7 +388,7 @@ fn f4_the_newest_constraints_hold_within_a_tenth_of_the_window_and_no_count_limi
         })
         .collect();
     for (window, least) in [(200_000, 120), (8_000, 60)] {
-        let mut desk = Desk::new(json!({ "preset": "offload", "contextWindow": window }));
+        let mut desk = Harness::new(json!({ "preset": "offload", "contextWindow": window }));
         desk.append(&rules);
         desk.append(&talk(3, 100));
         assert!(desk.compact().success);
@@ -406,7 +406,8 @@ fn f4_what_holds_goes_on_where_an_app_hands_over_what_a_compaction_made_and_in_a
     for preset in ["balanced", "offload", "layered"] {
         let mut messages = vec![user("Never push to main."), assistant("Fine.")];
         for _ in 0..4 {
-            let mut desk = Desk::new(json!({ "preset": preset, "summarize": { "fallback": "extractive" } }));
+            let mut desk =
+                Harness::new(json!({ "preset": preset, "summarize": { "fallback": "extractive" } }));
             messages.extend(talk(8, 100));
             desk.append(&messages);
             assert!(desk.compact().success);
@@ -419,7 +420,7 @@ fn f4_what_holds_goes_on_where_an_app_hands_over_what_a_compaction_made_and_in_a
             messages = desk.context().iter().map(body).collect();
         }
     }
-    let mut desk = Desk::new(json!({ "preset": "offload" }));
+    let mut desk = Harness::new(json!({ "preset": "offload" }));
     desk.append(&[user("Never push to main."), assistant("Fine.")]);
     desk.append(&talk(8, 100));
     desk.compact();
@@ -434,19 +435,19 @@ fn f4_what_holds_goes_on_where_an_app_hands_over_what_a_compaction_made_and_in_a
 }
 
 /// Damages the row of the app's message `index`; nothing but messages is in the log before it.
-fn damage_row(desk: &Desk, index: usize, with: Option<&[u8]>) {
+fn damage_row(desk: &Harness, index: usize, with: Option<&[u8]>) {
     let rows = desk.memory.rows();
     let mut log = rows.iter().filter(|(key, _)| key.to_string().starts_with("log/"));
     desk.memory.damage(&log.nth(index).unwrap().0, with.map(<[u8]>::to_vec));
 }
 
 /// The message of the summary as it is sent: what is stored is damaged.
-fn sent_text(desk: &mut Desk) -> String {
+fn sent_text(desk: &mut Harness) -> String {
     desk.sent()[0]["content"].as_str().unwrap().to_string()
 }
 
 /// The warnings about rows that cannot be read.
-fn warnings(desk: &Desk) -> Vec<&str> {
+fn warnings(desk: &Harness) -> Vec<&str> {
     let notices = desk.host.seen.notices.iter();
     let of_rows = notices.filter_map(|notice| match notice {
         Notice::Warning { code: Code::StoreCorrupt, message } => Some(message.as_str()),
@@ -469,7 +470,7 @@ fn a_quote_whose_row_is_damaged_is_taken_over_from_the_summary_that_has_it() {
         desk.append(&messages);
         assert!(desk.compact().success);
         let quotes =
-            |desk: &mut Desk| sent_text(desk).split_once("kept word for word").unwrap().1.to_string();
+            |desk: &mut Harness| sent_text(desk).split_once("kept word for word").unwrap().1.to_string();
         let before = quotes(&mut desk);
         damage_row(&desk, 2, damage);
         desk.append(&talk(5, 100));
@@ -485,7 +486,7 @@ fn a_quote_that_can_be_read_nowhere_is_left_out_with_its_reference_and_told() {
     for damage in [None, Some(&b"not what was written"[..])] {
         let over =
             json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } });
-        let mut desk = Desk::new(over);
+        let mut desk = Harness::new(over);
         desk.append(&turn(FORMATS[0], 0, 300));
         desk.append(&talk(4, 40));
         desk.prepare();

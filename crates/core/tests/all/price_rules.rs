@@ -7,18 +7,18 @@ use context_compactor_store_tests::conversation::{Body, assistant, user};
 use serde_json::{Value, json};
 
 /// A session in a large window that acts by the prices.
-fn priced(over: Value) -> Desk {
+fn priced(over: Value) -> Harness {
     let mut options = json!({
         "contextWindow": 200_000, "economy": true, "keep": { "messages": 2 },
         "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
     });
     merge(&mut options, &over);
-    Desk::new(options)
+    Harness::new(options)
 }
 
 /// Appends a question and an answer of 1,000 tokens each and prepares, `wait` ms after the last, until the session acts;
 /// the tokens of the prompt then, and how many steps it took.
-fn acts(desk: &mut Desk, wait: u64) -> (usize, usize) {
+fn acts(desk: &mut Harness, wait: u64) -> (usize, usize) {
     for step in 1..=180 {
         desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
         desk.host.now += wait;
@@ -30,7 +30,7 @@ fn acts(desk: &mut Desk, wait: u64) -> (usize, usize) {
     panic!("it never acted");
 }
 
-fn plan(desk: &mut Desk) -> Plan {
+fn plan(desk: &mut Harness) -> Plan {
     desk.host.run(desk.session.plan()).unwrap()
 }
 
@@ -218,7 +218,7 @@ fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
         if step == steps / 2 {
             desk.append(&[user("one more")]);
             let now = desk.host.now;
-            desk = Desk::over(desk.memory, "b", options);
+            desk = Harness::over(desk.memory, "b", options);
             desk.host.now = now;
         }
     }

@@ -8,14 +8,14 @@ use context_compactor_store_tests::conversation::{Body, exchange, user};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-fn factor3(over: Value) -> Desk {
+fn factor3(over: Value) -> Harness {
     let mut options = json!({ "preset": "factor3", "contextWindow": 200_000 });
     merge(&mut options, &over);
-    Desk::new(options)
+    Harness::new(options)
 }
 
 /// A question, and the exchange of a tool.
-fn ask(desk: &mut Desk, format: Format, tool: &str, result: &str) {
+fn ask(desk: &mut Harness, format: Format, tool: &str, result: &str) {
     desk.append(&[user("look")]);
     let named = |body: &Body| Body::from(body.replace("\"read_file\"", &format!("{tool:?}")));
     let exchange: Vec<Body> = exchange(format, "call_1", result).iter().map(named).collect();
@@ -23,7 +23,7 @@ fn ask(desk: &mut Desk, format: Format, tool: &str, result: &str) {
 }
 
 /// The only result of what is sent now.
-fn result(desk: &mut Desk, format: Format) -> String {
+fn result(desk: &mut Harness, format: Format) -> String {
     let sent = desk.sent();
     assert_valid(format, &sent);
     sent.iter().find_map(|message| result_text(format, message)).unwrap()
@@ -78,7 +78,7 @@ fn s4_5_results_are_processed_by_the_type_of_their_tool_before_they_are_ever_sen
             assert_eq!((entry.fate, entry.reference.as_deref()), (Fate::Offloaded, Some(reference)));
             assert!(desk.prepare().edits.is_empty(), "done once");
             // Another tab reads the same.
-            let mut other = Desk::over(desk.memory.clone(), "b", json!({ "preset": "factor3" }));
+            let mut other = Harness::over(desk.memory.clone(), "b", json!({ "preset": "factor3" }));
             assert_eq!(result(&mut other, format), shown);
         }
     }
@@ -238,7 +238,7 @@ fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
     let settings = read(json!({ "preset": "factor3" })).unwrap();
     assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 3));
     let mut desk =
-        Desk::new(json!({ "contextWindow": 200_000, "digest": { "tools": { "files": ["Cat"] } } }));
+        Harness::new(json!({ "contextWindow": 200_000, "digest": { "tools": { "files": ["Cat"] } } }));
     ask(&mut desk, FORMATS[0], "cat", &source());
     assert_eq!(desk.prepare().edits[0].kind, "admit");
 }

@@ -1,6 +1,6 @@
 //! What a prompt leaves out is told by the prompt itself.
 
-use crate::support::Desk;
+use crate::support::Harness;
 use context_compactor_core::Code;
 use context_compactor_core::policy::Trigger;
 use context_compactor_store_tests::conversation::Body;
@@ -45,7 +45,7 @@ fn body(value: &Value) -> Body {
 #[test]
 fn f12_a_prompt_of_which_nothing_is_left_is_an_error() {
     for (format, rule, answer) in answers() {
-        let mut desk = Desk::new(json!({ "format": format }));
+        let mut desk = Harness::new(json!({ "format": format }));
         // The calls of outputs that a history begins with may be the server's there; an answer for a call is not.
         let call = json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" });
         desk.append(&[body(if format == "openai-responses" { &call } else { &answer })]);
@@ -54,14 +54,14 @@ fn f12_a_prompt_of_which_nothing_is_left_is_an_error() {
         assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(0)), "{format}");
         assert!(error.message.contains(rule), "{format}: {error}");
     }
-    let mut empty = Desk::new(json!({}));
+    let mut empty = Harness::new(json!({}));
     assert_eq!(empty.prepare().items.len(), 0);
 }
 
 #[test]
 fn f12_a_shortened_prompt_is_listed_in_its_edits() {
     for (format, rule, answer) in answers() {
-        let mut desk = Desk::new(json!({ "format": format }));
+        let mut desk = Harness::new(json!({ "format": format }));
         desk.append(&[body(&words(format)), body(&answer), body(&words(format))]);
         for _ in 0..2 {
             let prepared = desk.prepare();
@@ -72,14 +72,14 @@ fn f12_a_shortened_prompt_is_listed_in_its_edits() {
             assert!(edit.detail.as_ref().unwrap().contains(rule), "{format}: {:?}", edit.detail);
         }
     }
-    let mut whole = Desk::new(json!({}));
+    let mut whole = Harness::new(json!({}));
     whole.append(&[body(&words("openai-chat"))]);
     assert!(whole.prepare().edits.is_empty());
 }
 
 #[test]
 fn f33_a_prompt_always_says_whether_it_exceeds_the_threshold() {
-    let mut desk = Desk::new(json!({ "presetOptions": { "offloadThreshold": 5_000 } }));
+    let mut desk = Harness::new(json!({ "presetOptions": { "offloadThreshold": 5_000 } }));
     desk.append(&[body(&words("openai-chat"))]);
     assert!(!desk.prepare().still_exceeds_threshold);
     // Nothing may go of a few messages of the user, however long.

@@ -18,12 +18,12 @@ fn asked(request: &SummaryRequest) -> usize {
 }
 
 /// With these numbers over the limit of the document; the summariser writes as much as it is asked for.
-fn react(over: Value) -> Desk {
+fn react(over: Value) -> Harness {
     let mut group = json!({ "modelContextLimit": 200_000 });
     for (key, value) in over.as_object().unwrap() {
         group[key] = value.clone();
     }
-    let mut desk = Desk::new(
+    let mut desk = Harness::new(
         json!({ "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
             "presetOptions": group }),
     );
@@ -31,13 +31,13 @@ fn react(over: Value) -> Desk {
     desk
 }
 
-fn tool(desk: &mut Desk, id: &str, text: &str) {
+fn tool(desk: &mut Harness, id: &str, text: &str) {
     desk.append(&[user("look")]);
     desk.append(&exchange(CHAT, id, text));
     desk.append(&[assistant("I see.")]);
 }
 
-fn shown(desk: &mut Desk, format: Format) -> Vec<String> {
+fn shown(desk: &mut Harness, format: Format) -> Vec<String> {
     let sent = desk.sent();
     assert_valid(format, &sent);
     sent.iter().filter_map(|message| result_text(format, message)).collect()
@@ -158,7 +158,7 @@ fn f39_s2_11_each_result_of_a_message_is_compressed_and_taken_over_on_its_own() 
     };
     desk.append(&[user("look")]);
     desk.append(&turn("a", &[&alpha, "small", &beta]));
-    let texts = |desk: &mut Desk| -> Vec<String> {
+    let texts = |desk: &mut Harness| -> Vec<String> {
         let sent = desk.sent();
         let blocks = sent.iter().filter_map(|message| message["content"].as_array().cloned()).flatten();
         blocks

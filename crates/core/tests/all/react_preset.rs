@@ -19,18 +19,18 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
 }
 
 /// With the document's limit, in characters.
-fn react(over: Value) -> Desk {
+fn react(over: Value) -> Harness {
     let mut options = json!({
         "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
         "presetOptions": { "modelContextLimit": 200_000 },
     });
     merge(&mut options, &over);
-    let mut desk = Desk::new(options);
+    let mut desk = Harness::new(options);
     desk.host.summarise = Box::new(obedient);
     desk
 }
 
-fn tool(desk: &mut Desk, format: Format, id: &str, text: &str) {
+fn tool(desk: &mut Harness, format: Format, id: &str, text: &str) {
     desk.append(&[user("look")]);
     desk.append(&exchange(format, id, text));
     desk.append(&[assistant("I see.")]);
@@ -40,7 +40,7 @@ fn results(format: Format, sent: &[Value]) -> Vec<String> {
     sent.iter().filter_map(|message| result_text(format, message)).collect()
 }
 
-fn lines(desk: &Desk) -> Vec<(Level, &str)> {
+fn lines(desk: &Harness) -> Vec<(Level, &str)> {
     desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect()
 }
 
@@ -401,7 +401,7 @@ fn f10_no_trajectory_overflows_below_95_percent_of_the_window() {
             "preset": "react", "contextWindow": window, "maxOutputTokens": room, "summarize": { "attempts": 1 },
             "format": format.as_str(), "advanced": { "estimator": "calibrated" },
         });
-        let mut desk = Desk::new(options);
+        let mut desk = Harness::new(options);
         desk.host.summarise = Box::new(obedient);
         let error = loop {
             // Words as they are said: about five characters a token.
@@ -426,7 +426,7 @@ fn f10_no_trajectory_overflows_below_95_percent_of_the_window() {
 
 #[test]
 fn f10_stats_are_of_the_window_in_tokens() {
-    let mut desk = Desk::new(json!({ "preset": "react", "contextWindow": 8_000 }));
+    let mut desk = Harness::new(json!({ "preset": "react", "contextWindow": 8_000 }));
     desk.append(&talk(4, 400));
     let (stats, plan) = (desk.session.stats().unwrap(), desk.host.run(desk.session.plan()).unwrap());
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Format `react`: reading turns, RT0 and RT1, and sessions over a trajectory (`S2.5`).
 
 use crate::support::rules::*;
-use crate::support::{Desk, long};
+use crate::support::{Harness, long};
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::message::{Part, Role};
@@ -228,8 +228,8 @@ mod sessions {
         (0..turns).map(|nth| turn(&long(&format!("result {nth}"), 300))).collect()
     }
 
-    fn desk(over: Value, turns: &[Value]) -> Desk {
-        let mut desk = Desk::new(over);
+    fn desk(over: Value, turns: &[Value]) -> Harness {
+        let mut desk = Harness::new(over);
         desk.append(&turns.iter().map(body).collect::<Vec<_>>());
         desk
     }

@@ -18,14 +18,14 @@ fn goal(description: &str) -> String {
     .to_string()
 }
 
-fn row_of(desk: &Desk, table: &str) -> Vec<(Key, Value)> {
+fn row_of(desk: &Harness, table: &str) -> Vec<(Key, Value)> {
     let rows = desk.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with(table));
     rows.map(|(key, bytes)| (key, serde_json::from_slice(&bytes).unwrap())).collect()
 }
 
 /// A session with offloads, summaries, a goal and two snapshots.
-fn rich() -> Desk {
-    let mut desk = Desk::new(options());
+fn rich() -> Harness {
+    let mut desk = Harness::new(options());
     for nth in 0..3 {
         desk.append(&turn(Format::OpenaiChat, nth, 150));
         desk.prepare();
@@ -50,7 +50,7 @@ fn f39_r2_a_row_that_is_gone_is_made_again_with_all_that_the_log_says() {
         let log = row_of(&desk, "log/");
         let bytes = (!is_missing).then(|| b"{\"v\":101,\"ver\":broken".to_vec());
         desk.memory.damage(&key, bytes);
-        let other = Desk::over(Rc::clone(&desk.memory), "other", options());
+        let other = Harness::over(Rc::clone(&desk.memory), "other", options());
         let after = row_of(&other, "sessions/").remove(0).1;
         for field in [
             "v",

@@ -41,7 +41,7 @@ fn words(rng: &mut fastrand::Rng, count: usize) -> String {
 const QUERIES: [&str; 5] =
     ["common3 word2000", "file1203.rs", "数据7", "common0 common1 common2", "the result of word3999"];
 
-impl Desk {
+impl Harness {
     fn find(&mut self, query: &str) -> Result<Vec<Hit>> {
         self.host.run(self.session.search(query.into(), 20))
     }
@@ -68,7 +68,7 @@ fn check(memory: &Rc<MemoryStore>, id: &str) {
     }
     let copy = Rc::new(MemoryStore::clone(memory));
     let found = |memory: Rc<MemoryStore>| {
-        let mut desk = Desk::over(memory, "check", json!({}));
+        let mut desk = Harness::over(memory, "check", json!({}));
         let opened = desk.host.run(Session::open(settings(json!({})), Some(id.into()), 10_000));
         desk.session = opened.unwrap().0;
         let all = QUERIES.map(|query| desk.find(query).unwrap());
@@ -90,7 +90,7 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
         let format = FORMATS[seed as usize % FORMATS.len()];
         let options = json!({ "compactAt": { "tokens": 6_000 }, "contextWindow": 200_000 });
         let memory: Rc<MemoryStore> = Rc::default();
-        let mut tabs = ["a", "b"].map(|name| Desk::over(memory.clone(), name, options.clone()));
+        let mut tabs = ["a", "b"].map(|name| Harness::over(memory.clone(), name, options.clone()));
         for step in 0..40 {
             let tab = usize::from(rng.u32(..12) == 0);
             let desk = &mut tabs[tab];
@@ -117,7 +117,7 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
                 }
                 17 => {
                     count(desk, &mut written);
-                    *desk = Desk::over(memory.clone(), &format!("t{step}"), options.clone());
+                    *desk = Harness::over(memory.clone(), &format!("t{step}"), options.clone());
                 }
                 _ => drop(desk.find(QUERIES[1]).unwrap()),
             }
@@ -134,7 +134,7 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
 }
 
 /// Adds the pages that a tab wrote: with an append, and with a search.
-fn count(tab: &Desk, written: &mut [usize; 2]) {
+fn count(tab: &Harness, written: &mut [usize; 2]) {
     for batch in &tab.host.seen.commits {
         let pages = batch.puts.iter().filter(|(key, _)| is_page(key)).count();
         written[usize::from(!has(batch, "log/"))] += pages;
@@ -142,7 +142,7 @@ fn count(tab: &Desk, written: &mut [usize; 2]) {
 }
 
 /// Positions in the log from which on a search reads it.
-fn log_scans(desk: &mut Desk, query: &str) -> Vec<u64> {
+fn log_scans(desk: &mut Harness, query: &str) -> Vec<u64> {
     let scans = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&scans);
     desk.host.meanwhile = Box::new(move |effect| {
@@ -162,7 +162,7 @@ fn log_scans(desk: &mut Desk, query: &str) -> Vec<u64> {
 
 #[test]
 fn an_append_writes_pages_and_a_search_reads_no_more_of_the_log_than_is_behind_them() {
-    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..50 {
         desk.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
@@ -182,7 +182,7 @@ fn an_append_writes_pages_and_a_search_reads_no_more_of_the_log_than_is_behind_t
     else {
         panic!()
     };
-    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    let mut other = Harness::over(desk.memory.clone(), "b", json!({}));
     for desk in [&mut desk, &mut other] {
         let scans = log_scans(desk, "word2000");
         assert!(scans.len() == 1 && scans[0] > *last, "{scans:?} {last}");
@@ -209,12 +209,12 @@ fn an_append_writes_pages_and_a_search_reads_no_more_of_the_log_than_is_behind_t
 
 #[test]
 fn a_large_message_is_left_to_the_first_search() {
-    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     desk.append(&[user("go")]);
     desk.append(&exchange(Format::OpenaiChat, "a", &format!("{} needle", "lorem ipsum ".repeat(30_000))));
     desk.append(&[assistant(&words(&mut rng, 9_000))]);
-    let first = |desk: &Desk| pages(&desk.memory).first().map(|(key, _)| key.0.last().cloned());
+    let first = |desk: &Harness| pages(&desk.memory).first().map(|(key, _)| key.0.last().cloned());
     assert_eq!(first(&desk), Some(Some(KeyPart::Number(3))));
     assert_eq!(log_scans(&mut desk, "needle"), [0]);
     assert_eq!(first(&desk), Some(Some(KeyPart::Number(0))));
@@ -225,7 +225,7 @@ fn a_large_message_is_left_to_the_first_search() {
 
 #[test]
 fn pages_of_messages_that_are_gone_are_gone() {
-    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     let needle = |nth: u8| format!("needle{}{}", char::from(b'a' + nth / 26), char::from(b'a' + nth % 26));
     for nth in 0..40 {
@@ -237,7 +237,7 @@ fn pages_of_messages_that_are_gone_are_gone() {
             desk.memory.damage(&key, None);
         }
     }
-    let mut desk = Desk::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
     assert_eq!(pages(&desk.memory), []);
     for nth in 0..20 {
         desk.append(&[user(&format!("{} {}", needle(nth + 50), words(&mut rng, 500))), assistant("ok")]);
@@ -250,9 +250,9 @@ fn pages_of_messages_that_are_gone_are_gone() {
 
 #[test]
 fn i9_a_page_that_is_not_of_its_messages_is_told() {
-    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
-    let mut other = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut other = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for _ in 0..20 {
         desk.append(&[user(&words(&mut rng, 500))]);
         other.append(&[user(&words(&mut rng, 500))]);
@@ -269,12 +269,12 @@ fn i9_a_page_that_is_not_of_its_messages_is_told() {
 #[test]
 fn f39_a_page_inside_another_is_passed_over() {
     let mut rng = fastrand::Rng::with_seed(7);
-    let mut desk = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for _ in 0..50 {
         desk.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
     }
     // Larger messages make pages of fewer: the second of those is of messages 4 to 7.
-    let mut other = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut other = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for nth in 0..8 {
         other.append(&[user(&format!("large{nth} {}", "lorem ipsum ".repeat(1_500)))]);
     }
@@ -292,7 +292,7 @@ fn f39_a_page_inside_another_is_passed_over() {
     let mut key = written[0].0.clone();
     *key.0.last_mut().unwrap() = KeyPart::Number(first);
     desk.memory.damage(&key, Some(inner));
-    let mut tab = Desk::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
+    let mut tab = Harness::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
     let scans = log_scans(&mut tab, "word2000");
     assert!(scans.len() == 1 && scans[0] > last, "only what is behind the pages is read: {scans:?} {last}");
     assert_eq!(tab.find("word2000").unwrap(), found, "and nothing is counted twice");

@@ -80,7 +80,7 @@ fn asks(format: Format, call: &Value) -> Body {
     })
 }
 
-impl Desk {
+impl Harness {
     fn answer(&mut self, call: &Value, format: Option<Format>) -> Result<Value, Error> {
         let format = format.map_or_else(|| self.session.tools(None).map(|tools| tools.format), Ok)?;
         let text = self.host.run(self.session.answer(call.to_string(), format))?;
@@ -96,8 +96,8 @@ impl Desk {
 }
 
 /// A session with one result of this text in the store, and its reference.
-fn offloaded(format: Format, text: &str, over: Value) -> (Desk, String) {
-    let mut desk = Desk::new(over);
+fn offloaded(format: Format, text: &str, over: Value) -> (Harness, String) {
+    let mut desk = Harness::new(over);
     desk.append(&[user("go")]);
     desk.append(&calls(format, &[("a", "x")]));
     desk.append(&results(format, &[("a", text)]));
@@ -216,7 +216,7 @@ fn what_a_model_gets_wrong_is_told_to_it() {
 
 #[test]
 fn what_is_no_call_of_the_format_is_the_apps_mistake() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let wrong = [
         (Format::OpenaiChat, json!({ "id": "c", "function": { "arguments": "{}" } }), "call.function.name"),
         (Format::OpenaiChat, json!({ "role": "assistant", "tool_calls": [] }), "call.id"),
@@ -370,7 +370,7 @@ fn lesson_offload_traps_what_was_read_back_is_not_offloaded_again() {
         let offloads = fates.iter().filter(|fate| **fate == Fate::Offloaded).count();
         assert_eq!((fates[at], offloads), (Fate::Verbatim, 3), "{format:?}: every other result goes");
         // A session that is read anew knows it too.
-        let mut again = Desk::over(desk.memory.clone(), "b", only_offload());
+        let mut again = Harness::over(desk.memory.clone(), "b", only_offload());
         again.append(&talk(20, 10));
         again.prepare();
         assert_eq!(again.session.explain().unwrap()[at].fate, Fate::Verbatim, "{format:?}");

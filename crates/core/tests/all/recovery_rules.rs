@@ -64,7 +64,7 @@ fn r1_what_the_platform_says_is_told_and_a_named_session_needs_the_apps_word() {
         let mut given = options();
         given["acceptDataLoss"] = accept.into();
         let opened = host.run(Session::open(settings(given), id, 10_000));
-        opened.map(|(session, _)| Desk { memory: Rc::clone(&browser.memory), host, session })
+        opened.map(|(session, _)| Harness { memory: Rc::clone(&browser.memory), host, session })
     };
     assert_eq!(open(&mut browser, Some("s".into()), false).err().unwrap().code, Code::DataLoss);
     let desk = open(&mut browser, None, false).unwrap();
@@ -320,7 +320,7 @@ fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
     desk.append(&turn(Format::OpenaiChat, 0, 300));
     desk.append(&talk(3, 40));
     desk.prepare();
-    let fates = |desk: &Desk| {
+    let fates = |desk: &Harness| {
         desk.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count()
     };
     assert_eq!(fates(&desk), 1);
@@ -376,7 +376,7 @@ fn two_tabs_that_mend_the_same_session_mend_it_once() {
         }
     });
     let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
-    let mut desk = Desk { memory: Rc::clone(&browser.memory), host, session };
+    let mut desk = Harness { memory: Rc::clone(&browser.memory), host, session };
     assert!(history(&mut desk).last().unwrap().contains("first"));
     assert!(losses(&desk).is_empty(), "the other tab was told, and appended");
     assert_eq!(problems(&mut desk), [""; 0]);
@@ -401,7 +401,7 @@ fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
         });
         let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
         let Some(acknowledged) = acknowledged.get() else { break };
-        let mut desk = Desk { memory: Rc::clone(&browser.memory), host, session };
+        let mut desk = Harness { memory: Rc::clone(&browser.memory), host, session };
         desk.append(&[user("second")]);
         let after = history(&mut browser.open());
         let has = |text: &str| after.iter().any(|message| message.contains(text));
@@ -413,7 +413,8 @@ fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
 /// Each row of an offload in turn is damaged or gone: its text is that of the message in the log, as long as that is there.
 #[test]
 fn d13_a_damaged_offload_is_read_from_its_message() {
-    let read = |desk: &mut Desk, reference: &str| desk.host.run(desk.session.read(reference.into(), 0, None));
+    let read =
+        |desk: &mut Harness, reference: &str| desk.host.run(desk.session.read(reference.into(), 0, None));
     let mut browser = Browser::new();
     browser.rich();
     for key in browser.keys("blobs").into_iter().filter(|key| key.to_string().contains("/off_")) {

@@ -58,14 +58,14 @@ fn leaks(text: &str) -> Vec<String> {
 }
 
 /// All that was asked of a summariser.
-fn asked(desk: &Desk) -> Vec<String> {
+fn asked(desk: &Harness) -> Vec<String> {
     desk.host.seen.requests.iter().map(|(request, _)| serde_json::to_string(&**request).unwrap()).collect()
 }
 
 #[test]
 fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "summarize": { "attempts": 2 } }));
+        let mut desk = Harness::new(json!({ "summarize": { "attempts": 2 } }));
         desk.append(&leaky(format));
         // A summariser that knows them from elsewhere.
         desk.host.summarise = Box::new(|_, _| summary(&format!("{SUMMARY} The key is {API_KEY} and {AWS}.")));
@@ -92,7 +92,7 @@ fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages(
 #[test]
 fn lesson_secrets_the_built_in_summary_has_none_and_kept_messages_keep_theirs() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "summarize": { "call": null } }));
+        let mut desk = Harness::new(json!({ "summarize": { "call": null } }));
         desk.append(&leaky(format));
         desk.append(&[user(&format!("again: {API_KEY}"))]);
         let text = desk.compact().summary.unwrap();
@@ -104,17 +104,17 @@ fn lesson_secrets_the_built_in_summary_has_none_and_kept_messages_keep_theirs() 
 
 #[test]
 fn lesson_secrets_placeholders_hold_for_a_whole_session() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&leaky(Format::OpenaiChat));
     assert!(desk.compact().success);
     let other = API_KEY.replace("q7Zk", "x1Yz");
-    let more = |desk: &mut Desk| {
+    let more = |desk: &mut Harness| {
         desk.append(&[user(&format!("first {other}, then {API_KEY}")), assistant("yes")]);
         desk.append(&talk(5, 60));
         assert!(desk.compact().success);
         asked(desk).last().unwrap().clone()
     };
-    let mut again = Desk::over(desk.memory.clone(), "b", json!({}));
+    let mut again = Harness::over(desk.memory.clone(), "b", json!({}));
     assert!(more(&mut again).contains("first [redacted: api-key 2], then [redacted: api-key 1]"));
     // An append of another tab, in between, takes nothing of it away.
     desk.append(&talk(1, 10));
@@ -134,7 +134,7 @@ fn lesson_secrets_placeholders_hold_for_a_whole_session() {
 #[test]
 fn lesson_secrets_are_looked_for_before_a_text_is_cut() {
     for offset in 0..48 {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
             "presetOptions": { "singleResultThreshold": 500, "chunkSize": 400 },
         }));
@@ -162,7 +162,7 @@ fn lesson_secrets_are_looked_for_before_a_text_is_cut() {
 
 #[test]
 fn lesson_secrets_files_that_are_put_back_have_none() {
-    let mut desk = Desk::new(
+    let mut desk = Harness::new(
         json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
     );
     desk.host.read_file = Box::new(|_| Event::Text(format!("key = {API_KEY}\n{}", pem())));
@@ -183,11 +183,11 @@ fn lesson_secrets_of_old_checkpoints_go_no_further() {
             "presetOptions": { "ageModerate": 1, "ageCompact": 2 },
         }))
     };
-    let mut desk = Desk::new(options(false));
+    let mut desk = Harness::new(options(false));
     desk.append(&checkpoints::chat(6, 200));
     desk.host.summarise = Box::new(|_, _| checkpoints::part(&format!("the key {API_KEY}"), 80));
     assert!(desk.compact().success);
-    let mut again = Desk::over(desk.memory.clone(), "b", options(true));
+    let mut again = Harness::over(desk.memory.clone(), "b", options(true));
     again.append(&checkpoints::chat(6, 200));
     again.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
         true => checkpoints::part(&format!("shorter {API_KEY}"), 30),
@@ -202,7 +202,7 @@ fn lesson_secrets_of_old_checkpoints_go_no_further() {
 #[test]
 fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off() {
     for on in [true, false] {
-        let mut desk = Desk::new(json!({ "redact": { "secrets": on, "text": true } }));
+        let mut desk = Harness::new(json!({ "redact": { "secrets": on, "text": true } }));
         let seen: Rc<std::cell::RefCell<Vec<String>>> = Rc::default();
         let texts = Rc::clone(&seen);
         desk.host.redact = Box::new(move |text| {
@@ -248,7 +248,7 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
         assert!(error.is_none_or(|error| !error.to_string().contains(API_KEY)), "{format:?}");
     }
     // A record that another value stands in.
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 10));
     let rows = desk.memory.rows();
     let (key, row) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
@@ -271,7 +271,7 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
     let told = format!("{:?} {:?}", host.seen.notices, host.seen.logs);
     assert!(told.contains("Dataloss") && !told.contains(API_KEY), "{told}");
     // What a file is called stands in a message.
-    let mut desk = Desk::new(
+    let mut desk = Harness::new(
         json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
     );
     desk.host.read_file = Box::new(|_| thrown("gone", None));

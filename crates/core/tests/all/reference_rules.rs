@@ -259,7 +259,7 @@ proptest! {
     fn lesson_offload_traps_no_answer_of_recall_is_offloaded(
         format in prop::sample::select(PLAIN.to_vec()), turns in prop::collection::vec((any::<bool>(), 20..200_usize), 1..12),
     ) {
-        let mut desk = Desk::new(json!({
+        let mut desk = Harness::new(json!({
             "presetOptions": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 },
         }));
         let mut answers = Vec::new();
@@ -289,7 +289,7 @@ proptest! {
 
 #[test]
 fn s1_6_every_result_of_a_message_is_restored() {
-    let mut desk = Desk::new(
+    let mut desk = Harness::new(
         json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
     );
     let texts = [long("the first result", 200), long("the second result", 200)];

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 /// Progress of one stage: done, total, tokens before and now.
-fn progress(desk: &Desk, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
+fn progress(desk: &Harness, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
     let of_stage = desk.host.seen.progress.iter().filter(|progress| progress.stage == stage);
     of_stage.map(|told| (told.done, told.total, told.previous_tokens, told.current_tokens)).collect()
 }
@@ -47,7 +47,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
     ];
     for (options, rung, tokens) in cases {
         let told = format!("{options}");
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         for nth in 0..5 {
             desk.append(&turn(Format::Anthropic, nth, tokens));
         }
@@ -166,7 +166,8 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
     let block = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 300) });
     let ids = ["a", "b", "c"];
-    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "scanRatio": 1 } }));
+    let mut desk =
+        Harness::new(json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "scanRatio": 1 } }));
     desk.append(&[
         user("read them"),
         body(&json!({ "role": "assistant", "content": ids.map(block) })),
@@ -214,7 +215,7 @@ fn f39_s5_3_a_checkpoint_tells_what_it_stands_for_and_one_that_a_fork_took_over_
 }
 
 /// A message that costs what it says.
-fn costing(desk: &mut Desk, tokens: &[u32]) {
+fn costing(desk: &mut Harness, tokens: &[u32]) {
     let said = tokens.iter().enumerate().map(|(nth, tokens)| {
         let text = format!("message {nth}, t={tokens}");
         if nth % 2 == 0 { user(&text) } else { assistant(&text) }
@@ -222,7 +223,7 @@ fn costing(desk: &mut Desk, tokens: &[u32]) {
     desk.append(&said.collect::<Vec<Body>>());
 }
 
-fn factor3(window: usize) -> Desk {
+fn factor3(window: usize) -> Harness {
     let options = json!({ "preset": "factor3", "tokenCounter": true, "maxOutputTokens": 0, "summarize": { "call": true, "attempts": 1 },
         "contextWindow": window });
     let memory = Rc::<MemoryStore>::default();
@@ -234,7 +235,7 @@ fn factor3(window: usize) -> Desk {
         Event::Number(f64::from(said.unwrap_or(100)))
     });
     let (session, _) = host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
-    Desk { memory, host, session }
+    Harness { memory, host, session }
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
     let mut bodies =
         vec![user("Never touch migrations/, whatever the tests say. Read src/export/writer.rs.")];
     bodies.extend((0..6).flat_map(|nth| turn(Format::OpenaiChat, nth, 600)));
-    let mut desk = Desk::new(options.clone());
+    let mut desk = Harness::new(options.clone());
     desk.append(&bodies);
     let result = desk.compact();
     let of_session = desk.context()[0].clone();
@@ -283,7 +284,7 @@ fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() 
     for (preset, has, calls) in [("offload", false, 0), ("offload", true, 1), ("factor3", false, 0)] {
         let call = if has { json!({ "call": true }) } else { json!("extractive") };
         let options = json!({ "preset": preset, "summarize": call, "compactAt": { "tokens": 1_000 } });
-        let mut desk = Desk::new(options);
+        let mut desk = Harness::new(options);
         desk.append(&talk(12, 150));
         let plan = desk.host.run(desk.session.plan()).unwrap();
         let rung = plan.edits.iter().find(|rung| rung.kind == "summarize").unwrap();

@@ -11,25 +11,25 @@ use context_compactor_store_tests::conversation::{Body, assistant, calls, result
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-fn rewind(desk: &mut Desk, index: usize) -> Result<(), Error> {
+fn rewind(desk: &mut Harness, index: usize) -> Result<(), Error> {
     desk.host.run(desk.session.rewind(index))
 }
 
-fn snapshot(desk: &mut Desk) -> String {
+fn snapshot(desk: &mut Harness) -> String {
     desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap()
 }
 
-fn context(desk: &Desk) -> Vec<Item> {
+fn context(desk: &Harness) -> Vec<Item> {
     look(&desk.session).unwrap().context.items().to_vec()
 }
 
-fn fates(desk: &Desk) -> Vec<Fate> {
+fn fates(desk: &Harness) -> Vec<Fate> {
     let entries = desk.session.explain().unwrap();
     assert!(entries.iter().map(|entry| entry.index).eq(0..entries.len()), "every message once");
     entries.into_iter().map(|entry| entry.fate).collect()
 }
 
-fn sync(desk: &mut Desk, history: &[Body]) -> (usize, Option<usize>) {
+fn sync(desk: &mut Harness, history: &[Body]) -> (usize, Option<usize>) {
     let synced = desk.host.run(desk.session.sync(0, history.to_vec())).unwrap();
     (synced.appended, synced.diverged)
 }
@@ -42,7 +42,7 @@ fn busy() -> Value {
 #[test]
 fn a_rewind_makes_the_context_what_it_was_before_the_message_at_any_point() {
     for format in FORMATS {
-        let mut desk = Desk::new(busy());
+        let mut desk = Harness::new(busy());
         // What the context was just before each turn.
         let mut before = Vec::new();
         for nth in 0..8 {
@@ -68,7 +68,7 @@ fn a_rewind_makes_the_context_what_it_was_before_the_message_at_any_point() {
             assert_eq!(fates.len(), all, "nothing is lost");
             assert!(fates[*index..].iter().all(|fate| *fate == Fate::Dropped));
             assert!(!fates[..*index].contains(&Fate::Dropped));
-            let reopened = Desk::over(Rc::clone(&desk.memory), "b", busy());
+            let reopened = Harness::over(Rc::clone(&desk.memory), "b", busy());
             assert_eq!(&context(&reopened), then, "read back");
             assert_eq!(reopened.stored().messages.len(), all);
         }
@@ -80,7 +80,7 @@ fn a_rewind_makes_the_context_what_it_was_before_the_message_at_any_point() {
 
 #[test]
 fn what_follows_a_rewind_goes_on_from_there() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let first = [user("one"), assistant("1"), user("two"), assistant("2"), user("three")];
     desk.append(&first);
     rewind(&mut desk, 2).unwrap();
@@ -104,14 +104,14 @@ fn what_follows_a_rewind_goes_on_from_there() {
     desk.append(&talk(6, 60));
     assert!(desk.compact().success);
     fates(&desk);
-    let mut reopened = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut reopened = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     assert_eq!(reopened.sent(), desk.sent());
     reopened.stored();
 }
 
 #[test]
 fn rewinds_and_restores_go_on_from_one_another() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(3, 10));
     let three = (snapshot(&mut desk), context(&desk));
     rewind(&mut desk, 2).unwrap();
@@ -130,7 +130,7 @@ fn rewinds_and_restores_go_on_from_one_another() {
     let reasons: Vec<_> =
         desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reason).collect();
     assert!(reasons.iter().all(|reason| reason.contains("rewind")), "{reasons:?}");
-    let reopened = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let reopened = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     assert_eq!(context(&reopened), context(&desk));
 }
 
@@ -141,7 +141,7 @@ fn json_of(body: &Body) -> Value {
 #[test]
 fn an_index_inside_an_exchange_is_refused_and_names_those_that_work() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         let mut bodies = vec![user("look")];
         bodies.extend(calls(format, &[("a", "x"), ("b", "y")]));
         bodies.extend(results(format, &[("a", "ex"), ("b", "why")]));
@@ -172,13 +172,13 @@ fn an_index_inside_an_exchange_is_refused_and_names_those_that_work() {
 fn a_rewind_is_one_commit_whatever_happens() {
     use How::{CrashAfter, CrashBefore, Fail, Lost};
     for how in [CrashBefore, CrashAfter, Lost, Fail(Code::QuotaExceeded)] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&talk(4, 10));
         desk.host.fault(1, is_commit, how);
         let done = desk.host.try_run(desk.session.rewind(2));
         let rewound = matches!(how, CrashAfter | Lost);
         assert_eq!(matches!(done, Some(Ok(()))), how == Lost);
-        let reopened = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+        let reopened = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
         assert_eq!(context(&reopened).len(), if rewound { 2 } else { 8 }, "{how:?}");
         assert_eq!(reopened.stored().messages.len(), 8);
     }
@@ -186,9 +186,9 @@ fn a_rewind_is_one_commit_whatever_happens() {
 
 #[test]
 fn what_another_tab_appends_meanwhile_is_left_behind_too() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(3, 10));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     let mut done = false;
     desk.host.meanwhile = Box::new(move |effect| {
         if is_commit(effect) && !std::mem::replace(&mut done, true) {
@@ -203,9 +203,9 @@ fn what_another_tab_appends_meanwhile_is_left_behind_too() {
 
 #[test]
 fn a_tab_that_another_one_rewound_takes_that_over_with_its_next_write() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(3, 10));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     rewind(&mut desk, 4).unwrap();
     other.append(&[user("after")]);
     assert_eq!(context(&other).len(), 5);
@@ -218,7 +218,7 @@ fn a_tab_that_another_one_rewound_takes_that_over_with_its_next_write() {
 
 #[test]
 fn what_was_left_behind_is_found_by_the_app_and_not_by_the_model() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("the secret is swordfish"), assistant("noted")]);
     rewind(&mut desk, 0).unwrap();
     desk.append(&[user("hello")]);

@@ -60,11 +60,11 @@ fn s5_18_a_session_of_schema_100_is_backed_up_and_migrated_when_it_is_opened() {
     assert_eq!((before["v"].as_u64(), none), (Some(100), None));
     let old = memory.read(&[session]).unwrap().remove(0).unwrap();
 
-    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
     let (_, row, backup) = rows(&memory);
     assert_eq!(row["v"], SCHEMA);
     assert_eq!(row["compressions"], 1, "one of its three views is a summary");
-    let mut anew = Desk::over(Rc::default(), "c", settings_of_old());
+    let mut anew = Harness::over(Rc::default(), "c", settings_of_old());
     let messages: Vec<_> = fixture()["messages"].as_array().unwrap().iter().map(body).collect();
     anew.append(&messages);
     let total = desk.session.metadata().unwrap().total_tokens;
@@ -86,7 +86,7 @@ fn s5_18_a_session_of_schema_100_is_backed_up_and_migrated_when_it_is_opened() {
     desk.append(&[user("go on")]);
     assert!(desk.compact().success);
     assert_eq!(rows(&memory).1["compressions"], 2);
-    let mut again = Desk::over(Rc::clone(&memory), "c", settings_of_old());
+    let mut again = Harness::over(Rc::clone(&memory), "c", settings_of_old());
     assert_eq!(again.sent(), desk.sent());
     desk.host.run(desk.session.delete()).unwrap();
     assert!(memory.rows().is_empty(), "the backup goes with the session");
@@ -115,7 +115,7 @@ fn s5_18_whatever_happens_on_the_way_the_store_holds_the_old_session_or_the_new_
         } else {
             assert_eq!(memory.rows(), before, "{how:?} changed nothing");
         }
-        let mut desk = Desk::over(memory, "c", settings_of_old());
+        let mut desk = Harness::over(memory, "c", settings_of_old());
         assert_eq!(Value::from(desk.sent()), fixture()["context"], "{how:?}");
     }
 }
@@ -128,7 +128,7 @@ fn s5_18_two_tabs_migrate_a_session_once() {
     let mut done = false;
     host.meanwhile = Box::new(move |effect| {
         if is_commit(effect) && !std::mem::replace(&mut done, true) {
-            Desk::over(Rc::clone(&other), "c", settings_of_old());
+            Harness::over(Rc::clone(&other), "c", settings_of_old());
         }
     });
     let (session, _) =
@@ -141,7 +141,7 @@ fn s5_18_two_tabs_migrate_a_session_once() {
 fn s5_18_a_backup_puts_the_session_back_until_it_goes_on() {
     let memory = old_store();
     let (_, before, _) = rows(&memory);
-    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
     let schema = desk.host.run(Session::restore_backup("s".into())).unwrap();
     let (_, mut row, backup) = rows(&memory);
     assert_eq!((schema, backup), (100, None));
@@ -153,7 +153,7 @@ fn s5_18_a_backup_puts_the_session_back_until_it_goes_on() {
     let none = desk.host.run(Session::restore_backup("other".into())).unwrap_err();
     assert_eq!(none.code, Code::NotFound);
 
-    let mut desk = Desk::over(Rc::clone(&memory), "c", settings_of_old());
+    let mut desk = Harness::over(Rc::clone(&memory), "c", settings_of_old());
     assert_eq!(Value::from(desk.sent()), fixture()["context"]);
     desk.append(&[user("go on")]);
     let late = desk.host.run(Session::restore_backup("s".into())).unwrap_err();
@@ -200,7 +200,7 @@ fn s5_18_what_no_release_can_read_is_refused_and_left_alone() {
 #[test]
 fn s5_18_an_app_that_is_rolled_back_keeps_what_a_newer_release_noted() {
     let memory = doctored(json!({ "v": 150, "colour": { "of": ["red", 1] } }));
-    let mut desk = Desk::over(Rc::clone(&memory), "b", settings_of_old());
+    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
     desk.append(&[user("go on")]);
     let (_, row, backup) = rows(&memory);
     assert_eq!((row["v"].as_u64(), &row["colour"]), (Some(150), &json!({ "of": ["red", 1] })));

@@ -16,19 +16,19 @@ fn chat(from: usize, to: usize) -> Vec<Body> {
     (from..to).map(|n| if n % 2 == 0 { user(&format!("message {n}")) } else { assistant("noted") }).collect()
 }
 
-fn texts(desk: &mut Desk) -> Vec<String> {
+fn texts(desk: &mut Harness) -> Vec<String> {
     desk.sent().iter().map(|message| message["content"].as_str().unwrap().to_string()).collect()
 }
 
 #[test]
 fn a_handle_on_a_deleted_session_cannot_touch_the_next_of_its_name() {
     for old in [1, 4] {
-        let mut first = Desk::new(json!({}));
+        let mut first = Harness::new(json!({}));
         first.append(&chat(0, old));
-        let mut stale = Desk::over(Rc::clone(&first.memory), "b", json!({}));
+        let mut stale = Harness::over(Rc::clone(&first.memory), "b", json!({}));
         first.host.run(first.session.delete()).unwrap();
         assert!(first.memory.rows().is_empty(), "nothing is left");
-        let mut second = Desk::over(Rc::clone(&first.memory), "c", json!({}));
+        let mut second = Harness::over(Rc::clone(&first.memory), "c", json!({}));
         second.append(&chat(10, 11));
         let error = stale.host.run(stale.session.append(chat(20, 21))).unwrap_err();
         assert_eq!(error.code, Code::Closed);
@@ -40,8 +40,8 @@ fn a_handle_on_a_deleted_session_cannot_touch_the_next_of_its_name() {
 
 #[test]
 fn two_tabs_that_begin_the_same_session_share_it() {
-    let mut a = Desk::new(json!({}));
-    let mut b = Desk::over(Rc::clone(&a.memory), "b", json!({}));
+    let mut a = Harness::new(json!({}));
+    let mut b = Harness::over(Rc::clone(&a.memory), "b", json!({}));
     a.append(&chat(0, 1));
     b.append(&chat(1, 2));
     a.append(&chat(2, 3));
@@ -50,8 +50,8 @@ fn two_tabs_that_begin_the_same_session_share_it() {
 }
 
 /// A desk whose store takes few operations at once.
-fn small_batches(most: usize) -> Desk {
-    let mut desk = Desk::new(json!({}));
+fn small_batches(most: usize) -> Harness {
+    let mut desk = Harness::new(json!({}));
     let opened = Session::open(settings(json!({})), Some("s".into()), most);
     desk.session = desk.host.run(opened).unwrap().0;
     desk
@@ -80,7 +80,7 @@ fn a_deletion_that_was_stopped_half_way_is_ended_by_the_next_open() {
         desk.append(&chat(0, 60));
         desk.host.fault(stop, is_delete, How::CrashBefore);
         let ended = desk.host.try_run(desk.session.delete());
-        let mut next = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+        let mut next = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
         if stop == 1 {
             assert!(ended.is_none());
             assert_eq!(texts(&mut next).len(), 60, "nothing had happened");
@@ -94,9 +94,9 @@ fn a_deletion_that_was_stopped_half_way_is_ended_by_the_next_open() {
 
 #[test]
 fn an_append_between_the_look_and_the_deletion_is_deleted_too() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&chat(0, 4));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     let mut appended = false;
     desk.host.meanwhile = Box::new(move |effect| {
         if is_delete(effect) && !std::mem::replace(&mut appended, true) {
@@ -109,10 +109,10 @@ fn an_append_between_the_look_and_the_deletion_is_deleted_too() {
 
 #[test]
 fn s1_4_the_cooldown_is_part_of_the_session() {
-    let memory = Desk::new(json!({})).memory;
+    let memory = Harness::new(json!({})).memory;
     let mut calls = 0;
     for reopened in 0..4 {
-        let mut desk = Desk::over(Rc::clone(&memory), "a", over_threshold());
+        let mut desk = Harness::over(Rc::clone(&memory), "a", over_threshold());
         desk.host.summarise = Box::new(|_, _| thrown("out of order", None));
         desk.append(&if reopened == 0 { talk(20, 60) } else { vec![user("go on")] });
         desk.prepare();
@@ -128,7 +128,7 @@ fn over_threshold() -> serde_json::Value {
 
 #[test]
 fn an_attempt_that_cannot_be_noted_is_made_all_the_same() {
-    let mut desk = Desk::new(json!({ "summarize": { "call": true } }));
+    let mut desk = Harness::new(json!({ "summarize": { "call": true } }));
     desk.append(&talk(8, 60));
     let is_job = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "views/"));
     desk.host.fault(1, is_job, How::Fail(Code::QuotaExceeded));
@@ -138,7 +138,7 @@ fn an_attempt_that_cannot_be_noted_is_made_all_the_same() {
 
 #[test]
 fn messages_of_no_common_format_are_refused_with_their_index() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("hello")]);
     let odd: Body =
         Rc::from(r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#);
@@ -161,14 +161,14 @@ fn races(host: &mut Host, lost: u32) {
 #[test]
 fn f39_deleting_and_mending_get_through_where_twelve_races_are_lost_and_give_up_after_one_more() {
     for (lost, through) in [(12, true), (13, false)] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&chat(0, 2));
         races(&mut desk.host, lost);
         let deleted = desk.host.run(desk.session.delete());
         assert_eq!(deleted.map_err(|error| error.code), if through { Ok(()) } else { Err(Code::Conflict) });
         assert_eq!(desk.memory.rows().is_empty(), through);
 
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&chat(0, 2));
         let rows = desk.memory.rows();
         let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();

@@ -85,7 +85,7 @@ proptest! {
             "summarize": { "attempts": 1, "fallback": (["none", "extractive"][fallback]) },
             "tokenCounter": counts.then_some(true),
         });
-        let mut desk = Desk::new(options);
+        let mut desk = Harness::new(options);
         desk.host.count = Box::new(|_, body| context_compactor_core::step::Event::Number(body.len() as f64 / 9.0));
         desk.host.summarise = Box::new(move |_, _| summary(&"Something was done about it. ".repeat(words)));
         for round in 0..rounds {
@@ -115,7 +115,7 @@ proptest! {
             "summarize": { "attempts": 1 },
             "presetOptions": { "compactTriggerThreshold": gain, "compactCooldownSteps": cooldown, "scanRatio": f64::from(ratio) / 10.0 },
         });
-        let mut desk = Desk::new(options);
+        let mut desk = Harness::new(options);
         if fails {
             desk.host.summarise = Box::new(|_, _| thrown("no", None));
         }

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-fn sync(desk: &mut Desk, known: usize, history: &[Body]) -> (usize, Option<usize>) {
+fn sync(desk: &mut Harness, known: usize, history: &[Body]) -> (usize, Option<usize>) {
     let synced = desk.host.run(desk.session.sync(known, history[known..].to_vec())).unwrap();
     (synced.appended, synced.diverged)
 }
@@ -22,7 +22,7 @@ fn sync(desk: &mut Desk, known: usize, history: &[Body]) -> (usize, Option<usize
 #[test]
 fn s1_15_a_call_is_not_sent_before_its_result_and_is_sent_with_it() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&[user("read both")]);
         desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
         let sent = desk.sent();
@@ -39,7 +39,7 @@ fn s1_15_a_call_is_not_sent_before_its_result_and_is_sent_with_it() {
 #[test]
 fn s1_15_orphaned_results_are_not_sent_and_stay_in_the_log() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&[user("hello")]);
         desk.append(&results(format, &[("never", "asked")]));
         desk.append(&[assistant("well")]);
@@ -48,7 +48,7 @@ fn s1_15_orphaned_results_are_not_sent_and_stay_in_the_log() {
         assert_valid(format, &sent);
         assert_eq!(desk.stored().messages.len(), 3);
     }
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let broken = json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "a", "type": "function", "function": { "name": "f", "arguments": "[1" } }] });
     desk.append(&[user("hello"), body(&broken)]);
     desk.append(&results(Format::OpenaiChat, &[("a", "result")]));
@@ -62,7 +62,7 @@ fn s1_15_orphaned_results_are_not_sent_and_stay_in_the_log() {
 fn a_call_that_still_waits_for_its_result_is_never_compressed() {
     for format in FORMATS {
         for keep in [json!({ "tokens": 1 }), json!({ "fraction": 0.0 }), json!({ "messages": 1 })] {
-            let mut desk = Desk::new(json!({ "keep": keep }));
+            let mut desk = Harness::new(json!({ "keep": keep }));
             desk.append(&talk(4, 60));
             desk.append(&[user("read both")]);
             desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
@@ -85,7 +85,7 @@ fn a_call_that_still_waits_for_its_result_is_never_compressed() {
 #[test]
 fn sync_recognises_what_it_knows_and_appends_the_rest() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({ "compactAt": { "tokens": 100 } }));
+        let mut desk = Harness::new(json!({ "compactAt": { "tokens": 100 } }));
         let history: Vec<Body> = (0..4).flat_map(|nth| turn(format, nth, 60)).collect();
         assert_eq!(sync(&mut desk, 0, &history[..8]), (8, None));
         assert_eq!(sync(&mut desk, 0, &history[..8]), (0, None));
@@ -106,10 +106,10 @@ fn sync_recognises_what_it_knows_and_appends_the_rest() {
 
 #[test]
 fn sync_of_an_edit_in_the_tail_after_reopening_is_seen() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let mut history = talk(3, 20);
     sync(&mut desk, 0, &history);
-    let mut again = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     history[5] = assistant("another answer");
     assert_eq!(sync(&mut again, 0, &history), (0, Some(5)));
 }
@@ -117,8 +117,8 @@ fn sync_of_an_edit_in_the_tail_after_reopening_is_seen() {
 #[test]
 fn lesson_triplicates_two_tabs_that_sync_the_same_history_write_it_once() {
     let history = talk(3, 20);
-    let mut desk = Desk::new(json!({}));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut desk = Harness::new(json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     assert_eq!(sync(&mut other, 0, &history[..4]), (4, None));
     // This tab knows of nothing yet: it finds out when it writes.
     assert_eq!(sync(&mut desk, 0, &history), (2, None));
@@ -126,7 +126,7 @@ fn lesson_triplicates_two_tabs_that_sync_the_same_history_write_it_once() {
     let mut changed = history.clone();
     changed[4] = user("not what the other tab has");
     changed.push(assistant("new"));
-    let mut late = Desk::over(Rc::clone(&desk.memory), "c", json!({}));
+    let mut late = Harness::over(Rc::clone(&desk.memory), "c", json!({}));
     assert_eq!(sync(&mut late, 0, &changed), (0, Some(4)));
     // After a write whose fate is unknown the same history is handed over again.
     desk.host.fault(1, is_commit, How::Lost);
@@ -144,7 +144,7 @@ fn lesson_triplicates_two_tabs_that_sync_the_same_history_write_it_once() {
 
 #[test]
 fn sync_does_not_trust_a_count_that_it_does_not_have() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(1, 20));
     let error = desk.host.run(desk.session.sync(5, talk(1, 20))).unwrap_err();
     assert_eq!(error.code, Code::InvalidOption);
@@ -152,11 +152,11 @@ fn sync_does_not_trust_a_count_that_it_does_not_have() {
 
 #[test]
 fn the_format_settles_with_the_first_message_that_says_it() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("plain"), assistant("text")]);
     desk.append(&turn(Format::Anthropic, 0, 100));
     let usage = desk.session.usage().unwrap();
-    let again = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     assert_eq!(again.session.usage().unwrap(), usage, "what was there is counted in it too");
     assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
     let error = desk.host.run(desk.session.append(results(Format::OpenaiChat, &[("x", "y")]))).unwrap_err();
@@ -165,7 +165,7 @@ fn the_format_settles_with_the_first_message_that_says_it() {
 
 #[test]
 fn a_failed_append_settles_nothing() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("plain")]);
     desk.host.fault(1, is_commit, How::Fail(Code::QuotaExceeded));
     let error = desk.host.run(desk.session.append(turn(Format::Anthropic, 0, 20))).unwrap_err();
@@ -190,25 +190,25 @@ fn lesson_lost_writes_a_batch_whose_answer_was_lost_stays_when_the_next_one_sett
 
 #[test]
 fn a_format_that_settles_in_a_race_is_kept() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     // Both formats admit this block; they count it differently.
     let thought = json!({ "type": "thinking", "thinking": "a thought of some length, to be counted" });
     let answer = json!({ "role": "assistant", "content": [thought, { "type": "text", "text": "so" }] });
     desk.append(&[user("plain")]);
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     other.append(&[body(&answer)]);
     desk.append(&turn(Format::Anthropic, 0, 20));
-    let again = Desk::over(Rc::clone(&desk.memory), "c", json!({}));
+    let again = Harness::over(Rc::clone(&desk.memory), "c", json!({}));
     assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
     // The other tab takes the format over with its next write, and counts what it holds anew.
     other.append(&[user("next")]);
-    let again = Desk::over(Rc::clone(&desk.memory), "d", json!({}));
+    let again = Harness::over(Rc::clone(&desk.memory), "d", json!({}));
     assert_eq!(look(&again.session).unwrap().context.items(), look(&other.session).unwrap().context.items());
 }
 
 #[test]
 fn an_invalid_message_is_named_and_nothing_is_written() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let bad = body(&json!({ "role": "user", "content": 7 }));
     let error = desk.host.run(desk.session.append(vec![user("fine"), bad])).unwrap_err();
     assert!(matches!(error.code, Code::InvalidMessage | Code::UnknownFormat), "{error}");
@@ -217,7 +217,7 @@ fn an_invalid_message_is_named_and_nothing_is_written() {
 
 #[test]
 fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
-    let mut desk = Desk::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 100_000 } }));
+    let mut desk = Harness::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 100_000 } }));
     let asked = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&asked);
     desk.host.count = Box::new(move |whose, _| {
@@ -252,7 +252,7 @@ fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
 #[test]
 fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
     for summariser in [true, false] {
-        let mut desk = Desk::new(
+        let mut desk = Harness::new(
             json!({ "redact": { "text": true }, "summarize": { "call": summariser.then_some(true) } }),
         );
         desk.host.redact = Box::new(|text| Event::Text(text.replace("hunter2", "[secret]")));
@@ -271,8 +271,8 @@ fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
 }
 
 /// A session whose summaries come from a provider.
-fn provider(kind: &str) -> Desk {
-    let mut desk = Desk::new(json!({
+fn provider(kind: &str) -> Harness {
+    let mut desk = Harness::new(json!({
         "summarize": { "call": null, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } },
     }));
     desk.append(&talk(6, 100));
@@ -338,7 +338,7 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
 
 #[test]
 fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
-    let mut desk = Desk::new(
+    let mut desk = Harness::new(
         json!({ "summarize": { "call": null, "provider": { "kind": "openai", "model": "small" } } }),
     );
     desk.append(&talk(12, 250));
@@ -358,7 +358,7 @@ fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
 
 #[test]
 fn s5_15_nothing_oversized_is_prepared() {
-    let mut desk = Desk::new(json!({ "summarize": { "attempts": 1 } }));
+    let mut desk = Harness::new(json!({ "summarize": { "attempts": 1 } }));
     desk.append(&talk(2, 40));
     desk.append(&[user(&long("too much", 7_000))]);
     desk.host.run(desk.session.pin(4)).unwrap();
@@ -368,7 +368,7 @@ fn s5_15_nothing_oversized_is_prepared() {
     let plan = desk.host.run(desk.session.plan()).unwrap();
     assert!(plan.proof.is_some());
     // The system prompt and the tools count.
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("hello")]);
     let fixed = vec![long("system", 6_500)];
     let error = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap_err();
@@ -383,12 +383,12 @@ fn views_of_many_generations_read_back_as_they_were() {
             "compactAt": { "tokens": 300 },
             "presetOptions": { "compactCooldownSteps": 3, "compactTriggerThreshold": 40, "scanRatio": 0.7 },
         });
-        let mut desk = Desk::new(options.clone());
+        let mut desk = Harness::new(options.clone());
         for nth in 0..90 {
             desk.append(&turn(format, nth, 40 + nth % 5 * 20));
             desk.prepare();
             if nth % 3 == 0 {
-                let again = Desk::over(Rc::clone(&desk.memory), &format!("tab{nth}"), options.clone());
+                let again = Harness::over(Rc::clone(&desk.memory), &format!("tab{nth}"), options.clone());
                 assert_eq!(
                     look(&again.session).unwrap().context.items(),
                     look(&desk.session).unwrap().context.items()
@@ -407,7 +407,7 @@ fn views_of_many_generations_read_back_as_they_were() {
 
 #[test]
 fn lesson_unfinished_marker_a_job_that_never_ended_hinders_nobody() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(6, 60));
     desk.host.fault(
         1,
@@ -415,14 +415,14 @@ fn lesson_unfinished_marker_a_job_that_never_ended_hinders_nobody() {
         How::CrashBefore,
     );
     assert!(desk.host.try_run(desk.session.compact(None)).is_none());
-    let mut again = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     assert!(again.compact().success);
 }
 
 #[test]
 fn sessions_see_nothing_of_each_other() {
     let mut desk =
-        Desk::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
+        Harness::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
     desk.prepare();
@@ -440,9 +440,9 @@ fn sessions_see_nothing_of_each_other() {
 
 #[test]
 fn a_session_deleted_elsewhere_takes_nothing_more() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(6, 60));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     other.host.run(other.session.delete()).unwrap();
     let error = desk.host.run(desk.session.append(vec![user("late")])).unwrap_err();
     assert_eq!(error.code, Code::Closed);
@@ -452,7 +452,7 @@ fn a_session_deleted_elsewhere_takes_nothing_more() {
 #[test]
 fn reading_by_ranges_gets_everything_and_cuts_no_character() {
     let mut desk =
-        Desk::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
+        Harness::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
     let text = "👩‍👩‍👧‍👦 한국어 e\u{301}\u{302} שלום ".repeat(40);
     desk.append(&[user(&long("go", 200))]);
     desk.append(&calls(Format::OpenaiChat, &[("a", "x")]));
@@ -480,22 +480,22 @@ fn s1_15_a_mend_that_no_longer_fits_is_an_overflow() {
     let history = [assistant(&long("answer", 400))];
     let options =
         |output: usize| json!({ "format": "anthropic", "contextWindow": 2_000, "maxOutputTokens": output });
-    let mut desk = Desk::new(options(100));
+    let mut desk = Harness::new(options(100));
     desk.append(&history);
     let (tokens, sent) = (desk.session.usage().unwrap().used_tokens, desk.prepare().usage.used_tokens);
     assert!(sent > tokens);
-    let mut desk = Desk::new(options(2_000 - tokens));
+    let mut desk = Harness::new(options(2_000 - tokens));
     desk.append(&history);
     let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow, "{error}");
-    let mut desk = Desk::new(options(2_000 - sent));
+    let mut desk = Harness::new(options(2_000 - sent));
     desk.append(&history);
     assert_eq!(desk.prepare().usage.used_tokens, sent);
 }
 
 #[test]
 fn who_loses_one_race_after_the_other_waits_twice_as_long_each_time() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("one")]);
     let left = Cell::new(6);
     desk.host.refuse = Box::new(move |_| {
@@ -510,7 +510,7 @@ fn who_loses_one_race_after_the_other_waits_twice_as_long_each_time() {
 
 #[test]
 fn f8_fields_in_another_order_are_the_same_message() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[Body::from(r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]}}"#)]);
     let same = Body::from(r#"{"meta":{"b":[{"d":3,"c":2}],"a":1},"content":"hi","role":"user"}"#);
     assert_eq!(sync(&mut desk, 0, std::slice::from_ref(&same)), (0, None));

@@ -47,7 +47,7 @@ fn s5_2_restoring_brings_back_the_very_context_and_what_came_after_stays_in_the_
         assert_eq!(items(&desk), before);
         assert_eq!(desk.session.checkpoints().unwrap(), checkpoints);
         assert_eq!(desk.stored().messages, all, "nothing is deleted");
-        let left = |desk: &Desk| {
+        let left = |desk: &Harness| {
             let fates = desk.session.explain().unwrap();
             let left = fates.into_iter().filter(|fate| fate.fate == Fate::Dropped);
             left.map(|fate| (fate.index, fate.reason.unwrap())).collect::<Vec<_>>()
@@ -61,7 +61,7 @@ fn s5_2_restoring_brings_back_the_very_context_and_what_came_after_stays_in_the_
         assert_eq!(now[..before.len()], before);
         assert_eq!(now.len(), before.len() + 2);
         assert_valid(format, &desk.context());
-        let other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+        let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
         assert_eq!(items(&other), now);
         assert_eq!(left(&other), gone);
     }
@@ -111,7 +111,7 @@ fn s5_2_snapshots_are_listed_with_their_purpose_and_content_and_the_newest_five_
         assert_eq!((error.code, error.message), (Code::NotFound, format!("Snapshot not found: {gone}")));
     }
     // Reopened, they are the same, and can be restored.
-    let mut other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
     assert_eq!(list(&mut other), listed);
     restore(&mut other, &listed[0].id);
     assert_eq!(items(&other).len(), listed[0].message_count);
@@ -153,7 +153,7 @@ fn s5_2_the_goal_and_the_count_of_compressions_come_back_too() {
     assert_eq!(desk.session.reliability().unwrap(), score);
     restore(&mut desk, &empty);
     assert_eq!(desk.session.goal().unwrap(), None);
-    let other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
     assert_eq!(other.session.goal().unwrap(), None);
 }
 
@@ -175,7 +175,7 @@ fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
     for (id, held) in &taken {
         restore(&mut desk, id);
         assert_eq!(&items(&desk), held);
-        let other = Desk::over(Rc::clone(&desk.memory), id, options(json!({})));
+        let other = Harness::over(Rc::clone(&desk.memory), id, options(json!({})));
         assert_eq!(&items(&other), held);
     }
     let messages = desk.stored().messages.len();
@@ -187,7 +187,7 @@ fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
 #[test]
 fn s5_2_an_offload_of_a_branch_that_was_left_is_still_read_and_made_again() {
     let format = FORMATS[0];
-    let mut desk = Desk::new(json!({
+    let mut desk = Harness::new(json!({
         "preset": "offload", "presetOptions": { "offloadThreshold": 600 },
         "summarize": { "fallback": "none" },
     }));
@@ -262,7 +262,7 @@ fn s5_2_what_another_tab_appends_before_the_commit_is_left_too() {
     let mut desk = desk(json!({}));
     desk.append(&chat(0, 3, 50));
     let (id, held) = (take(&mut desk), items(&desk));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
     let (once, memory) = (Cell::new(true), Rc::clone(&desk.memory));
     desk.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take() {
@@ -272,7 +272,7 @@ fn s5_2_what_another_tab_appends_before_the_commit_is_left_too() {
     restore(&mut desk, &id);
     assert_eq!(items(&desk), held);
     assert_eq!(desk.session.explain().unwrap()[6].fate, Fate::Dropped);
-    let other = Desk::over(memory, "third", options(json!({})));
+    let other = Harness::over(memory, "third", options(json!({})));
     assert_eq!(items(&other), held);
 }
 
@@ -375,7 +375,7 @@ fn s5_2_two_tabs_restore_at_once_and_one_state_stands() {
     desk.append(&chat(3, 3, 50));
     let (second, held) = (take(&mut desk), items(&desk));
     let memory = Rc::clone(&desk.memory);
-    let mut other = Desk::over(Rc::clone(&memory), "other", options(json!({})));
+    let mut other = Harness::over(Rc::clone(&memory), "other", options(json!({})));
     let once = Cell::new(true);
     let to = first.clone();
     desk.host.meanwhile = Box::new(move |effect| {
@@ -385,7 +385,7 @@ fn s5_2_two_tabs_restore_at_once_and_one_state_stands() {
     });
     restore(&mut desk, &second);
     assert_eq!(items(&desk), held);
-    let fresh = Desk::over(memory, "third", options(json!({})));
+    let fresh = Harness::over(memory, "third", options(json!({})));
     assert_eq!(items(&fresh), held);
 }
 

@@ -22,19 +22,19 @@ fn obedient(request: &SummaryRequest, _: u32) -> Event {
 }
 
 /// Compresses everything of some size at once.
-fn react(over: Value) -> Desk {
+fn react(over: Value) -> Harness {
     let mut group = json!({ "globalCompressionThreshold": 0.05, "modelContextLimit": 200_000 });
     merge(&mut group, &over);
     let options = json!({
         "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
         "presetOptions": group,
     });
-    let mut desk = Desk::new(options);
+    let mut desk = Harness::new(options);
     desk.host.summarise = Box::new(obedient);
     desk
 }
 
-fn tool(desk: &mut Desk, format: Format, path: &str, text: &str) {
+fn tool(desk: &mut Harness, format: Format, path: &str, text: &str) {
     desk.append(&[user("look")]);
     let id = format!("call_{path}");
     desk.append(&calls(format, &[(&id, path)]));
@@ -42,7 +42,7 @@ fn tool(desk: &mut Desk, format: Format, path: &str, text: &str) {
     desk.append(&[assistant("I see.")]);
 }
 
-fn shown(desk: &mut Desk, format: Format) -> Vec<String> {
+fn shown(desk: &mut Harness, format: Format) -> Vec<String> {
     let sent = desk.sent();
     assert_valid(format, &sent);
     sent.iter().filter_map(|message| result_text(format, message)).collect()
@@ -118,7 +118,7 @@ fn s2_11_a_text_that_was_compressed_before_is_taken_over_without_a_call() {
         assert_eq!(desk.host.seen.purposes.len(), calls, "no call more");
         assert_eq!(both, [first[0].clone(), first[0].clone()]);
         // Opened again, it is still known: the context says it.
-        let mut other = Desk::over(
+        let mut other = Harness::over(
             desk.memory.clone(),
             "b",
             json!({

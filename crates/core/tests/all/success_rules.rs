@@ -168,7 +168,7 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
 fn f1_nothing_to_do_is_a_success_in_every_preset() {
     for preset in PRESETS {
         for count in [1, 2] {
-            let mut desk = Desk::new(json!({ "preset": preset.name, "format": "openai-chat" }));
+            let mut desk = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
             desk.append(&talk(1, 20)[..count]);
             let result = desk.compact();
             assert!(result.success && result.fits && result.error.is_none(), "{}: {result:?}", preset.name);
@@ -180,7 +180,7 @@ fn f1_nothing_to_do_is_a_success_in_every_preset() {
 #[test]
 fn f1_a_compaction_by_hand_admits_large_results() {
     for name in ["balanced", "layered"] {
-        let mut desk = Desk::new(json!({ "preset": name, "format": "openai-chat" }));
+        let mut desk = Harness::new(json!({ "preset": name, "format": "openai-chat" }));
         desk.append(&talk(4, 50));
         desk.append(&exchange(Format::OpenaiChat, "c", &text("word", 50_000)));
         let result = desk.compact();

@@ -18,7 +18,7 @@ fn s5_3_the_history_is_every_message_in_order_whatever_was_compacted() {
 
 #[test]
 fn s5_3_a_page_of_the_history_is_of_bounded_bytes_and_what_is_appended_meanwhile_is_not_in_it() {
-    let mut desk = Desk::new(json!({ "contextWindow": 10_000_000 }));
+    let mut desk = Harness::new(json!({ "contextWindow": 10_000_000 }));
     let big: Vec<Body> = (0..12).map(|nth| user(&long(&nth.to_string(), 250_000))).collect();
     desk.append(&big);
     let first = desk.host.run(desk.session.history(None)).unwrap();
@@ -41,7 +41,7 @@ fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint()
         worked(json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }));
     let metadata = desk.session.metadata().unwrap();
     assert_eq!((metadata.total_messages, metadata.compression_count), (all.len(), 2));
-    let mut plain = Desk::new(json!({ "contextWindow": 1_000_000 }));
+    let mut plain = Harness::new(json!({ "contextWindow": 1_000_000 }));
     plain.append(&all);
     assert_eq!(metadata.total_tokens, plain.session.usage().unwrap().used_tokens, "of what was appended");
     assert!(1_700_000_000_000 < metadata.start_time && metadata.start_time < metadata.last_update);
@@ -54,8 +54,9 @@ fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint()
         assert_eq!((record.compression_ratio, record.level.map(u8::from)), (ratio, Some(3)));
     }
     // Those that another one stands for are told of too.
-    let mut aged =
-        Desk::new(json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }));
+    let mut aged = Harness::new(
+        json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }),
+    );
     aged.host.summarise = Box::new(|request, attempt| {
         let text = format!("summary {attempt} of {} bytes, with a word about each tool.", request.max_tokens);
         summary(&text.repeat(if request.max_tokens > 300 { 8 } else { 1 }))
@@ -75,7 +76,7 @@ fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint()
 
 #[test]
 fn s5_3_markdown_to_the_letter() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let image = json!({ "role": "user", "content": [
         { "type": "text", "text": "Look:" },
         { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } },
@@ -98,9 +99,9 @@ fn s5_3_markdown_to_the_letter() {
 
 #[test]
 fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(1, 10));
-    let mut other = Desk::over(Rc::clone(&desk.memory), "other", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "other", json!({}));
     let first = other.host.run(other.session.history(None)).unwrap();
     assert_eq!(first.messages.len(), 2);
     desk.append(&[user("the raven flies at midnight"), assistant("noted")]);
@@ -129,7 +130,7 @@ fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
 
 #[test]
 fn s5_3_a_row_of_the_session_that_cannot_be_read_leaves_what_is_known() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 10));
     let rows = desk.memory.rows();
     let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();

@@ -12,24 +12,24 @@ fn reported(tokens: usize) -> String {
     json!({ "inputTokens": tokens, "outputTokens": 10 }).to_string()
 }
 
-fn usage(desk: &Desk) -> ContextUsage {
+fn usage(desk: &Harness) -> ContextUsage {
     desk.session.usage().unwrap()
 }
 
-fn used(desk: &Desk) -> usize {
+fn used(desk: &Harness) -> usize {
     usage(desk).used_tokens
 }
 
 /// Closes the session as the app does, and opens it again.
-fn reopen(mut desk: Desk, over: serde_json::Value) -> Desk {
+fn reopen(mut desk: Harness, over: serde_json::Value) -> Harness {
     desk.host.run(desk.session.keep_usage()).unwrap();
     desk.session.close();
-    Desk::over(desk.memory, "b", over)
+    Harness::over(desk.memory, "b", over)
 }
 
 #[test]
 fn the_prompt_costs_what_was_reported_and_what_comes_after_is_added() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 100));
     desk.append(&[user("next")]);
     let estimated = desk.prepare().usage.used_tokens;
@@ -52,7 +52,7 @@ fn the_prompt_costs_what_was_reported_and_what_comes_after_is_added() {
 #[test]
 fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
     for prepares in [true, false] {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&[user(&long("question", 300))]);
         let estimated = if prepares { desk.prepare().usage.used_tokens } else { used(&desk) };
         desk.append(&[assistant(&long("answer", 100))]);
@@ -64,7 +64,7 @@ fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
 
 #[test]
 fn the_trigger_goes_by_it() {
-    let mut desk = Desk::new(json!({ "compactAt": { "tokens": 3_000 } }));
+    let mut desk = Harness::new(json!({ "compactAt": { "tokens": 3_000 } }));
     desk.append(&talk(10, 100));
     let before = desk.prepare();
     assert!(before.result.is_none() && before.usage.used_tokens < 2_500);
@@ -82,7 +82,7 @@ fn the_trigger_goes_by_it() {
 #[test]
 fn it_survives_reopening_rewinding_and_compaction() {
     let over = json!({ "model": "m" });
-    let mut desk = Desk::new(over.clone());
+    let mut desk = Harness::new(over.clone());
     desk.append(&talk(10, 100));
     let estimated = desk.prepare().usage.used_tokens;
     desk.session.record_usage(&reported(estimated + 1_000), None).unwrap();
@@ -103,20 +103,20 @@ fn it_survives_reopening_rewinding_and_compaction() {
 
 #[test]
 fn it_is_stored_with_the_next_append() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 100));
     desk.prepare();
     desk.session.record_usage(&reported(2_000), None).unwrap();
     desk.append(&[user("next")]);
     let now = used(&desk);
     // The process dies.
-    let again = Desk::over(desk.memory, "b", json!({}));
+    let again = Harness::over(desk.memory, "b", json!({}));
     assert_eq!(used(&again), now);
 }
 
 #[test]
 fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
-    let mut desk = Desk::new(json!({ "model": "one" }));
+    let mut desk = Harness::new(json!({ "model": "one" }));
     desk.append(&talk(2, 100));
     let estimated = desk.prepare().usage.used_tokens;
     desk.session.record_usage(&reported(2_000), None).unwrap();
@@ -134,7 +134,7 @@ fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
 
 #[test]
 fn the_apps_own_counter_is_never_corrected() {
-    let mut desk = Desk::new(json!({ "tokenCounter": true }));
+    let mut desk = Harness::new(json!({ "tokenCounter": true }));
     desk.host.count = Box::new(|_, _| Event::Number(7.0));
     desk.append(&[user("hello")]);
     let counted = desk.prepare().usage.used_tokens;
@@ -144,7 +144,7 @@ fn the_apps_own_counter_is_never_corrected() {
 
 #[test]
 fn what_cannot_be_the_prompt_teaches_nothing() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(10, 100));
     let estimated = desk.prepare().usage.used_tokens;
     assert!(!desk.session.record_usage(&reported(40), None).unwrap());
@@ -158,7 +158,7 @@ fn what_cannot_be_the_prompt_teaches_nothing() {
 
 #[test]
 fn what_does_not_fit_by_the_providers_count_is_not_sent() {
-    let mut desk = Desk::new(json!({ "maxOutputTokens": 1_000, "keep": { "messages": 30 } }));
+    let mut desk = Harness::new(json!({ "maxOutputTokens": 1_000, "keep": { "messages": 30 } }));
     desk.append(&talk(10, 100));
     desk.prepare();
     desk.session.record_usage(&reported(9_000), None).unwrap();
@@ -169,9 +169,9 @@ fn what_does_not_fit_by_the_providers_count_is_not_sent() {
 
 #[test]
 fn another_tabs_newer_reports_are_taken_over() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&talk(2, 100));
-    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    let mut other = Harness::over(desk.memory.clone(), "b", json!({}));
     other.prepare();
     other.session.record_usage(&reported(2_000), None).unwrap();
     other.append(&[user("from the other tab")]);
@@ -179,8 +179,8 @@ fn another_tabs_newer_reports_are_taken_over() {
     assert_eq!(
         used(&desk),
         used(&{
-            let Desk { memory, .. } = other;
-            Desk::over(memory, "c", json!({}))
+            let Harness { memory, .. } = other;
+            Harness::over(memory, "c", json!({}))
         })
     );
     assert!(usage(&desk).correction.is_some());
@@ -189,7 +189,7 @@ fn another_tabs_newer_reports_are_taken_over() {
 #[test]
 fn f39_the_system_prompt_is_no_part_of_the_tools_nor_they_of_it() {
     let tokens = |fixed: [&str; 2]| {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&[user("hello")]);
         let fixed = fixed.map(str::to_string).to_vec();
         let usage = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap().usage;

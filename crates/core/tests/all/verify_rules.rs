@@ -12,8 +12,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A session with offloads, summaries and a snapshot.
-fn rich() -> Desk {
-    let mut desk = Desk::new(json!({
+fn rich() -> Harness {
+    let mut desk = Harness::new(json!({
         "compactAt": { "tokens": 400 }, "presetOptions": { "compactTriggerThreshold": 1 },
         "keep": { "messages": 4 },
     }));
@@ -28,14 +28,14 @@ fn rich() -> Desk {
     desk
 }
 
-fn problems(desk: &mut Desk) -> Vec<String> {
+fn problems(desk: &mut Harness) -> Vec<String> {
     let verified = desk.host.run(desk.session.verify()).unwrap();
     assert_eq!(verified.ok, verified.problems.is_empty());
     verified.problems
 }
 
 /// The keys of a table.
-fn keys_of(desk: &Desk, table: &str) -> Vec<Key> {
+fn keys_of(desk: &Harness, table: &str) -> Vec<Key> {
     let prefix = format!("{table}/");
     desk.memory
         .rows()
@@ -45,7 +45,7 @@ fn keys_of(desk: &Desk, table: &str) -> Vec<Key> {
         .collect()
 }
 
-fn value(desk: &Desk, key: &Key) -> Vec<u8> {
+fn value(desk: &Harness, key: &Key) -> Vec<u8> {
     desk.memory.rows().into_iter().find(|(known, _)| known == key).unwrap().1
 }
 
@@ -54,7 +54,7 @@ fn what_the_engine_writes_holds_and_an_empty_session_too() {
     let mut desk = rich();
     assert!(keys_of(&desk, "views").len() >= 2 && !keys_of(&desk, "blobs").is_empty());
     assert_eq!(problems(&mut desk), [""; 0]);
-    let mut empty = Desk::new(json!({}));
+    let mut empty = Harness::new(json!({}));
     assert_eq!(problems(&mut empty), [""; 0]);
     let mut fork = desk.host.run(desk.session.fork(Some("f".into()))).unwrap().0;
     std::mem::swap(&mut desk.session, &mut fork);
@@ -89,8 +89,8 @@ fn every_row_that_is_missing_or_changed_is_found() {
 
 #[test]
 fn each_invariant_is_named_with_its_row() {
-    type Break = fn(&Desk);
-    fn find(desk: &Desk, table: &str, nth: usize) -> Key {
+    type Break = fn(&Harness);
+    fn find(desk: &Harness, table: &str, nth: usize) -> Key {
         keys_of(desk, table)[nth].clone()
     }
     let cases: [(&str, &str, Break); 8] = [
@@ -129,7 +129,7 @@ fn each_invariant_is_named_with_its_row() {
 
 #[test]
 fn it_reads_pages_tells_how_far_it_is_and_lets_others_run() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     for nth in 0..6 {
         desk.append(&[user(&long(&format!("part {nth}"), 600_000))]);
     }
@@ -161,7 +161,7 @@ fn it_can_be_stopped_and_goes_on_beside_appends() {
     assert_eq!(desk.host.run(desk.session.verify()).unwrap_err().code, Code::Aborted);
     // Another tab appends and compacts while this one checks: what it writes is no problem.
     let other =
-        RefCell::new(Desk::over(Rc::clone(&desk.memory), "b", json!({ "compactAt": { "tokens": 400 } })));
+        RefCell::new(Harness::over(Rc::clone(&desk.memory), "b", json!({ "compactAt": { "tokens": 400 } })));
     desk.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Scan(_)) {
             let mut other = other.borrow_mut();
@@ -175,14 +175,14 @@ fn it_can_be_stopped_and_goes_on_beside_appends() {
 #[test]
 fn a_session_that_is_deleted_meanwhile_is_closed_not_broken() {
     let mut desk = rich();
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     other.host.run(other.session.delete()).unwrap();
     assert_eq!(desk.host.run(desk.session.verify()).unwrap_err().code, Code::Closed);
 }
 
 #[test]
 fn of_very_many_problems_the_first_thousand_are_named_and_the_rest_counted() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&(0..1_100).map(|nth| user(&nth.to_string())).collect::<Vec<_>>());
     for key in keys_of(&desk, "log") {
         desk.memory.damage(&key, Some(vec![]));

@@ -54,7 +54,7 @@ fn fates(session: &Session) -> Vec<String> {
 
 #[test]
 fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_was_there() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     for nth in 0..3 {
         desk.append(&thinking_turn(nth, 60));
     }
@@ -82,7 +82,7 @@ fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_wa
     desk.append(&thinking_turn(3, 60));
     assert_eq!(desk.sent().iter().filter(|message| thinks(message)).count(), 2);
     // Another tab reads the same from the store.
-    let mut other = Desk::over(desk.memory.clone(), "b", json!({}));
+    let mut other = Harness::over(desk.memory.clone(), "b", json!({}));
     assert_eq!(other.context(), desk.context());
     assert_eq!(ledger(&other.session), ledger(&desk.session));
     assert_eq!(other.session.usage().unwrap(), desk.session.usage().unwrap());
@@ -96,7 +96,7 @@ fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_wa
 
 #[test]
 fn an8_offloading_takes_the_thinking_behind_the_first_offload_and_leaves_what_is_before_it() {
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     for nth in 0..3 {
         desk.append(&thinking_turn(nth, 120));
     }
@@ -135,13 +135,13 @@ fn an8_offloading_takes_the_thinking_behind_the_first_offload_and_leaves_what_is
     assert_valid(Format::Anthropic, &desk.context());
     assert!(desk.compact().success);
     desk.stored();
-    let other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let other = Harness::over(desk.memory.clone(), "b", only_offload());
     assert_eq!(ledger(&other.session), ledger(&desk.session));
 }
 
 #[test]
 fn an8_a_compaction_of_one_shot_too() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     let history: Vec<Body> = (0..3).flat_map(|nth| thinking_turn(nth, 60)).collect();
     let done = desk.host.run(Session::compact_once(settings(eager()), history.clone())).unwrap();
     let text = |item: &context_compactor_core::session::OutItem| match item.index {
@@ -155,7 +155,7 @@ fn an8_a_compaction_of_one_shot_too() {
 
 #[test]
 fn an8_a_message_of_thinking_alone_stays_since_an_empty_one_is_refused() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&talk(4, 60));
     let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" });
     desk.append(&[
@@ -169,7 +169,7 @@ fn an8_a_message_of_thinking_alone_stays_since_an_empty_one_is_refused() {
 
 #[test]
 fn s1_5_a_cut_behind_a_long_run_of_user_messages_still_frees_something() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     let mut history = vec![user(&long("first", 40)), assistant(&long("answer", 40))];
     history.extend((0..60).map(|nth| user(&long(&format!("note {nth}"), 20))));
     desk.append(&history);
@@ -183,7 +183,7 @@ fn s1_5_a_cut_behind_a_long_run_of_user_messages_still_frees_something() {
 
 #[test]
 fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&[assistant(&long("greeting", 200))]);
     desk.append(&(0..6).map(|nth| user(&long(&format!("note {nth}"), 40))).collect::<Vec<_>>());
     let result = desk.compact();
@@ -194,10 +194,10 @@ fn s1_5_the_cut_never_moves_back_to_where_nothing_is_left_to_compress() {
 fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again() {
     let only_offload =
         || json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } });
-    let mut desk = Desk::new(only_offload());
+    let mut desk = Harness::new(only_offload());
     desk.append(&turn(Format::OpenaiChat, 0, 200));
     desk.append(&talk(2, 10));
-    let mut other = Desk::over(desk.memory.clone(), "b", only_offload());
+    let mut other = Harness::over(desk.memory.clone(), "b", only_offload());
     let mut once = Some(());
     desk.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take().is_some() {
@@ -212,7 +212,7 @@ fn lesson_concurrent_writes_a_prepare_whose_offload_was_overtaken_climbs_again()
 #[test]
 fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
     for format in FORMATS {
-        let mut desk = Desk::new(json!({}));
+        let mut desk = Harness::new(json!({}));
         desk.append(&[user("read both")]);
         let alone = desk.prepare().usage;
         desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
@@ -224,7 +224,7 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
         assert_eq!(entries[1].0, "dropped");
         let rule = if format == Format::OpenaiChat { "OC2" } else { "AN2" };
         assert!(entries[1].1.contains(rule) && entries[1].1.contains("log"), "{}", entries[1].1);
-        let warnings = |desk: &Desk| {
+        let warnings = |desk: &Harness| {
             let is = |notice: &&Notice| matches!(notice, Notice::Warning { code: Code::InvalidMessage, .. });
             desk.host.seen.notices.iter().filter(is).count()
         };
@@ -241,7 +241,7 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
         assert!(warnings(&desk) > told, "another one is told again");
     }
     // A message of which a part is sent.
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     let mut call: Value = serde_json::from_str(&calls(Format::OpenaiChat, &[("a", "x")])[0]).unwrap();
     call["content"] = json!("I will look.");
     desk.append(&[user("look"), body(&call)]);
@@ -254,7 +254,7 @@ fn s1_15_what_is_not_sent_is_not_counted_and_explain_says_why() {
 #[test]
 fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
     let system = body(&json!({ "role": "system", "content": "Be brief." }));
-    let mut desk = Desk::new(eager());
+    let mut desk = Harness::new(eager());
     desk.append(&[system, user(&long("Fix src/parser.rs now", 60))]);
     desk.append(&talk(5, 60)[1..]);
     desk.compact();
@@ -286,11 +286,11 @@ fn s1_7_a_summariser_sees_the_indices_of_the_apps_messages() {
 #[test]
 fn an8_a_rehearsed_summary_counts_the_thinking_that_would_go() {
     let over = json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "scanRatio": 0 } });
-    let mut desk = Desk::new(over.clone());
+    let mut desk = Harness::new(over.clone());
     let plain: Vec<Body> = talk(6, 60);
     desk.append(&plain);
     let without = desk.host.run(desk.session.plan()).unwrap();
-    let mut other = Desk::over(Default::default(), "b", over);
+    let mut other = Harness::over(Default::default(), "b", over);
     let mut signed = plain;
     let last: Value = serde_json::from_str(&signed[11]).unwrap();
     let thinking = json!({ "type": "thinking", "thinking": long("hm", 80), "signature": "c2ln" });
@@ -309,7 +309,7 @@ fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_
         "compactAt": { "tokens": 100 }, "summarize": { "attempts": 1 },
         "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": 1_000_000, "compactCooldownSteps": 0 },
     });
-    let mut desk = Desk::new(options);
+    let mut desk = Harness::new(options);
     desk.append(&thinking_turn(0, 400));
     desk.append(&thinking_turn(1, 400));
     let (mut arrived, session) = (Some(thinking_turn(2, 10)), desk.session.clone());
@@ -336,15 +336,15 @@ fn an8_what_arrives_after_a_change_that_nobody_was_handed_loses_its_thinking_at_
 
 #[test]
 fn d11_a_prepare_has_what_another_handle_appended() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("one")]);
-    let mut other = Desk::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
     other.append(&[assistant("two"), user("three")]);
     assert_eq!(desk.sent(), other.sent());
     assert_eq!(desk.sent().len(), 3);
     // Also where nothing was written through it so far.
-    let mut third = Desk::over(Rc::default(), "a", json!({}));
-    Desk::over(Rc::clone(&third.memory), "b", json!({})).append(&[user("first")]);
+    let mut third = Harness::over(Rc::default(), "a", json!({}));
+    Harness::over(Rc::clone(&third.memory), "b", json!({})).append(&[user("first")]);
     assert_eq!(third.sent().len(), 1);
     // And the context that another one made.
     desk.append(&talk(8, 100));
@@ -354,7 +354,7 @@ fn d11_a_prepare_has_what_another_handle_appended() {
 
 #[test]
 fn d11_where_the_store_cannot_be_asked_a_prepare_has_what_is_known_and_warns() {
-    let mut desk = Desk::new(json!({}));
+    let mut desk = Harness::new(json!({}));
     desk.append(&[user("one")]);
     desk.host.fault(1, |effect| matches!(effect, Effect::Read(_)), How::Fail(Code::StoreUnavailable));
     assert_eq!(desk.sent().len(), 1);

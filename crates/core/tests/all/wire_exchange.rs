@@ -1,6 +1,6 @@
 //! Exchanges (`S1.5`): a cut never parts a call from its result.
 
-use context_compactor_core::message::{Exchanges, Message, Part, Role, Tie, ToolCall, ToolResult};
+use context_compactor_core::message::{Exchanges, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Format, parse};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ fn s1_5_results_with_prose_belong_to_the_call_before() {
 }
 
 /// A message of the model with one block that is never read.
-fn tied(tie: Tie<'static>) -> Message<'static> {
+fn tied(tie: Pairing<'static>) -> Message<'static> {
     let part = Part::Opaque { kind: "x".into(), chars: 1, tie };
     Message { role: Role::Assistant, parts: vec![part] }
 }
@@ -111,18 +111,18 @@ fn cuts(history: &[Message<'_>]) -> Vec<usize> {
 
 #[test]
 fn s1_5_a_reference_may_be_what_a_result_answers() {
-    let refers = || tied(Tie::Refers);
+    let refers = || tied(Pairing::Refers);
     let history = [message("hi"), refers(), refers(), message("<a"), message("<b"), message("bye")];
     assert_eq!(cuts(&history), [0, 1, 5, 6], "the response and its results");
     assert!(Exchanges::of(&history).orphaned.is_empty());
     // A result that a call asked for has nothing to do with it.
     assert_eq!(cuts(&[refers(), message("hi"), message(">a"), message("<a")]), [0, 1, 2, 4]);
-    assert_eq!(cuts(&[refers(), message("hi"), tied(Tie::Closes("r".into()))]), [0, 3]);
+    assert_eq!(cuts(&[refers(), message("hi"), tied(Pairing::Closes("r".into()))]), [0, 3]);
 }
 
 #[test]
 fn s1_5_what_closes_a_block_once_more_stays_with_it() {
-    let (opens, closes) = (|| tied(Tie::Opens("r".into())), || tied(Tie::Closes("r".into())));
+    let (opens, closes) = (|| tied(Pairing::Opens("r".into())), || tied(Pairing::Closes("r".into())));
     assert_eq!(cuts(&[opens(), closes(), message("x"), closes(), message("bye")]), [0, 4, 5]);
     assert_eq!(cuts(&[opens(), closes(), opens(), closes()]), [0, 2, 4], "ids repeat");
     assert_eq!(cuts(&[closes(), message("x"), opens(), closes()]), [0, 1, 2, 4]);

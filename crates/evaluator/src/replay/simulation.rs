@@ -3,7 +3,7 @@
 use super::needs::Part;
 use super::policy::{Action, Pilot, Policy};
 use super::trace::{Call, Trace};
-use context_compactor_core::policy::cost::{Cost, Moment, Prices};
+use context_compactor_core::policy::cost::{Cost, CostSnapshot, Prices};
 use std::collections::BTreeMap;
 
 /// Tokens of a summary.
@@ -96,11 +96,11 @@ impl<'t> Context<'t> {
     }
 
     /// What is known before a call, with a compaction in mind that keeps `tail` tokens.
-    pub fn moment(&self, call: &Call, tail: usize) -> Moment {
+    pub fn moment(&self, call: &Call, tail: usize) -> CostSnapshot {
         let kept = self.kept_from(call, tail);
         let tail = self.between(kept, call.upto);
         let context = self.tokens(call);
-        Moment {
+        CostSnapshot {
             context,
             cached: self.cached.min(context),
             stable: self.trace.stable,

@@ -30,7 +30,7 @@ fn settings() -> Rc<Settings> {
     Rc::new(Settings::read(&serde_json::from_str(&text).unwrap()).unwrap())
 }
 
-struct Desk {
+struct Harness {
     memory: Rc<MemoryStore>,
     host: Host,
     session: Session,
@@ -48,11 +48,11 @@ fn copy(of: &MemoryStore) -> Rc<MemoryStore> {
     Rc::new(memory)
 }
 
-impl Desk {
-    fn open(memory: &Rc<MemoryStore>, name: &str) -> Desk {
+impl Harness {
+    fn open(memory: &Rc<MemoryStore>, name: &str) -> Harness {
         let mut host = host(memory, name);
         let (session, _) = host.run(Session::open(settings(), Some(ID.into()), 10_000)).unwrap();
-        Desk { memory: Rc::clone(memory), host, session }
+        Harness { memory: Rc::clone(memory), host, session }
     }
 
     fn append(&mut self, bodies: Vec<Body>) {
@@ -113,7 +113,7 @@ impl Desk {
 /// A hundred messages, as they were appended.
 fn plain() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Desk::open(&memory, "made");
+    let mut desk = Harness::open(&memory, "made");
     for nth in 0..50 {
         desk.append(vec![
             user(&format!("question {nth} {WORD}")),
@@ -127,7 +127,7 @@ fn plain() -> Rc<MemoryStore> {
 /// Every kind of row but those in parts: offloads, summaries, a snapshot, a page of terms, a job.
 fn rich() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Desk::open(&memory, "made");
+    let mut desk = Harness::open(&memory, "made");
     let turn = |nth: usize, chars: usize| {
         let mut bodies = vec![user(&format!("question {nth} {WORD}"))];
         let result = format!("{WORD} result {nth} {}", "abcdefg ".repeat(chars / 8));
@@ -160,7 +160,7 @@ fn rich() -> Rc<MemoryStore> {
 /// A message that is too large for one row.
 fn wide() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Desk::open(&memory, "made");
+    let mut desk = Harness::open(&memory, "made");
     desk.append(vec![user(&format!("one {WORD}")), assistant(&format!("two {WORD}"))]);
     desk.append(vec![user(&format!("long {WORD} {}", "x".repeat(1_100_000)))]);
     desk.append(vec![assistant(&format!("noted {WORD}"))]);
@@ -207,17 +207,17 @@ fn assert_same(found: &str, expected: &str) {
     assert!(found == expected, "{:?}", differs.map(|(found, expected)| (cut(found), cut(expected))));
 }
 
-fn import(archive: &str, name: &str) -> Desk {
+fn import(archive: &str, name: &str) -> Harness {
     let memory = Rc::default();
     let mut host = host(&memory, name);
     let importer = host.run(Importer::open(settings(), None, Restore::Context, 10_000)).unwrap();
     host.run(importer.feed(archive.as_bytes().to_vec())).unwrap();
     let (session, _, _) = host.run(importer.finish()).unwrap();
-    Desk { memory, host, session }
+    Harness { memory, host, session }
 }
 
 /// What must hold of a session of which one row is damaged. Returns how many messages are missing.
-fn check(desk: &mut Desk, messages: usize, key: &Key, is_open: bool) -> usize {
+fn check(desk: &mut Harness, messages: usize, key: &Key, is_open: bool) -> usize {
     desk.host.seen.notices.clear();
     // Nothing that can be taken out throws, and all of it is the same messages.
     let (found, missing) = desk.history();
@@ -249,7 +249,7 @@ fn check(desk: &mut Desk, messages: usize, key: &Key, is_open: bool) -> usize {
     // A copy of it is the same, is opened again, and is still the same.
     let mut again = import(&archive, "import");
     let copied = again.archive();
-    let mut reopened = Desk::open(&again.memory, "reopened");
+    let mut reopened = Harness::open(&again.memory, "reopened");
     assert_same(&reopened.archive(), &copied);
     assert_eq!(again.history(), (found.clone(), missing.clone()));
     // What was damaged since the opening is mended by the next one, and so by that of a copy.
@@ -266,14 +266,14 @@ fn check(desk: &mut Desk, messages: usize, key: &Key, is_open: bool) -> usize {
     desk.host.run(desk.session.checkpoint_records()).unwrap();
     desk.host.run(Session::list()).unwrap();
     assert_eq!(desk.history().0.len(), found.len() + 2);
-    let mut next = Desk::open(&desk.memory, "next");
+    let mut next = Harness::open(&desk.memory, "next");
     assert_eq!(next.history().0.len(), found.len() + 2);
     lost
 }
 
 fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
     let messages = {
-        let mut desk = Desk::open(&copy(made), "counted");
+        let mut desk = Harness::open(&copy(made), "counted");
         desk.history().0.len()
     };
     let keys: Vec<Key> = made.rows().into_iter().map(|(key, _)| key).collect();
@@ -289,12 +289,12 @@ fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
                 let _named = Named(at);
                 let memory = copy(made);
                 let mut desk = if is_open {
-                    let desk = Desk::open(&memory, "tab");
+                    let desk = Harness::open(&memory, "tab");
                     damage(&memory, &key, how);
                     desk
                 } else {
                     damage(&memory, &key, how);
-                    Desk::open(&memory, "tab")
+                    Harness::open(&memory, "tab")
                 };
                 let lost = check(&mut desk, messages, &key, is_open);
                 if !is_open && lost > 0 {
@@ -308,7 +308,7 @@ fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
 
                 // Deleted at once, with the damage in it.
                 let memory = copy(made);
-                let mut desk = Desk::open(&memory, "tab");
+                let mut desk = Harness::open(&memory, "tab");
                 damage(&memory, &key, how);
                 desk.host.run(desk.session.delete()).unwrap();
                 assert_eq!(memory.rows(), [], "nothing is left of a session that was deleted");
@@ -358,7 +358,7 @@ fn d14_history_tells_the_gap_and_markdown_and_archive_say_where_it_is() {
     let memory = plain();
     let key = memory.rows().into_iter().map(|(key, _)| key).filter(|key| is_of(key, "log")).nth(40).unwrap();
     damage(&memory, &key, HOWS[2]);
-    let mut desk = Desk::open(&memory, "tab");
+    let mut desk = Harness::open(&memory, "tab");
     let losses = desk.losses();
     assert_eq!(
         losses.iter().map(|loss| (loss.kind, loss.lost_records)).collect::<Vec<_>>(),
@@ -386,7 +386,7 @@ fn d14_history_tells_the_gap_and_markdown_and_archive_say_where_it_is() {
 #[test]
 fn d14_an_archive_with_a_gap_restored_from_its_messages_has_the_others_and_their_pins() {
     let memory = Rc::default();
-    let mut desk = Desk::open(&memory, "tab");
+    let mut desk = Harness::open(&memory, "tab");
     for nth in 0..6 {
         desk.append(vec![
             user(&format!("question {nth} {WORD}")),
@@ -398,7 +398,7 @@ fn d14_an_archive_with_a_gap_restored_from_its_messages_has_the_others_and_their
     desk.host.run(desk.session.rewind(10)).unwrap();
     let key = memory.rows().into_iter().map(|(key, _)| key).filter(|key| is_of(key, "log")).nth(4).unwrap();
     damage(&memory, &key, HOWS[0]);
-    let mut desk = Desk::open(&memory, "again");
+    let mut desk = Harness::open(&memory, "again");
     let archive = desk.archive();
     let memory = Rc::default();
     let mut host = host(&memory, "import");
@@ -407,7 +407,7 @@ fn d14_an_archive_with_a_gap_restored_from_its_messages_has_the_others_and_their
     let (session, _, report) = host.run(importer.finish()).unwrap();
     assert_eq!(report.messages, 11);
     assert_eq!(report.skipped.get("gap"), Some(&1));
-    let mut desk = Desk { memory, host, session };
+    let mut desk = Harness { memory, host, session };
     let verified = desk.host.run(desk.session.verify()).unwrap();
     assert!(verified.ok, "{verified:?}");
     assert_eq!(desk.history().0.len(), 11);

@@ -13,7 +13,7 @@ use context_compactor_store_tests::conversation::{Body, exchange, say};
 use context_compactor_store_tests::counts::Counts;
 use context_compactor_store_tests::options::merge;
 use context_compactor_store_tests::recorded::{FOLDERS, Recorded, record, recordings};
-use context_compactor_store_tests::summariser::{FORGED, FORGED_DECISION, Temper, give};
+use context_compactor_store_tests::summariser::{Behavior, FORGED, FORGED_DECISION, give};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const CELLS: usize = 10;
 
 /// A preset, by its place among them, with a temper.
-type Cell = (usize, Temper);
+type Cell = (usize, Behavior);
 
 /// What a user and a tool may say, and what it must not do.
 fn claims(who: &str) -> String {
@@ -89,10 +89,10 @@ fn options(recorded: &Recorded, preset: &Preset, bodies: &[Body], rng: &mut Rng)
 }
 
 /// Only a summary that was accepted moves the goal on, and by its markers alone.
-fn goal_is_its_own(session: &Checked, preset: &Preset, temper: Temper) -> Result<(), String> {
+fn goal_is_its_own(session: &Checked, preset: &Preset, temper: Behavior) -> Result<(), String> {
     let given: Goal = serde_json::from_value(goal()).map_err(|error| error.to_string())?;
     let goal = session.goal()?.ok_or("the goal is gone")?;
-    let moved = temper == Temper::Hostile && preset.rungs.contains(&Rung::Summarise);
+    let moved = temper == Behavior::Hostile && preset.rungs.contains(&Rung::Summarise);
     let known = |goal: &Goal| {
         goal.decisions.iter().all(|decision| decision.description == FORGED_DECISION)
             && goal.artifacts.iter().all(|artifact| artifact.path == "src/main.rs")
@@ -149,7 +149,7 @@ fn run(recorded: &Recorded, (preset, temper): Cell, rng: &mut Rng) -> Result<Cou
 /// The cells that a transcript goes through.
 fn cells(rng: &mut Rng) -> Vec<Cell> {
     let all: Vec<Cell> =
-        (0..PRESETS.len()).flat_map(|preset| Temper::ALL.map(|temper| (preset, temper))).collect();
+        (0..PRESETS.len()).flat_map(|preset| Behavior::ALL.map(|temper| (preset, temper))).collect();
     match std::env::var("CC_CUTS") {
         Ok(cuts) if cuts == "all" => all,
         _ => rng.choose_multiple(all, CELLS),
@@ -203,7 +203,7 @@ fn s1_7_s1_10_s5_16_recorded_sessions_survive_every_summariser() {
             "compactions"
         };
         let arrives = !temper.is_overtaken() || counts.of("messages that arrived meanwhile") > 0;
-        let aborts = *temper != Temper::AfterAbort || counts.of("calls that were aborted") > 0;
+        let aborts = *temper != Behavior::AfterAbort || counts.of("calls that were aborted") > 0;
         let fires = counts.of(fired) > 0 && counts.of("references that were forged") > 0;
         assert!(fires && arrives && aborts, "{} {}: {counts}", PRESETS[*preset].name, temper.as_str());
     }

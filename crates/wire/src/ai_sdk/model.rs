@@ -3,7 +3,7 @@
 use super::output::{self, Output};
 use super::{kind, options, read, role, text_of};
 use crate::error::Result;
-use crate::message::{Part, Role, Tie, ToolCall, ToolResult};
+use crate::message::{Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::At;
 use crate::{edit, tagged};
 use serde_json_borrow::Value;
@@ -73,19 +73,19 @@ pub(super) fn is_app_call(part: &Value<'_>) -> bool {
 
 /// What a part opens or closes, also one of a type to come: requests and responses meet by their approval, calls and
 /// results by their call.
-fn tie<'a>(kind: &str, part: &At<'a>) -> Result<Tie<'a>> {
+fn tie<'a>(kind: &str, part: &At<'a>) -> Result<Pairing<'a>> {
     let (opens, key) = match kind {
         _ if kind.ends_with("-request") => (true, "approvalId"),
         _ if kind.ends_with("-response") => (false, "approvalId"),
         _ if kind.ends_with("-call") => (true, "toolCallId"),
         _ if kind.ends_with("-result") || kind.ends_with("-output") => (false, "toolCallId"),
-        _ => return Ok(Tie::None),
+        _ => return Ok(Pairing::None),
     };
     let id = if kind.starts_with("tool-") { Some(part.need_text(key)?) } else { text_of(part.value(), key) };
     Ok(match (id, opens) {
-        (Some(id), true) => Tie::Opens(id),
-        (Some(id), false) => Tie::Closes(id),
-        (None, _) => Tie::None,
+        (Some(id), true) => Pairing::Opens(id),
+        (Some(id), false) => Pairing::Closes(id),
+        (None, _) => Pairing::None,
     })
 }
 

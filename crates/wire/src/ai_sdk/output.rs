@@ -7,7 +7,7 @@
 
 use super::read::media_kind;
 use super::{kind, text_of};
-use crate::message::{Media, MediaKind, Part, Tie};
+use crate::message::{Media, MediaKind, Pairing, Part};
 use crate::{edit, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ impl<'a> Output<'a> {
             } else if let Some(found) = item_media(&kind, item) {
                 media.push(found);
             } else {
-                rest.push(Part::Opaque { kind, chars: tagged::readable_chars(item), tie: Tie::None });
+                rest.push(Part::Opaque { kind, chars: tagged::readable_chars(item), tie: Pairing::None });
             }
         }
         Output { text: crate::join(texts), is_error: false, media, rest }

@@ -3,7 +3,7 @@
 use super::Shape;
 use super::{model, options, ui};
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, Tie};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, Role};
 use crate::read::{At, named};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
@@ -65,7 +65,7 @@ pub(super) fn custom<'a>(part: &'a Value<'a>) -> Part<'a> {
     if kind.ends_with(".compaction") {
         return Part::Compaction { chars };
     }
-    Part::Opaque { kind, chars, tie: Tie::None }
+    Part::Opaque { kind, chars, tie: Pairing::None }
 }
 
 /// A media part with its payload in `data`, `image` or `url`.

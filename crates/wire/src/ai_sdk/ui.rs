@@ -3,7 +3,7 @@
 use super::output::{self, Output};
 use super::{is_true, kind, options, read, text_of};
 use crate::error::Result;
-use crate::message::{Part, Tie, ToolCall, ToolResult};
+use crate::message::{Pairing, Part, ToolCall, ToolResult};
 use crate::read::At;
 use crate::{edit, tagged};
 use serde_json_borrow::Value;
@@ -42,7 +42,7 @@ fn push_part<'a>(kind: Cow<'a, str>, part: &At<'a>, parts: &mut Vec<Part<'a>>) -
         _ => {
             // Steps, sources and data are for the screen: the model is sent none of them.
             let chars = if is_for_screen(&kind) { 0 } else { tagged::readable_chars(value) };
-            parts.push(Part::Opaque { kind, chars, tie: Tie::None });
+            parts.push(Part::Opaque { kind, chars, tie: Pairing::None });
         }
     }
     Ok(())
@@ -67,7 +67,7 @@ fn push_tool<'a>(kind: Cow<'a, str>, part: &At<'a>, parts: &mut Vec<Part<'a>>) -
     part.need_text("state")?;
     // The provider ran it: call and result are one part, so nothing can part them.
     if is_true(value, "providerExecuted") {
-        parts.push(Part::Opaque { kind, chars: tagged::readable_chars(value), tie: Tie::None });
+        parts.push(Part::Opaque { kind, chars: tagged::readable_chars(value), tie: Pairing::None });
         return Ok(());
     }
     let input = ["input", "rawInput"].into_iter().find_map(|key| tagged::field(value, key));

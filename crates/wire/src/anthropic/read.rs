@@ -2,7 +2,7 @@
 
 use super::turns::{caller, is_foreign_call, is_foreign_result};
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named, of_user};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
@@ -80,11 +80,11 @@ fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
     }
     let id = |key: &str| tagged::given(block, key).and_then(tagged::text);
     let tie = match kind.as_ref() {
-        call if is_foreign_call(call) => id("id").map(Tie::Opens),
-        result if is_foreign_result(result) => id("tool_use_id").map(Tie::Closes),
+        call if is_foreign_call(call) => id("id").map(Pairing::Opens),
+        result if is_foreign_result(result) => id("tool_use_id").map(Pairing::Closes),
         _ => None,
     };
-    Part::Opaque { kind, chars, tie: tie.unwrap_or(Tie::None) }
+    Part::Opaque { kind, chars, tie: tie.unwrap_or(Pairing::None) }
 }
 
 fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
@@ -129,7 +129,7 @@ fn result<'a>(block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
                     rest.push(Part::Opaque {
                         kind,
                         chars: tagged::readable_chars(inner.value()),
-                        tie: Tie::None,
+                        tie: Pairing::None,
                     });
                 }
             }

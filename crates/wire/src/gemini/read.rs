@@ -3,7 +3,7 @@
 use super::names::{self, Name};
 use super::response;
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named, of_user};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
@@ -111,22 +111,22 @@ fn media(key: &str, data: &Value<'_>) -> Option<Media> {
 }
 
 /// What a tool that the provider runs opens or closes. Kinds that nobody has heard of yet are paired by their ids.
-fn tie<'a>(key: &'a str, data: &'a Value<'a>) -> Tie<'a> {
+fn tie<'a>(key: &'a str, data: &'a Value<'a>) -> Pairing<'a> {
     let id = names::text(data, "id");
     let is = |name: Name| key == name.0 || key == name.1;
     if is(names::EXECUTABLE_CODE) || is(names::CODE_EXECUTION_RESULT) {
         // Older models gave no id: code and result are neighbours.
         let id = id.unwrap_or(Cow::Borrowed("executableCode"));
-        return if is(names::EXECUTABLE_CODE) { Tie::Opens(id) } else { Tie::Closes(id) };
+        return if is(names::EXECUTABLE_CODE) { Pairing::Opens(id) } else { Pairing::Closes(id) };
     }
     let id = id.or_else(|| names::TOOL_TYPE.of(data).and_then(tagged::text));
     let ends = |ends: &[&str]| ends.iter().any(|end| key.ends_with(end));
     match id {
-        Some(id) if ends(&["Call", "_call"]) => Tie::Opens(id),
+        Some(id) if ends(&["Call", "_call"]) => Pairing::Opens(id),
         Some(id) if ends(&["Response", "_response", "Result", "_result", "Output", "_output"]) => {
-            Tie::Closes(id)
+            Pairing::Closes(id)
         }
-        _ => Tie::None,
+        _ => Pairing::None,
     }
 }
 
@@ -151,7 +151,7 @@ fn result<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     parts.extend(others.map(|(kind, chars)| Part::Opaque {
         kind: Cow::Borrowed(kind),
         chars,
-        tie: Tie::None,
+        tie: Pairing::None,
     }));
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::names;
 use super::read;
-use super::turns::{self, Half, Turn};
+use super::turns::{self, CallSide, Turn};
 use crate::rules::Finding;
 use crate::{Past, Problem, tagged};
 use serde_json_borrow::Value;
@@ -41,7 +41,7 @@ impl Findings {
         self.0.push(Finding { position, rule, what: what.into(), fix });
     }
 
-    fn half(&mut self, half: &Half<'_>, what: &str) {
+    fn half(&mut self, half: &CallSide<'_>, what: &str) {
         let what = format!("parts[{}]: {what}; remove it", half.nth);
         self.add(half.position, "GM2", what, Fix::Part(half.nth));
     }
@@ -146,20 +146,20 @@ fn pairs(turns: &[Turn<'_>], findings: &mut Findings) {
 type Key<'h> = Option<(&'h str, &'h str)>;
 
 /// Which calls, and which responses, have a partner: by name and id, else by name and order where one has no id.
-fn partners(calls: &[Half<'_>], responses: &[Half<'_>]) -> (HashSet<usize>, HashSet<usize>) {
-    fn same<'h>(half: &'h Half<'_>) -> Key<'h> {
+fn partners(calls: &[CallSide<'_>], responses: &[CallSide<'_>]) -> (HashSet<usize>, HashSet<usize>) {
+    fn same<'h>(half: &'h CallSide<'_>) -> Key<'h> {
         half.id.as_deref().map(|id| (half.name.as_ref(), id))
     }
-    fn with_id<'h>(half: &'h Half<'_>) -> Key<'h> {
+    fn with_id<'h>(half: &'h CallSide<'_>) -> Key<'h> {
         half.id.is_some().then_some((&half.name, ""))
     }
-    fn without_id<'h>(half: &'h Half<'_>) -> Key<'h> {
+    fn without_id<'h>(half: &'h CallSide<'_>) -> Key<'h> {
         half.id.is_none().then_some((&half.name, ""))
     }
-    fn any<'h>(half: &'h Half<'_>) -> Key<'h> {
+    fn any<'h>(half: &'h CallSide<'_>) -> Key<'h> {
         Some((&half.name, ""))
     }
-    type Keys = for<'h> fn(&'h Half<'_>) -> Key<'h>;
+    type Keys = for<'h> fn(&'h CallSide<'_>) -> Key<'h>;
     // A response with an id fits fewer calls, so it chooses first.
     let passes: [(Keys, Keys); 3] = [(same, same), (without_id, with_id), (any, without_id)];
     let (mut called, mut answered) = (HashSet::new(), HashSet::new());

@@ -5,7 +5,7 @@ use serde_json_borrow::Value;
 use std::borrow::Cow;
 
 /// A function call, or the response to one.
-pub(super) struct Half<'a> {
+pub(super) struct CallSide<'a> {
     /// Position of its message.
     pub(super) position: usize,
     /// Its index among the parts.
@@ -20,8 +20,8 @@ pub(super) struct Turn<'a> {
     pub(super) from_model: bool,
     /// Positions of its messages, ascending.
     pub(super) positions: Vec<usize>,
-    pub(super) calls: Vec<Half<'a>>,
-    pub(super) responses: Vec<Half<'a>>,
+    pub(super) calls: Vec<CallSide<'a>>,
+    pub(super) responses: Vec<CallSide<'a>>,
     /// Position of the first response that does not stand at the turn's start.
     pub(super) late: Option<usize>,
 }
@@ -50,7 +50,7 @@ impl<'a> Turn<'a> {
         let mut at_start = self.positions.is_empty();
         self.positions.push(position);
         for (nth, part) in names::parts(message).iter().enumerate() {
-            let half = |data: &'a Value<'a>| Half {
+            let half = |data: &'a Value<'a>| CallSide {
                 position,
                 nth,
                 name: names::text(data, "name").unwrap_or_default(),

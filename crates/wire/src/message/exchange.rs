@@ -8,7 +8,7 @@
 //! Calls and results are paired by order, because ids repeat across turns: a result answers the nearest earlier
 //! unanswered call with its id.
 
-use super::{Message, Part, Role, Tie};
+use super::{Message, Pairing, Part, Role};
 use std::collections::HashMap;
 
 /// Which positions of a history are boundaries between units, and which calls have no partner.
@@ -100,18 +100,18 @@ impl Exchanges {
                         callers.insert(&call.id, index);
                         calls.entry(&call.id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Tie::Opens(id), .. } => {
+                    Part::Opaque { tie: Pairing::Opens(id), .. } => {
                         callers.insert(id, index);
                         ties.entry(id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Tie::Closes(id), .. } => {
+                    Part::Opaque { tie: Pairing::Closes(id), .. } => {
                         // A call that was approved closes the request for its approval once more.
                         let opened = take(&mut ties, id).or_else(|| callers.get(id.as_ref()).copied());
                         if let Some(opened) = opened.or(referring) {
                             spans.join(opened, index);
                         }
                     }
-                    Part::Opaque { tie: Tie::Refers, .. } => referring = response.or(Some(index)),
+                    Part::Opaque { tie: Pairing::Refers, .. } => referring = response.or(Some(index)),
                     _ => {}
                 }
             }
@@ -141,7 +141,7 @@ impl Exchanges {
 
 /// True for a message that stands for another one, which may be reasoning.
 fn refers(message: &Message<'_>) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Tie::Refers, .. }))
+    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Pairing::Refers, .. }))
 }
 
 fn take(open: &mut Open<'_>, id: &str) -> Option<usize> {

@@ -71,7 +71,7 @@ pub enum Part<'a> {
         /// Tokens are estimated from this many characters of JSON.
         chars: usize,
         /// What it opens or closes.
-        tie: Tie<'a>,
+        tie: Pairing<'a>,
     },
     /// The provider's own compaction item. It stands for what was before it, only its provider can read it, and it is
     /// sent verbatim or not at all.
@@ -84,7 +84,7 @@ pub enum Part<'a> {
 /// What ties a block to another one, in its message or in a later one: a call that the provider runs itself to its
 /// result, a request for approval to the answer. No cut may part them. Ids pair by order, as those of calls do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tie<'a> {
+pub enum Pairing<'a> {
     /// It stands alone.
     None,
     /// A block that closes it comes later, in this message or in another.

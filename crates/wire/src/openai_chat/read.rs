@@ -2,7 +2,7 @@
 
 use super::reasoning::{BLOCKS, DETAILS, items};
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named};
 use crate::{json, picture, tagged};
 use serde_json_borrow::Value;
@@ -72,7 +72,9 @@ fn content<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
             "thinking" => parts.push(Part::Reasoning { text: thinking(block.value()), signed: false }),
             _ => parts.push(match media(&kind, block.value()) {
                 Some(media) => Part::Media(media),
-                None => Part::Opaque { kind, chars: tagged::readable_chars(block.value()), tie: Tie::None },
+                None => {
+                    Part::Opaque { kind, chars: tagged::readable_chars(block.value()), tie: Pairing::None }
+                }
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::item::{self, Link, Side};
 use crate::error::Result;
-use crate::message::{Media, MediaKind, Message, Part, Tie, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, ToolCall, ToolResult};
 use crate::read::{At, named};
 use crate::{join, json, picture, tagged};
 use serde_json_borrow::Value;
@@ -69,7 +69,7 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
         }
         "item_reference" => {
             at.need_text("id")?;
-            parts.push(Part::Opaque { kind, chars: tagged::readable_chars(value), tie: Tie::Refers });
+            parts.push(Part::Opaque { kind, chars: tagged::readable_chars(value), tie: Pairing::Refers });
         }
         _ if item::is_compaction(&kind) => {
             parts.push(Part::Compaction { chars: tagged::readable_chars(value) });
@@ -89,9 +89,9 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
 /// A part that is never read, with the tie of its item; these fields of it are told apart.
 fn opaque<'a>(at: &At<'a>, kind: &str, apart: &[&str]) -> Part<'a> {
     let tie = match item::link(at.value(), kind) {
-        Some(Link { side: Side::Ask, id, .. }) => Tie::Opens(id),
-        Some(Link { side: Side::Answer, id, .. }) => Tie::Closes(id),
-        None => Tie::None,
+        Some(Link { side: Side::Ask, id, .. }) => Pairing::Opens(id),
+        Some(Link { side: Side::Answer, id, .. }) => Pairing::Closes(id),
+        None => Pairing::None,
     };
     let elsewhere = apart.iter().filter_map(|key| at.get(key)).map(|it| tagged::readable_chars(it.value()));
     let chars = tagged::readable_chars(at.value()).saturating_sub(elsewhere.sum());
@@ -198,7 +198,9 @@ fn content<'a>(at: &At<'a>, key: &str) -> Result<Vec<Part<'a>>> {
             _ if is_text(&kind) => push_text(block.need_text("text")?, &mut parts),
             _ => parts.push(match media(&kind, block.value()) {
                 Some(media) => Part::Media(media),
-                None => Part::Opaque { kind, chars: tagged::readable_chars(block.value()), tie: Tie::None },
+                None => {
+                    Part::Opaque { kind, chars: tagged::readable_chars(block.value()), tie: Pairing::None }
+                }
             }),
         }
     }

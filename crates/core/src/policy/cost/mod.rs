@@ -9,7 +9,7 @@ mod prices;
 mod rule;
 
 pub use prices::{Cost, DEFAULT_PRICES, Prices, Rates, Tier};
-pub use rule::{Decision, LastCall, Meter, Moment, Rule};
+pub use rule::{CostSnapshot, Decision, LastCall, Meter, Rule};
 
 pub(crate) use prices::read as read_prices;
 

@@ -27,7 +27,7 @@ impl Rule {
 
 /// What is known when the next call is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct CostSnapshot {
     /// Tokens of the prompt as it stands.
     pub context: usize,
     /// Those of them that the provider has in its cache; 0 when it cannot have them any more.
@@ -44,7 +44,7 @@ pub struct Moment {
     pub is_turn: bool,
 }
 
-impl Moment {
+impl CostSnapshot {
     /// What the next call costs with a compaction before it, and what has to be fetched again.
     pub fn now(&self, prices: &Prices, refetch: usize) -> Cost {
         let summary = prices.lone_request(self.read, self.cached, self.summary);
@@ -121,7 +121,7 @@ impl Meter {
     }
 
     /// What to do at this moment.
-    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &Moment) -> Decision {
+    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot) -> Decision {
         let freed = moment.context.saturating_sub(moment.after);
         let is_early = self.compactions > 0 && self.calls < rule.calls;
         if is_early || freed.saturating_mul(100) < moment.context.saturating_mul(rule.frees) {
@@ -134,7 +134,7 @@ impl Meter {
     }
 
     /// Calls until the rule says that it is time, were they all like the next one.
-    pub fn calls_left(&self, rule: &Rule, prices: &Prices, moment: &Moment) -> u64 {
+    pub fn calls_left(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot) -> u64 {
         let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(self.share(rule)) / 100;
         let left = price.saturating_sub(u128::from(self.rent)) / u128::from(moment.rent(prices)).max(1);
         u64::try_from(left).unwrap_or(u64::MAX)
@@ -146,7 +146,7 @@ impl Meter {
     }
 
     /// A call with the context as it is.
-    pub fn pay(&mut self, prices: &Prices, moment: &Moment, at: u64) {
+    pub fn pay(&mut self, prices: &Prices, moment: &CostSnapshot, at: u64) {
         self.rent = self.rent.saturating_add(moment.rent(prices));
         self.calls += 1;
         self.last = Some(LastCall { at, tokens: moment.context });
@@ -174,8 +174,8 @@ mod tests {
     use crate::policy::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves, fetched_again};
 
     /// A prompt of `context` tokens, 6,000 of them fixed, that a compaction makes one of 12,500.
-    fn moment(context: usize, cached: usize) -> Moment {
-        Moment {
+    fn moment(context: usize, cached: usize) -> CostSnapshot {
+        CostSnapshot {
             context,
             cached,
             stable: 6_000,
@@ -235,7 +235,8 @@ mod tests {
     #[test]
     fn lesson_thrashing_what_frees_little_or_comes_at_once_does_not_come() {
         let rich = Meter { rent: Cost::MAX, calls: 9, compactions: 1, last: None };
-        let decide = |meter: Meter, moment: Moment| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment);
+        let decide =
+            |meter: Meter, moment: CostSnapshot| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment);
         assert_eq!(decide(rich, moment(60_000, 60_000)), Decision::Buy);
         assert_eq!(decide(rich, moment(17_000, 17_000)), Decision::Futile);
         assert_eq!(decide(Meter { calls: 1, ..rich }, moment(60_000, 60_000)), Decision::Futile);
@@ -247,7 +248,7 @@ mod tests {
         let price = moment(40_000, 40_000).price(&DEFAULT_PRICES, Rule::TUNED.refetch);
         let paid = price * 9 / 10 - moment(40_000, 40_000).rent(&DEFAULT_PRICES);
         let meter = Meter { rent: paid, calls: 9, ..Meter::default() };
-        let turn = Moment { is_turn: true, ..moment(40_000, 40_000) };
+        let turn = CostSnapshot { is_turn: true, ..moment(40_000, 40_000) };
         assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &turn), Decision::Buy);
         assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(40_000, 40_000)), Decision::Rent);
     }
@@ -335,7 +336,7 @@ mod tests {
             let paid = (rent - 8_250) * E6;
             let decide = |rent| {
                 let meter = Meter { rent, calls: 2, compactions, last: None };
-                meter.decide(&rule, &DEFAULT_PRICES, &Moment { is_turn, ..now })
+                meter.decide(&rule, &DEFAULT_PRICES, &CostSnapshot { is_turn, ..now })
             };
             assert_eq!(
                 (decide(paid), decide(paid - 1)),

@@ -7,9 +7,9 @@ use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;
 use crate::log::guard::SessionCell;
-use crate::recall::{self, Archive, Hit, Query, Whereabouts};
+use crate::recall::{self, Archive, Hit, LogIndex, Query};
 use crate::session::checkpoints::CheckpointRecord;
-use crate::session::sound;
+use crate::session::sendable;
 use crate::session::usage::{ContextUsage, usage};
 use crate::step::{Io, Level, Machine};
 use crate::text;
@@ -139,7 +139,7 @@ impl Session {
 
     /// The fate of every message, with what the last `prepare` did not send.
     pub fn explain(&self) -> Result<Vec<LedgerEntry>> {
-        self.slot.look(sound::ledger)
+        self.slot.look(sendable::ledger)
     }
 
     /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
@@ -165,8 +165,8 @@ impl Session {
 }
 
 /// What reading and searching need, as the store has it by now.
-async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, Whereabouts)> {
-    let look = |state: &State| (Archive::of(state), Whereabouts::of(state), state.row.clone());
+async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, LogIndex)> {
+    let look = |state: &State| (Archive::of(state), LogIndex::of(state), state.row.clone());
     let (archive, whereabouts, row) = slot.look(look)?;
     Ok((archive.latest(io, row).await?, whereabouts))
 }

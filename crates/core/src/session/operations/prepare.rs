@@ -7,7 +7,7 @@ use crate::compaction::{self, Climb, Climbed, CompactionResult, Edit, Part, reas
 use crate::error::Result;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
-use crate::session::sound::{self, Sending};
+use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
 use crate::step::{Io, Machine};
 use serde::Serialize;
@@ -124,7 +124,7 @@ async fn prepared(
         done = compaction::climb(io, held, climb).await?;
         reasoning::settle(io, held, climb.trigger).await?;
     }
-    let Sending { nth, kept, items, usage, mended } = sound::send(io, held, since).await?;
+    let Sending { nth, kept, items, usage, mended } = sendable::send(io, held, since).await?;
     held.state_mut().hand_out();
     if let Some(now) = priced {
         held.state_mut().pay(now, is_step);

@@ -49,9 +49,9 @@ struct Call {
     actions: Vec<Action>,
 }
 
-/// Takes in a conversation message by message; [`Collector::layer`] writes what must be kept of it.
+/// Takes in a conversation message by message; [`KeepLayerBuilder::layer`] writes what must be kept of it.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub struct KeepLayerBuilder {
     pub(super) count: usize,
     pub(super) lines: Lines,
     pub(super) files: Files,
@@ -66,7 +66,7 @@ pub struct Collector {
 
 /// Something that must not be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Must {
+pub enum MustKeep {
     /// A sentence of the user that binds, in the message that was added with this number.
     Constraint(usize, String),
     /// A file that was created, modified or deleted.
@@ -77,16 +77,19 @@ pub enum Must {
     Task(String),
 }
 
-impl Must {
+impl MustKeep {
     /// Its text, as a summary that keeps it has it.
     pub fn text(&self) -> &str {
         match self {
-            Must::Constraint(_, text) | Must::File(text) | Must::Failure(text) | Must::Task(text) => text,
+            MustKeep::Constraint(_, text)
+            | MustKeep::File(text)
+            | MustKeep::Failure(text)
+            | MustKeep::Task(text) => text,
         }
     }
 }
 
-impl Collector {
+impl KeepLayerBuilder {
     /// Takes in the next message; `position` is the number that the caller knows it by.
     pub fn add(&mut self, position: usize, message: &Message<'_>) {
         let at = self.count;
@@ -262,12 +265,12 @@ impl Collector {
     }
 
     /// What must not be lost, the most important first; constraints the newest first.
-    pub fn musts(&self) -> Vec<Must> {
+    pub fn musts(&self) -> Vec<MustKeep> {
         let constraints = self.constraints.iter().rev();
-        let constraints = constraints.map(|(position, text)| Must::Constraint(*position, text.clone()));
-        let files = self.files.lines().0.into_iter().map(|(path, _)| Must::File(path));
-        let failures = self.open.failures().rev().map(|failure| Must::Failure(failure.line.clone()));
-        let tasks = self.open.tasks().map(|task| Must::Task(task.to_string()));
+        let constraints = constraints.map(|(position, text)| MustKeep::Constraint(*position, text.clone()));
+        let files = self.files.lines().0.into_iter().map(|(path, _)| MustKeep::File(path));
+        let failures = self.open.failures().rev().map(|failure| MustKeep::Failure(failure.line.clone()));
+        let tasks = self.open.tasks().map(|task| MustKeep::Task(task.to_string()));
         constraints.chain(files).chain(failures).chain(tasks).collect()
     }
 

@@ -1,12 +1,12 @@
 //! What is held of messages from one summary to the next.
 
-use super::Collector;
+use super::KeepLayerBuilder;
 use crate::context::Place;
 use crate::wire::Format;
 use std::rc::Rc;
 
 /// What was taken in of the messages that a summary took the place of. The next one stands for them too, and the log only
-/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`Collector`] gets.
+/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`KeepLayerBuilder`] gets.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) sid: String,
@@ -17,7 +17,7 @@ pub(crate) struct Collected {
     pub(crate) runs: Vec<(usize, usize)>,
     /// The first row of the log that was not read.
     pub(crate) next: u64,
-    pub(crate) collector: Collector,
+    pub(crate) collector: KeepLayerBuilder,
     /// Messages of the user that are nothing but text, with their tokens.
     pub(crate) said: Vec<(Place, usize)>,
 }

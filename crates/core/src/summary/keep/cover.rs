@@ -1,6 +1,6 @@
 //! Lines of a conversation, and which of them say most: lazy greedy cover of what they name.
 //!
-//! A line is worth the sum over the things that it names, and that the page does not name yet, of the weight of their kind
+//! A line is worth the sum over the things that it names, and that the layer does not name yet, of the weight of their kind
 //! times the root of how much was made of them (by whom, and how lately), for its length in tokens.
 
 use super::entities;
@@ -57,7 +57,7 @@ impl Lines {
         entities::each(text, &mut |number, weight| {
             things.extend(self.emphasise(number, weight, position, emphasis));
         });
-        let text = super::page::unnumbered(text);
+        let text = super::layer::unnumbered(text);
         if things.is_empty() || !LENGTHS.contains(&text.len()) {
             return;
         }
@@ -132,11 +132,11 @@ impl Lines {
         self.bytes = self.lines.iter().map(|line| line.text.len() + 64 + 4 * line.things.len()).sum();
     }
 
-    /// The lines that say most, the most telling first, in `room` tokens beside `page`, outside of
+    /// The lines that say most, the most telling first, in `room` tokens beside `layer`, outside of
     /// the messages `apart`, for a conversation of `length` messages.
     pub(super) fn best(
         &self,
-        (page, apart): (&str, &[usize]),
+        (layer, apart): (&str, &[usize]),
         mut room: usize,
         length: usize,
         estimator: Estimator,
@@ -145,7 +145,7 @@ impl Lines {
         let take = |id: u32, weights: &mut Vec<f64>| {
             weights.get_mut(id as usize).into_iter().for_each(|weight| *weight = 0.0);
         };
-        entities::each(page, &mut |number, _| {
+        entities::each(layer, &mut |number, _| {
             if let Some(id) = self.known.get(&number) {
                 take(*id, &mut weights);
             }

@@ -2,7 +2,7 @@
 
 use super::super::quote::RULES;
 
-/// The sections of a page, in their order.
+/// The sections of a layer, in their order.
 pub(super) const GOAL: usize = 0;
 pub(super) const CONSTRAINTS: usize = 1;
 pub(super) const SAID: usize = 2;
@@ -165,7 +165,7 @@ impl Spoken {
     }
 }
 
-/// What the user laid down, in the message of a summary: behind it, on the page beside it, or in what it tells and quotes
+/// What the user laid down, in the message of a summary: behind it, in the layer beside it, or in what it tells and quotes
 /// of what the user said, where `in_line` looks for it.
 pub(in crate::summary) fn laid_down<'t>(
     text: &'t str,

@@ -5,7 +5,7 @@
 //! * a ledger of files: created, modified, deleted or read, with the lines that were last looked at ([`files`]);
 //! * errors that nothing has succeeded after, and tasks that are open ([`open`]);
 //! * the end of the conversation, and the lines that say most for their length ([`cover`]): those that name the most
-//!   things ([`entities`]) that are not on the page yet.
+//!   things ([`entities`]) that are not in the layer yet.
 //!
 //! Messages are added one by one, so that a log of any length can be read page by page; what is held of them is bounded.
 
@@ -17,17 +17,17 @@ mod files;
 #[rustfmt::skip]
 mod generic;
 mod headings;
+mod layer;
 mod open;
-mod page;
 mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use collect::{Collector, Must};
+pub use collect::{KeepLayerBuilder, MustKeep};
 pub(crate) use collected::Collected;
 pub(super) use entities::last_two;
 pub(super) use headings::laid_down;
-pub use page::{Beside, Layer, Shares};
+pub use layer::{Beside, KeepLayer, Shares};
 
 use crate::message::Message;
 use crate::tokens::Estimator;
@@ -35,7 +35,7 @@ use crate::tokens::Estimator;
 /// The keep-layer of a whole conversation in at most `budget_tokens` tokens: a summary that no model is needed for. Empty
 /// when nothing fits.
 pub fn text(messages: &[Message<'_>], budget_tokens: usize, estimator: Estimator) -> String {
-    let mut collector = Collector::default();
+    let mut collector = KeepLayerBuilder::default();
     for (position, message) in messages.iter().enumerate() {
         collector.add(position, message);
     }

@@ -10,31 +10,31 @@ fn calls(id: &str, name: &str, arguments: &str) -> Message<'static> {
     Message { role: Role::Assistant, parts: vec![call(id, name, arguments)] }
 }
 
-fn collected(messages: &[Message<'_>]) -> Collector {
-    let mut collector = Collector::default();
+fn collected(messages: &[Message<'_>]) -> KeepLayerBuilder {
+    let mut collector = KeepLayerBuilder::default();
     messages.iter().enumerate().for_each(|(position, message)| collector.add(position, message));
     collector
 }
 
 /// The bullets under a heading.
-fn section<'p>(page: &'p str, heading: &str) -> Vec<&'p str> {
-    let rest = page.split(&format!("## {heading}\n")).nth(1).unwrap_or("");
+fn section<'p>(layer: &'p str, heading: &str) -> Vec<&'p str> {
+    let rest = layer.split(&format!("## {heading}\n")).nth(1).unwrap_or("");
     rest.lines().take_while(|line| !line.starts_with("## ")).filter(|line| !line.is_empty()).collect()
 }
 
 #[test]
 fn lesson_lost_constraints_the_page_of_a_sample_has_all_that_must_live() {
-    let page = text(&sample(), 400, Estimator::Chars4);
+    let layer = text(&sample(), 400, Estimator::Chars4);
     for part in [
         "- Build the exporter in src/export.rs. Never touch migrations/. 必须使用 UTF-8 编码。",
         "- src/export.rs (created)",
         "- error[E0463]: can't find crate for `exporter`",
         "The exporter compiles; one test is still red.",
     ] {
-        assert!(page.contains(part), "{part}\n---\n{page}");
+        assert!(layer.contains(part), "{part}\n---\n{layer}");
     }
     // What could be written can be read: that error is not open any more.
-    assert!(!section(&page, "Open errors").iter().any(|line| line.contains("ENOENT")), "{page}");
+    assert!(!section(&layer, "Open errors").iter().any(|line| line.contains("ENOENT")), "{layer}");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn the_ledger_of_files_tells_what_was_done_and_the_lines_that_were_looked_at_las
         calls("9", "Grep", r#"{"pattern":"x","path":"src/searched.rs"}"#),
         result("9", "none", false),
     ];
-    let page = text(&steps, 1_000, Estimator::Chars4);
-    let files = section(&page, "Files");
+    let layer = text(&steps, 1_000, Estimator::Chars4);
+    let files = section(&layer, "Files");
     for line in [
         "- src/new.rs (created; lines 7-8)",
         "- src/patched.rs (modified)",
@@ -103,9 +103,9 @@ fn errors_are_open_until_the_same_call_succeeds_and_tasks_until_they_are_ticked_
         result("3", "ok", false),
         said(Role::Assistant, "Plan:\n- [ ] measure the cache\n- [x] read the code"),
     ];
-    let page = text(&messages, 600, Estimator::Chars4);
-    assert_eq!(section(&page, "Open tasks"), ["- Fix the parser", "- measure the cache"]);
-    assert_eq!(section(&page, "Open errors").len(), 2, "{page}");
+    let layer = text(&messages, 600, Estimator::Chars4);
+    assert_eq!(section(&layer, "Open tasks"), ["- Fix the parser", "- measure the cache"]);
+    assert_eq!(section(&layer, "Open errors").len(), 2, "{layer}");
     messages.push(calls("4", "bash", r#"{"command":"cargo test -p parser 2>&1 | tail"}"#));
     messages.push(result("4", "test result: ok", false));
     messages.push(calls(
@@ -115,9 +115,9 @@ fn errors_are_open_until_the_same_call_succeeds_and_tasks_until_they_are_ticked_
     ));
     messages.push(result("5", "ok", false));
     messages.push(said(Role::Assistant, "- [x] measure the cache"));
-    let page = text(&messages, 600, Estimator::Chars4);
-    assert!(section(&page, "Open tasks").is_empty(), "{page}");
-    assert_eq!(section(&page, "Open errors"), ["- Error: Cannot find module './missing-part'"]);
+    let layer = text(&messages, 600, Estimator::Chars4);
+    assert!(section(&layer, "Open tasks").is_empty(), "{layer}");
+    assert_eq!(section(&layer, "Open errors"), ["- Error: Cannot find module './missing-part'"]);
 }
 
 #[test]
@@ -145,9 +145,13 @@ fn evidence_covers_what_is_rare_and_does_not_say_it_twice() {
         ),
     );
     messages.push(said(Role::User, "go on"));
-    let page = text(&messages, 300, Estimator::Chars4);
-    assert_eq!(section(&page, "Details").iter().filter(|line| line.contains("HAT219")).count(), 1, "{page}");
-    assert!(page.contains("ops@fleet.example"));
+    let layer = text(&messages, 300, Estimator::Chars4);
+    assert_eq!(
+        section(&layer, "Details").iter().filter(|line| line.contains("HAT219")).count(),
+        1,
+        "{layer}"
+    );
+    assert!(layer.contains("ops@fleet.example"));
 }
 
 #[test]
@@ -164,8 +168,8 @@ fn headings_are_in_the_language_of_the_conversation() {
         ("Vérifie les erreurs dans le module et dis si je peux le livrer pour les tests.", "But"),
         ("Check the module and tell me whether the tests pass.", "Goal"),
     ] {
-        let page = text(&[said(Role::User, spoken)], 200, Estimator::Chars4);
-        assert!(page.starts_with(&format!("## {heading}\n- {spoken}")), "{page}");
+        let layer = text(&[said(Role::User, spoken)], 200, Estimator::Chars4);
+        assert!(layer.starts_with(&format!("## {heading}\n- {spoken}")), "{layer}");
     }
 }
 
@@ -183,8 +187,8 @@ fn what_a_page_kept_lives_on_where_an_app_hands_it_over_as_a_message() {
         (0..30).map(|nth| said(Role::Assistant, &format!("Step {nth} of src/other_{nth}.rs is done.")));
     let messages: Vec<Message<'_>> = std::iter::once(earlier).chain(more).collect();
     let musts = collected(&messages).musts();
-    assert!(musts.contains(&Must::File("src/export.rs".into())), "{musts:?}");
-    assert!(musts.contains(&Must::Task("Write the manual".into())), "{musts:?}");
+    assert!(musts.contains(&MustKeep::File("src/export.rs".into())), "{musts:?}");
+    assert!(musts.contains(&MustKeep::Task("Write the manual".into())), "{musts:?}");
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn what_a_tool_printed_is_not_the_users_word_in_an_earlier_summary() {
     let quoted = "<message index=\"0\" role=\"user\">\nNever touch migrations/.\n</message>";
     let earlier = said(Role::User, &format!("[Compressed History]\n\nIt went on.\n\n{quoted}\n\n{first}"));
     let musts = collected(&[earlier]).musts();
-    assert_eq!(musts, [Must::Constraint(0, "Never touch migrations/.".into())]);
+    assert_eq!(musts, [MustKeep::Constraint(0, "Never touch migrations/.".into())]);
 }
 
 #[test]
@@ -204,15 +208,15 @@ fn f39_what_the_user_laid_down_in_a_long_message_has_a_section_of_its_own() {
         said(Role::User, "Look at the parser."),
         said(Role::User, &format!("{filler}Never touch migrations/. {filler}")),
     ];
-    let page = text(&messages, 400, Estimator::Chars4);
-    assert_eq!(section(&page, "Constraints"), ["- Never touch migrations/."], "{page}");
-    // What was rejected, or is quoted beside the page, is not said there.
+    let layer = text(&messages, 400, Estimator::Chars4);
+    assert_eq!(section(&layer, "Constraints"), ["- Never touch migrations/."], "{layer}");
+    // What was rejected, or is quoted beside the layer, is not said there.
     let collector = collected(&messages);
     for beside in
         [Beside { quoted: &[1], ..Beside::default() }, Beside { rejected: &[1], ..Beside::default() }]
     {
-        let page = collector.layer_beside(400, Shares::ALONE, beside, Estimator::Chars4).text;
-        assert!(section(&page, "Constraints").is_empty(), "{page}");
+        let layer = collector.layer_beside(400, Shares::ALONE, beside, Estimator::Chars4).text;
+        assert!(section(&layer, "Constraints").is_empty(), "{layer}");
     }
 }
 
@@ -223,7 +227,7 @@ fn f39_what_an_earlier_summary_says_still_holds_goes_on_holding() {
         said(Role::User, &format!("[Compressed History]\n\nIt went on.{rules}\n\nAnd then:\n- Nothing."));
     let musts = collected(&[earlier]).musts();
     for rule in ["Never touch migrations/.", "Use UTF-8."] {
-        assert!(musts.contains(&Must::Constraint(0, rule.into())), "{musts:?}");
+        assert!(musts.contains(&MustKeep::Constraint(0, rule.into())), "{musts:?}");
     }
 }
 
@@ -249,11 +253,11 @@ fn a_page_beside_a_summary_does_not_repeat_it_or_what_is_quoted() {
         summary: "It changed src/export.rs and keeps to: 必须使用 UTF-8 编码。",
         ..Beside::default()
     };
-    let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
-    assert!(section(&page, "Files").is_empty(), "{page}");
+    let layer = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
+    assert!(section(&layer, "Files").is_empty(), "{layer}");
     let beside = Beside { quoted: &[0], ..Beside::default() };
-    let page = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
-    assert!(!page.contains("Never touch migrations"), "{page}");
+    let layer = collector.layer_beside(400, Shares::BESIDE, beside, Estimator::Chars4).text;
+    assert!(!layer.contains("Never touch migrations"), "{layer}");
     let layer = collector.layer(400, Shares::ALONE, Estimator::Chars4);
     assert_eq!(layer.quoted[0], 0);
 }
@@ -271,8 +275,8 @@ fn f32_each_flag_of_a_mode_makes_room_for_what_it_preserves() {
     let collector = collected(&messages);
     let sizes = |what: Preservation| {
         let shares = Shares::BESIDE.preserving(what);
-        let page = collector.layer_beside(600, shares, Beside::default(), Estimator::Chars4).text;
-        ["Goal", "Open errors", "Files"].map(|heading| section(&page, heading).concat().len())
+        let layer = collector.layer_beside(600, shares, Beside::default(), Estimator::Chars4).text;
+        ["Goal", "Open errors", "Files"].map(|heading| section(&layer, heading).concat().len())
     };
     let none = Mode::Assistant.preservation();
     let flags = [
@@ -313,9 +317,9 @@ proptest! {
             })
             .collect();
         for estimator in [Estimator::Chars4, Estimator::default()] {
-            let page = text(&messages, budget, estimator);
-            prop_assert!(estimator.text(&page) <= budget);
-            prop_assert_eq!(&page, &text(&messages, budget, estimator));
+            let layer = text(&messages, budget, estimator);
+            prop_assert!(estimator.text(&layer) <= budget);
+            prop_assert_eq!(&layer, &text(&messages, budget, estimator));
         }
     }
 }

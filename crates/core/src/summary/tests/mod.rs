@@ -7,7 +7,7 @@ mod golden;
 mod parts;
 mod transcript;
 
-use crate::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 
 pub(super) fn build(
     messages: &[Message<'_>],
@@ -76,7 +76,7 @@ pub(super) fn sample() -> Vec<Message<'static>> {
             parts: vec![
                 Part::Media(image),
                 Part::Text(format!("data {} and &lt;message> 좋아요 שלום", "Qk0a9Z".repeat(100)).into()),
-                Part::Opaque { kind: "x<y>".to_string().into(), chars: 9, tie: Tie::None },
+                Part::Opaque { kind: "x<y>".to_string().into(), chars: 9, tie: Pairing::None },
             ],
         },
         text(Role::Assistant, "The exporter compiles; one test is still red."),

@@ -1,7 +1,7 @@
 //! What the tests of the AI SDK's messages share.
 #![allow(dead_code, unreachable_pub)]
 
-use context_compactor_core::message::{Media, MediaKind, Message, Part, Role, Tie, ToolCall, ToolResult};
+use context_compactor_core::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Change, Format, Problem, Repaired, Wire, detect, parse};
 use context_compactor_core::{Code, Error};
 use serde_json::{Value, json};
@@ -61,15 +61,15 @@ pub fn media(kind: MediaKind, bytes: usize) -> Media {
 }
 
 /// What is opaque, by kind and tie.
-pub fn ties<'m>(message: &'m Message<'_>) -> Vec<(&'m str, Tie<'m>)> {
+pub fn ties<'m>(message: &'m Message<'_>) -> Vec<(&'m str, Pairing<'m>)> {
     let tie = |part: &'m Part<'_>| match part {
         Part::Opaque { kind, tie, .. } => Some((
             kind.as_ref(),
             match tie {
-                Tie::None => Tie::None,
-                Tie::Opens(id) => Tie::Opens(Cow::Borrowed(id.as_ref())),
-                Tie::Closes(id) => Tie::Closes(Cow::Borrowed(id.as_ref())),
-                Tie::Refers => Tie::Refers,
+                Pairing::None => Pairing::None,
+                Pairing::Opens(id) => Pairing::Opens(Cow::Borrowed(id.as_ref())),
+                Pairing::Closes(id) => Pairing::Closes(Cow::Borrowed(id.as_ref())),
+                Pairing::Refers => Pairing::Refers,
             },
         )),
         _ => None,

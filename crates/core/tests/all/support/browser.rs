@@ -22,7 +22,7 @@ pub struct Browser {
     pub tabs: usize,
 }
 
-pub type Opened = context_compactor_core::Result<Desk>;
+pub type Opened = context_compactor_core::Result<Harness>;
 
 impl Browser {
     pub fn new() -> Self {
@@ -42,15 +42,15 @@ impl Browser {
         let mut given = options();
         merge(&mut given, &over);
         let (session, _) = host.run(Session::open(settings(given), Some("s".into()), 10_000))?;
-        Ok(Desk { memory: Rc::clone(&self.memory), host, session })
+        Ok(Harness { memory: Rc::clone(&self.memory), host, session })
     }
 
-    pub fn open(&mut self) -> Desk {
+    pub fn open(&mut self) -> Harness {
         self.open_with(json!({})).unwrap()
     }
 
     /// A session with offloads, two summaries and a tail.
-    pub fn rich(&mut self) -> Desk {
+    pub fn rich(&mut self) -> Harness {
         let mut desk = self.open();
         for nth in 0..3 {
             desk.append(&turn(Format::OpenaiChat, nth, 150));
@@ -90,7 +90,7 @@ impl Browser {
     }
 }
 
-pub fn losses(desk: &Desk) -> Vec<Loss> {
+pub fn losses(desk: &Harness) -> Vec<Loss> {
     let loss = |notice: &Notice| match notice {
         Notice::Dataloss { loss } => Some(loss.clone()),
         _ => None,
@@ -98,12 +98,12 @@ pub fn losses(desk: &Desk) -> Vec<Loss> {
     desk.host.seen.notices.iter().filter_map(loss).collect()
 }
 
-pub fn kinds(desk: &Desk) -> Vec<(LossKind, Option<u64>)> {
+pub fn kinds(desk: &Harness) -> Vec<(LossKind, Option<u64>)> {
     losses(desk).into_iter().map(|loss| (loss.kind, loss.lost_records)).collect()
 }
 
 /// The messages of the log, as the session hands them out.
-pub fn history(desk: &mut Desk) -> Vec<String> {
+pub fn history(desk: &mut Harness) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), None);
     loop {
         let page = desk.host.run(desk.session.history(cursor)).unwrap();
@@ -115,13 +115,13 @@ pub fn history(desk: &mut Desk) -> Vec<String> {
     }
 }
 
-pub fn problems(desk: &mut Desk) -> Vec<String> {
+pub fn problems(desk: &mut Harness) -> Vec<String> {
     desk.host.run(desk.session.verify()).unwrap().problems
 }
 
 /// What is broken is mended also when every opening dies at a step, one later each time; then it is as `is_mended` says,
 /// and writable.
-pub fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Desk)) {
+pub fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Harness)) {
     for how in [How::CrashBefore, How::CrashAfter, How::Lost] {
         for nth in 1.. {
             let mut browser = broken.copy();
@@ -141,7 +141,7 @@ pub fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Desk)) {
                 "{how:?} {nth}: told again after an append: {:?}",
                 losses(&again)
             );
-            let seen = |desk: &Desk| look(&desk.session).unwrap().context.items().to_vec();
+            let seen = |desk: &Harness| look(&desk.session).unwrap().context.items().to_vec();
             assert_eq!(seen(&again), seen(&desk), "{how:?} {nth}");
             if host.seen.commits.len() < nth {
                 break;

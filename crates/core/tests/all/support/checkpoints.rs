@@ -1,6 +1,6 @@
 //! What the tests of preset `checkpoint` share.
 
-use super::{Desk, long, merge};
+use super::{Harness, long, merge};
 use context_compactor_core::step::{Event, Notice, Purpose};
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::host::summary;
@@ -12,8 +12,8 @@ pub fn options(over: Value) -> Value {
     options
 }
 
-pub fn desk(over: Value) -> Desk {
-    Desk::new(options(over))
+pub fn desk(over: Value) -> Harness {
+    Harness::new(options(over))
 }
 
 /// A summary of about `tokens` tokens that names itself.
@@ -29,16 +29,16 @@ pub fn chat(count: usize, tokens: usize) -> Vec<Body> {
     (0..count).flat_map(|nth| [user(&format!("ask {nth}")), assistant(&long("answer", tokens))]).collect()
 }
 
-pub fn texts(desk: &Desk) -> Vec<String> {
+pub fn texts(desk: &Harness) -> Vec<String> {
     desk.context().iter().map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
 }
 
-pub fn checkpoints(desk: &Desk) -> Vec<String> {
+pub fn checkpoints(desk: &Harness) -> Vec<String> {
     texts(desk).into_iter().filter(|text| text.starts_with("[Checkpoint ")).collect()
 }
 
 /// Compacts once more: twelve messages and a summary of 80 tokens, or of 20 for a checkpoint that is made shorter.
-pub fn another(desk: &mut Desk, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
+pub fn another(desk: &mut Harness, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
     desk.append(&chat(6, 200));
     let seen = desk.host.seen.purposes.len();
     desk.host.summarise = Box::new(move |request, _| {
@@ -55,7 +55,7 @@ pub fn another(desk: &mut Desk, nth: usize) -> (Vec<Purpose>, Vec<&'static str>)
     (desk.host.seen.purposes[seen..].to_vec(), rungs)
 }
 
-pub fn warnings(desk: &Desk) -> Vec<String> {
+pub fn warnings(desk: &Harness) -> Vec<String> {
     let notices = desk.host.seen.notices.iter().filter_map(|notice| match notice {
         Notice::Warning { message, .. } => Some(message.clone()),
         _ => None,

@@ -43,23 +43,23 @@ pub fn settings(over: Value) -> Rc<Settings> {
 }
 
 /// A session over a store in memory, and the host that drives it.
-pub struct Desk {
+pub struct Harness {
     pub memory: Rc<MemoryStore>,
     pub host: Host,
     pub session: Session,
 }
 
-impl Desk {
-    pub fn new(over: Value) -> Desk {
-        Desk::over(Rc::default(), "a", over)
+impl Harness {
+    pub fn new(over: Value) -> Harness {
+        Harness::over(Rc::default(), "a", over)
     }
 
     /// Another tab on the same session.
-    pub fn over(memory: Rc<MemoryStore>, name: &str, over: Value) -> Desk {
+    pub fn over(memory: Rc<MemoryStore>, name: &str, over: Value) -> Harness {
         let mut host = Host::new(Rc::clone(&memory) as _, name);
         host.summarise = Box::new(|_, _| summary(SUMMARY));
         let (session, _) = host.run(Session::open(settings(over), Some("s".into()), 10_000)).unwrap();
-        Desk { memory, host, session }
+        Harness { memory, host, session }
     }
 
     pub fn append(&mut self, bodies: &[Body]) {

@@ -1,6 +1,6 @@
 //! What the tests of the transcript, of archives and of imports share.
 
-use super::{Desk, SUMMARY, merge, settings, turn};
+use super::{Harness, SUMMARY, merge, settings, turn};
 use context_compactor_core::Error;
 use context_compactor_core::session::transcript::{Export, Importer, Report, Restore};
 use context_compactor_core::session::{Opened, Session};
@@ -47,7 +47,7 @@ pub fn import_in(
 }
 
 /// Imports it into a store of its own, as session `s`.
-pub fn import(text: &str, restore: Restore, over: Value) -> Result<(Desk, Report), Error> {
+pub fn import(text: &str, restore: Restore, over: Value) -> Result<(Harness, Report), Error> {
     let memory = Rc::new(MemoryStore::default());
     let mut host = Host::new(Rc::clone(&memory) as _, "import");
     host.summarise = Box::new(|_, _| summary(SUMMARY));
@@ -55,7 +55,7 @@ pub fn import(text: &str, restore: Restore, over: Value) -> Result<(Desk, Report
     if done.is_err() {
         assert_eq!(memory.rows(), [], "nothing is left of an import that failed");
     }
-    done.map(|(session, _, report)| (Desk { memory, host, session }, report))
+    done.map(|(session, _, report)| (Harness { memory, host, session }, report))
 }
 
 /// Why it cannot be imported.
@@ -63,7 +63,7 @@ pub fn refused(text: &str, restore: Restore, over: Value) -> Error {
     import(text, restore, over).err().unwrap()
 }
 
-pub fn history(desk: &mut Desk) -> Vec<String> {
+pub fn history(desk: &mut Harness) -> Vec<String> {
     let mut bodies = Vec::new();
     let mut next = None;
     loop {
@@ -76,17 +76,17 @@ pub fn history(desk: &mut Desk) -> Vec<String> {
     }
 }
 
-pub fn markdown(desk: &mut Desk) -> String {
+pub fn markdown(desk: &mut Harness) -> String {
     let page = desk.host.run(desk.session.markdown(None)).unwrap();
     assert_eq!(page.next, None);
     page.text
 }
 
 /// A session that has offloads and summaries.
-pub fn worked(over: Value) -> (Desk, Vec<Body>) {
+pub fn worked(over: Value) -> (Harness, Vec<Body>) {
     let mut options = json!({ "contextWindow": 12_000 });
     merge(&mut options, &over);
-    let mut desk = Desk::new(options);
+    let mut desk = Harness::new(options);
     let mut all = Vec::new();
     for nth in 0..8 {
         let messages = turn(Format::OpenaiChat, nth, 600);

@@ -1,9 +1,9 @@
-//! The page that a keep-layer is: sections in the order of reading, filled in the order of importance.
+//! The text of a keep-layer: sections in the order of reading, filled in the order of importance.
 
 use super::super::extractive::{quote, without_number};
 use super::super::render::{MARKER_TOKENS, clip};
 use super::super::text::unlisted;
-use super::collect::{Collector, Must, Said};
+use super::collect::{KeepLayerBuilder, MustKeep, Said};
 use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, LATEST, SAID, TASKS};
 use crate::checkpoint::Preservation;
 use crate::order;
@@ -12,7 +12,7 @@ use crate::tokens::Estimator;
 /// A bullet of less than this many tokens says too little to be cut to it.
 const LEAST: usize = MARKER_TOKENS + 8;
 
-/// What parts of a page are for, in percent of its tokens.
+/// What parts of a layer are for, in percent of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
     /// What the user began with.
@@ -28,9 +28,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// A page that stands for a conversation alone.
+    /// A layer that stands for a conversation alone.
     pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, latest: 40, read: 10 };
-    /// A page beside a summary, and the messages that follow it word for word.
+    /// A layer beside a summary, and the messages that follow it word for word.
     pub const BESIDE: Shares = Shares { said: 15, latest: 10, ..Shares::ALONE };
 
     /// With more room for what must be preserved (`S5.10`). Decisions are in the summary itself, and always in it.
@@ -46,14 +46,14 @@ impl Shares {
 
 /// A keep-layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Layer {
+pub struct KeepLayer {
     /// Its text: Markdown, with headings in the language of the conversation. Empty when nothing is kept.
     pub text: String,
     /// The messages of the user that stand in it word for word and whole, by the numbers that they were added with.
     pub quoted: Vec<usize>,
 }
 
-/// What stands beside a page already.
+/// What stands beside a layer already.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
     /// A summary: what it repeats to the letter is not said again.
@@ -64,9 +64,9 @@ pub struct Beside<'a> {
     pub rejected: &'a [usize],
 }
 
-impl Collector {
+impl KeepLayerBuilder {
     /// What must be kept, in at most `budget` tokens.
-    pub fn layer(&self, budget: usize, shares: Shares, estimator: Estimator) -> Layer {
+    pub fn layer(&self, budget: usize, shares: Shares, estimator: Estimator) -> KeepLayer {
         self.layer_beside(budget, shares, Beside::default(), estimator)
     }
 
@@ -77,11 +77,11 @@ impl Collector {
         shares: Shares,
         beside: Beside<'_>,
         estimator: Estimator,
-    ) -> Layer {
+    ) -> KeepLayer {
         let headings = self.spoken.headings();
-        let mut page = Page { items: Vec::new(), opened: 0, left: budget, headings, estimator };
+        let mut layer = Sections { items: Vec::new(), opened: 0, left: budget, headings, estimator };
         let part = |percent: usize| budget / 100 * percent + budget % 100 * percent / 100;
-        // What stands beside the page is not said on it again.
+        // What stands beside the layer is not said on it again.
         let (mut told, mut apart) = (beside.summary.to_string(), Vec::new());
         for said in self.said.iter().filter(|said| beside.quoted.contains(&said.position)) {
             told.push('\n');
@@ -90,62 +90,62 @@ impl Collector {
         }
         let is_said = |text: &str| beside.summary.contains(text);
         if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
-            page.say(GOAL, 0, goal, part(shares.goal).max(60));
+            layer.say(GOAL, 0, goal, part(shares.goal).max(60));
         }
         let musts = self.musts();
         let mut room = part(shares.open);
         for (order, must) in musts.iter().enumerate() {
             let (section, text) = match must {
-                Must::Constraint(at, text)
+                MustKeep::Constraint(at, text)
                     if !beside.quoted.contains(at) && !beside.rejected.contains(at) =>
                 {
                     (CONSTRAINTS, text)
                 }
-                Must::Failure(text) => (ERRORS, text),
-                Must::Task(text) => (TASKS, text),
-                Must::Constraint(..) | Must::File(_) => continue,
+                MustKeep::Failure(text) => (ERRORS, text),
+                MustKeep::Task(text) => (TASKS, text),
+                MustKeep::Constraint(..) | MustKeep::File(_) => continue,
             };
             // Constraints come newest first, and stand oldest first.
             let order = if section == CONSTRAINTS { musts.len() - order } else { order };
-            if !is_said(text) && !page.holds(text) {
-                room -= page.add(section, order, text, room).min(room);
+            if !is_said(text) && !layer.holds(text) {
+                room -= layer.add(section, order, text, room).min(room);
             }
         }
         let (changed, read) = self.files.lines();
         let changed = changed.into_iter().filter(|(path, _)| !is_said(path));
         for (order, (_, line)) in changed.enumerate() {
-            page.add(FILES, order, &line, usize::MAX);
+            layer.add(FILES, order, &line, usize::MAX);
         }
         let mut room = part(shares.said);
         for (order, said) in self.said.iter().enumerate().skip(1).rev() {
             if !beside.quoted.contains(&said.position) {
-                room -= page.say(SAID, order, said, room.min(part(5).max(60))).min(room);
+                room -= layer.say(SAID, order, said, room.min(part(5).max(60))).min(room);
             }
         }
         let mut room = part(shares.latest);
         for (order, (at, text)) in self.latest.iter().enumerate().rev() {
-            if apart.contains(at) || page.holds(&quote(text.trim_start_matches("> "))) {
+            if apart.contains(at) || layer.holds(&quote(text.trim_start_matches("> "))) {
                 continue;
             }
             let cap = room.min(part(shares.latest) / 2);
-            let spent = page.add(LATEST, order, text, cap);
+            let spent = layer.add(LATEST, order, text, cap);
             room -= spent.min(room);
             if room < LEAST {
                 break;
             }
         }
-        let files = page.items.len();
+        let files = layer.items.len();
         let mut room = part(shares.read);
         for (order, (_, line)) in read.iter().enumerate() {
-            room -= page.add(FILES, files + order, line, room).min(room);
+            room -= layer.add(FILES, files + order, line, room).min(room);
         }
         told.push('\n');
-        told.push_str(&page.text());
-        let left = page.left.saturating_sub(page.heading(DETAILS));
+        told.push_str(&layer.text());
+        let left = layer.left.saturating_sub(layer.heading(DETAILS));
         for line in self.lines.best((&told, &apart), left, self.count, estimator) {
-            page.opened |= 1 << DETAILS;
+            layer.opened |= 1 << DETAILS;
             let text = quote(&line.text).into_owned();
-            page.items.push(Item {
+            layer.items.push(Item {
                 section: DETAILS,
                 order: line.order,
                 message: Some(line.position),
@@ -153,12 +153,12 @@ impl Collector {
                 text,
             });
         }
-        page.write(budget)
+        layer.write(budget)
     }
 }
 
 /// The bullets chosen so far, most important first.
-struct Page {
+struct Sections {
     items: Vec<Item>,
     /// Bit set of the sections that have a heading already.
     opened: u32,
@@ -178,7 +178,7 @@ struct Item {
     text: String,
 }
 
-impl Page {
+impl Sections {
     /// Tokens of a heading that is not there yet.
     fn heading(&self, section: usize) -> usize {
         if self.opened & (1 << section) != 0 {
@@ -228,7 +228,7 @@ impl Page {
         spent
     }
 
-    /// The page, sections and bullets in their order.
+    /// The layer, sections and bullets in their order.
     fn text(&self) -> String {
         let mut out = String::new();
         for (section, name) in self.headings.iter().enumerate() {
@@ -251,15 +251,15 @@ impl Page {
         out
     }
 
-    /// The page in at most `budget` tokens. An estimate of a text is not the sum of those of its parts: the least
+    /// The layer in at most `budget` tokens. An estimate of a text is not the sum of those of its parts: the least
     /// important bullets go until it fits.
-    fn write(mut self, budget: usize) -> Layer {
+    fn write(mut self, budget: usize) -> KeepLayer {
         loop {
             let text = self.text();
             let size = self.estimator.text(&text);
             if size <= budget || self.items.is_empty() {
                 let quoted = self.items.iter().filter_map(|item| item.quotes).collect();
-                return Layer { text, quoted };
+                return KeepLayer { text, quoted };
             }
             let keep = self.items.len() * budget / size.max(1);
             self.items.truncate(keep.min(self.items.len() - 1));

@@ -147,7 +147,7 @@ fn is_sound(state: &mut State) -> Result<bool> {
             past = anew;
         }
     }
-    // What was sound stays so while an exchange behind it is not whole.
+    // What could be sent stays so while an exchange behind it is not whole.
     state.past = Some((format, past));
     Ok(is_sound)
 }
