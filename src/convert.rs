@@ -5,7 +5,7 @@ use context_compactor_core::context::MessageSource;
 use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
-use context_compactor_core::step::{Effect, Event, Failure, Stored, Usage};
+use context_compactor_core::step::{Effect, EffectFailure, Event, ReportedUsage, Stored};
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
@@ -225,7 +225,7 @@ pub(crate) fn event(object: &JsValue) -> Event {
         Some("entries") => {
             get(object, "entries").and_then(|entries| entries_of(&entries)).map(Event::Entries)
         }
-        Some("failed") => Some(Event::Failed(Failure {
+        Some("failed") => Some(Event::Failed(EffectFailure {
             code: text(object, "code").as_deref().and_then(Code::parse),
             message: text(object, "message").unwrap_or_default(),
             status: number(object, "status").map(|status| status as u16),
@@ -236,13 +236,13 @@ pub(crate) fn event(object: &JsValue) -> Event {
     };
     parsed.unwrap_or_else(|| {
         let message = "the host answered with a value of the wrong type".to_owned();
-        Event::Failed(Failure { code: None, message, status: None, overflow: false, effect: 0 })
+        Event::Failed(EffectFailure { code: None, message, status: None, overflow: false, effect: 0 })
     })
 }
 
 /// What the app says that a summary cost; nothing where that does not say it.
-fn usage(json: &str) -> Option<Usage> {
-    provider::reported(json).ok().map(Usage::from)
+fn usage(json: &str) -> Option<ReportedUsage> {
+    provider::reported(json).ok().map(ReportedUsage::from)
 }
 
 fn response(object: &JsValue) -> Option<Event> {

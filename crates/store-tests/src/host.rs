@@ -5,7 +5,7 @@ use crate::store::Store;
 use context_compactor_core::context::MessageSource;
 use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::step::{
-    Effect, Event, Failure, Level, Machine, Notice, Progress, Purpose, Stored,
+    Effect, EffectFailure, Event, LogLevel, Machine, Notice, Progress, Purpose, Stored,
 };
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::provider::HttpRequest;
@@ -44,7 +44,7 @@ pub struct Seen {
     /// Progress reports.
     pub progress: Vec<Progress>,
     /// Log lines.
-    pub logs: Vec<(Level, String)>,
+    pub logs: Vec<(LogLevel, String)>,
     /// Requests for a summary, with the number of the attempt.
     pub requests: Vec<(Rc<SummaryRequest>, u32)>,
     /// What each of them was for.
@@ -110,12 +110,12 @@ pub struct Host {
 /// A failure with a code.
 pub fn failed(code: Code) -> Event {
     let message = format!("{} (injected)", code.as_str());
-    Event::Failed(Failure { code: Some(code), message, status: None, overflow: false, effect: 0 })
+    Event::Failed(EffectFailure { code: Some(code), message, status: None, overflow: false, effect: 0 })
 }
 
 /// A failure as an app throws it: no code of ours.
 pub fn thrown(message: &str, status: Option<u16>) -> Event {
-    Event::Failed(Failure { code: None, message: message.into(), status, overflow: false, effect: 0 })
+    Event::Failed(EffectFailure { code: None, message: message.into(), status, overflow: false, effect: 0 })
 }
 
 /// A summary.
@@ -257,7 +257,7 @@ impl Host {
         let answer = |result: Result<Event>| {
             result.unwrap_or_else(|error| {
                 let (code, message) = (Some(error.code), error.message);
-                Event::Failed(Failure { code, message, status: None, overflow: false, effect: 0 })
+                Event::Failed(EffectFailure { code, message, status: None, overflow: false, effect: 0 })
             })
         };
         match effect {

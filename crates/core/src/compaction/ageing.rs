@@ -13,7 +13,7 @@ use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Change, SessionGuard, State};
+use crate::log::{Cause, ContextChange, SessionGuard, State};
 use crate::message::{Message, Part, Role};
 use crate::policy::{Rung, Summariser};
 use crate::step::{self, Effect, Io, Notice, Purpose};
@@ -155,7 +155,7 @@ pub(super) async fn merge(
 pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
     match done {
         Err(error) if error.code == Code::Conflict => {
-            io.log(step::Level::Info, format!("Old checkpoints stay as they are for now: {error}"));
+            io.log(step::LogLevel::Info, format!("Old checkpoints stay as they are for now: {error}"));
             Ok(None)
         }
         done => done.map(Some),
@@ -188,7 +188,7 @@ pub(super) async fn shorten(
         }
         Err(error) => {
             let message = format!("A checkpoint could not be made shorter and stays as it was: {error}");
-            io.log(step::Level::Warn, message.clone());
+            io.log(step::LogLevel::Warn, message.clone());
             io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
             return Ok(None);
         }
@@ -216,7 +216,7 @@ pub(super) async fn shorten(
         model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
         ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
     };
-    held.change(io, Change::compaction(splices, cause)).await?;
+    held.change(io, ContextChange::compaction(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }

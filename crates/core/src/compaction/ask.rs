@@ -6,7 +6,7 @@ use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard};
 use crate::policy::{Settings, Summariser};
-use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Usage, Work, all};
+use crate::step::{Effect, Io, LogLevel, Progress, Purpose, ReportedUsage, Stage, Work, all};
 use crate::summary;
 use crate::summary::result::{Purpose as For, Shorten, shorten};
 use std::cell::Cell;
@@ -23,7 +23,7 @@ pub(crate) struct Spent {
     /// Calls.
     pub(crate) calls: u32,
     /// What the summariser reported.
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<ReportedUsage>,
     /// Why the last text was not shortened that could not be.
     pub(crate) failed: Option<Error>,
     /// How the answers kept to what was asked for.
@@ -198,6 +198,6 @@ async fn attempts(
             return (Err(failure.into_error(Code::Aborted)), spent);
         }
     }
-    io.log(Level::Warn, format!("A tool result could not be compressed: {last}"));
+    io.log(LogLevel::Warn, format!("A tool result could not be compressed: {last}"));
     (Err(last), spent)
 }

@@ -3,7 +3,7 @@
 use crate::error::{Code, Error, Result};
 use crate::log::question;
 use crate::policy::Settings;
-use crate::step::{Failure, Io, Purpose, Usage};
+use crate::step::{EffectFailure, Io, Purpose, ReportedUsage};
 use crate::summary::{PROMPT_VERSION, SummaryRequest};
 use crate::wire::provider;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ pub(super) struct Cost {
     /// Calls.
     pub(super) calls: u32,
     /// What the summariser reported.
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<ReportedUsage>,
 }
 
 impl Cost {
@@ -58,7 +58,7 @@ impl Attempt {
         }
     }
 
-    fn thrown(failure: Failure) -> Self {
+    fn thrown(failure: EffectFailure) -> Self {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = failure.overflow
             || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message, &[]);
@@ -97,7 +97,7 @@ pub(super) async fn call(
     request: &Rc<SummaryRequest>,
     attempt: u32,
     purpose: Purpose,
-) -> Result<(String, Option<Usage>), Attempt> {
+) -> Result<(String, Option<ReportedUsage>), Attempt> {
     let shortens = settings.app_shortens && purpose.is_of_result();
     let Some(provider) = settings.provider().filter(|_| !shortens) else {
         return io
@@ -122,7 +122,7 @@ pub(super) async fn call(
     let (status, headers, body) = answer;
     let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     match provider::response(provider, status, header, &body, now) {
-        Ok(answer) => Ok((answer.text, answer.usage.map(Usage::from))),
+        Ok(answer) => Ok((answer.text, answer.usage.map(ReportedUsage::from))),
         Err(failure) => Err(Attempt::refused(failure, settings.timeout_ms.min(LONGEST_WAIT_MS))),
     }
 }

@@ -139,7 +139,7 @@ fn warn(io: &Io, state: &State) {
         "{count} checkpoints take {tokens} tokens, {} more than their budget of {budget} ({room} less the {system} of the system prompt); they stay: shorten the system prompt, or raise checkpoint.promptBudget",
         tokens - budget
     );
-    io.log(step::Level::Warn, message.clone());
+    io.log(step::LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
 }
 

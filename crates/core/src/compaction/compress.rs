@@ -13,7 +13,7 @@ use crate::log::{Job, SessionGuard, State, elsewhere};
 use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
-use crate::step::{Io, Level, Purpose};
+use crate::step::{Io, LogLevel, Purpose};
 use crate::summary::result::Purpose as For;
 use crate::text;
 use crate::wire;
@@ -223,7 +223,7 @@ async fn global(
         }
     };
     say(
-        Level::Warn,
+        LogLevel::Warn,
         format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
     );
     let strategy = Strategy::of(&held.state(), &found)?;
@@ -253,7 +253,7 @@ async fn global(
         if let Some(text) = &text {
             let now = text.chars().count();
             let turn = found.place.index + 1;
-            say(Level::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
+            say(LogLevel::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
             count += 1;
         }
         texts.push(text);
@@ -262,7 +262,7 @@ async fn global(
     let after = self::load(&held.state())?.size;
     let share = percent(after, total);
     say(
-        Level::Info,
+        LogLevel::Info,
         format!(
             "Global compression complete: {count} results compressed, total size {total} → {after} {unit} ({share}%)"
         ),
@@ -289,7 +289,7 @@ async fn begin(
     let rounds = asks.div_ceil(settings.concurrency) as u64;
     let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {
-        io.log(Level::Info, elsewhere().message);
+        io.log(LogLevel::Info, elsewhere().message);
     }
     Ok(begun)
 }
@@ -323,8 +323,11 @@ fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
     if !climb.rehearse {
         let (before, after) = (found.chars, known.text.chars().count());
         // What the logger is told is the document's (`S2.10`).
-        io.log(Level::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
-        io.log(Level::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
+        io.log(
+            LogLevel::Info,
+            format!("Tool result too large ({before} chars), {} without a model", known.how),
+        );
+        io.log(LogLevel::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
     }
     known.text
 }
@@ -340,7 +343,7 @@ async fn streamed(
     let numbers = held.settings().numbers.react;
     let say = |line: String| {
         if !climb.rehearse {
-            io.log(Level::Info, line);
+            io.log(LogLevel::Info, line);
         }
     };
     let before = shown.text.chars().count();

@@ -10,7 +10,7 @@ use super::write::Order;
 use crate::error::{Code, Error, Result};
 use crate::log::{SessionGuard, State};
 use crate::policy::{Rung, Trigger};
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 
 /// Tokens at which the emergency begins.
 fn limit(state: &State) -> usize {
@@ -96,7 +96,7 @@ pub(super) async fn run(
         let message = format!(
             "Emergency: {tokens} tokens, the limit is {limit}: {what}; the log keeps every message{undo}"
         );
-        io.log(Level::Warn, message.clone());
+        io.log(LogLevel::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
         results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);
     }

@@ -5,7 +5,7 @@ use super::redaction::redact;
 use crate::error::{Code, Result};
 use crate::log::SessionGuard;
 use crate::message::{Message, Part};
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use crate::summary::quoted_file;
 use crate::tokens::Estimator;
 use crate::wire;
@@ -102,7 +102,7 @@ async fn read_file(io: &Io, path: &str) -> Result<Option<String>> {
         Ok(text) => Ok(Some(text)),
         Err(failure) if failure.code == Some(Code::Aborted) => Err(failure.into_error(Code::Aborted)),
         Err(failure) => {
-            io.log(Level::Debug, format!("readFile failed: {}", failure.message));
+            io.log(LogLevel::Debug, format!("readFile failed: {}", failure.message));
             Ok(None)
         }
     }

@@ -15,7 +15,7 @@ use crate::log::{SessionGuard, State, carried, logged, measure};
 use crate::message::{Message, Part, Role};
 use crate::policy::PinProposals;
 use crate::redact::Erasure;
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 use crate::summary;
 use crate::wire::{self, Author, ERASED, Repaired};
 use std::collections::HashSet;
@@ -473,7 +473,7 @@ fn standing(held: &SessionGuard, place: &Place) -> Result<Option<String>> {
 }
 
 fn tell(io: &Io, message: String) {
-    io.log(Level::Warn, message.clone());
+    io.log(LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message }));
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard};
 use crate::message::Message;
 use crate::policy::Settings;
-use crate::step::{Effect, Io, Level, Progress, Purpose, Stage, Work, all};
+use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage, Work, all};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
 use crate::wire;
 use std::cell::{Cell, RefCell};
@@ -162,7 +162,7 @@ impl Long<'_> {
         if parts.len() < 2 {
             return Ok(None);
         }
-        io.log(Level::Info, format!("The history is summarised in {} parts", parts.len()));
+        io.log(LogLevel::Info, format!("The history is summarised in {} parts", parts.len()));
         let mut last = None;
         // A part whose request was too long after all is parted again, and that is another attempt.
         for _ in 0..settings.numbers.retry_count {
@@ -398,7 +398,7 @@ impl Asking<'_> {
                 }
             }
             io.log(
-                Level::Warn,
+                LogLevel::Warn,
                 format!("Attempt {attempt} of {} at a part failed: {last}", numbers.retry_count),
             );
             if attempt < numbers.retry_count

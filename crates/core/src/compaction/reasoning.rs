@@ -3,7 +3,7 @@
 
 use crate::context::{Item, MessageSource, Origin, Splice};
 use crate::error::Result;
-use crate::log::{Cause, Change, SessionGuard, measure};
+use crate::log::{Cause, ContextChange, SessionGuard, measure};
 use crate::policy::{PrefixMismatch, Trigger};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
@@ -67,7 +67,7 @@ pub(crate) async fn settle(io: &Io, held: &SessionGuard, trigger: Trigger) -> Re
     }
     let after = held.tokens_without(freed);
     let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
-    held.change(io, Change::compaction(splices, cause)).await?;
+    held.change(io, ContextChange::compaction(splices, cause)).await?;
     held.state_mut().unseen_from = None;
     Ok(())
 }

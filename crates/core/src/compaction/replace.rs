@@ -6,12 +6,12 @@ use super::result::{Edit, OffloadReport};
 use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Change, Closing, NewBlob, SessionGuard, State, measure};
+use crate::log::{Cause, Closing, ContextChange, NewBlob, SessionGuard, State, measure};
 use crate::message::Role;
 use crate::order;
 use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
-use crate::step::{Effect, Io, Level, Notice, Progress, Stage};
+use crate::step::{Effect, Io, LogLevel, Notice, Progress, Stage};
 use crate::text;
 use crate::wire;
 use serde_json_borrow::Value;
@@ -333,7 +333,7 @@ pub(crate) async fn run(
     }
     if count > 0 && !rehearse {
         let did = if silent { "Cleared" } else { "Offloaded" };
-        let level = if silent { Level::Debug } else { Level::Info };
+        let level = if silent { LogLevel::Debug } else { LogLevel::Info };
         io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens));
         if !silent {
             io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.freed_tokens }));
@@ -387,7 +387,7 @@ fn warn(io: &Io, planned: &Move, error: Error) {
     let message = format!(
         "a tool result or an input of message {index} could not be stored and stays in the context: {error}"
     );
-    io.log(Level::Warn, message.clone());
+    io.log(LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
 
@@ -419,7 +419,7 @@ async fn store(
         ..Cause::of(&held.state(), rung.stored(), tokens_before.saturating_sub(freed))
     };
     let first = splices.iter().map(|splice| splice.at).min();
-    held.change(io, Change { blobs, job, ..Change::compaction(splices, cause) }).await?;
+    held.change(io, ContextChange { blobs, job, ..ContextChange::compaction(splices, cause) }).await?;
     held.state_mut().cleared(first.unwrap_or_default());
     Ok(())
 }

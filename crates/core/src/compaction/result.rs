@@ -6,7 +6,7 @@ use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
 use crate::log::SessionGuard;
 use crate::policy::{Rung, Trigger};
-use crate::step::{Io, Usage};
+use crate::step::{Io, ReportedUsage};
 use serde::Serialize;
 
 /// A change that a rung made.
@@ -292,7 +292,7 @@ pub struct CompactionResult {
     pub ledger: Vec<LedgerEntry>,
     /// What the summariser reported, summed over the attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<ReportedUsage>,
     /// Calls of a model.
     pub llm_calls: u32,
     /// From start to commit.

@@ -10,9 +10,9 @@ use super::{parts, reasoning};
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
-use crate::log::{Cause, Change, Job, SessionGuard, State, Summarised, elsewhere};
+use crate::log::{Cause, ContextChange, Job, SessionGuard, State, Summarised, elsewhere};
 use crate::policy::{Rung, Summariser, Trigger};
-use crate::step::{Effect, Io, Level, Notice, Stage};
+use crate::step::{Effect, Io, LogLevel, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 
 /// Why preset `checkpoint` does nothing (`S5.5`).
@@ -142,7 +142,7 @@ pub(crate) async fn run(
                     result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
                 }
                 Err(error) => {
-                    io.log(Level::Error, format!("Compaction failed, the history is unchanged: {error}"));
+                    io.log(LogLevel::Error, format!("Compaction failed, the history is unchanged: {error}"));
                     result.fail(error);
                 }
             }
@@ -170,7 +170,7 @@ fn warn(io: &Io, held: &SessionGuard) {
     if compressions == warn_after(checkpoint::model_size(model)) {
         let score = held.state().reliability().score;
         io.log(
-            Level::Warn,
+            LogLevel::Warn,
             format!(
                 "{compressions} compressions by {model}: reliability {score:.2}; consider a fresh session"
             ),
@@ -194,7 +194,7 @@ async fn begin(io: &Io, held: &SessionGuard, proposal: &Proposal, order: Order<'
 
 /// The change that a summary makes, complete and checked, on its way into the store.
 struct Update {
-    change: Change,
+    change: ContextChange,
     freed: usize,
     entry: LogEntry,
     detail: Option<String>,
@@ -240,7 +240,7 @@ impl Update {
         };
         let summary = Some(Summarised { text: written.text.clone(), entry });
         let job = written.job.clone();
-        let change = Change { job, summary, ..Change::compaction(splices, cause) };
+        let change = ContextChange { job, summary, ..ContextChange::compaction(splices, cause) };
         Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
     }
 
@@ -256,7 +256,7 @@ impl Update {
         held.change(io, self.change).await?;
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);
-        io.log(Level::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+        io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
         Ok(Edit { indices, freed_tokens: freed, detail: self.detail, ..Edit::of(order.rung) })
     }
 }

@@ -14,7 +14,7 @@ use crate::log::{Closing, Job, SessionGuard};
 use crate::message::Message;
 use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
 use crate::recall::Archive;
-use crate::step::{Effect, Io, Level, Notice, Progress, Purpose, Stage};
+use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::wire;
 use std::rc::Rc;
@@ -151,7 +151,7 @@ pub(super) async fn write(
     };
     if let Some(error) = &failed {
         let message = fell_back(error);
-        io.log(Level::Warn, message.clone());
+        io.log(LogLevel::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
     }
     Ok(Written { text, items, fell_back: failed, model: None, started, job: job.closing() })
@@ -189,7 +189,7 @@ async fn restore(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Ve
                 Err(error) if error.code == Code::Aborted => return Err(error),
                 Err(error) => {
                     let message = format!("the offload {reference} cannot be read for the summary: {error}");
-                    io.log(Level::Warn, message.clone());
+                    io.log(LogLevel::Warn, message.clone());
                     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
                     format!("[Content unavailable: {reference}]")
                 }
@@ -329,7 +329,10 @@ async fn ask(
                 }
             }
         }
-        io.log(Level::Warn, format!("Summary attempt {attempt} of {} failed: {last}", numbers.retry_count));
+        io.log(
+            LogLevel::Warn,
+            format!("Summary attempt {attempt} of {} failed: {last}", numbers.retry_count),
+        );
         if attempt < numbers.retry_count {
             held.release();
             let slept = io.sleep(wait).await;

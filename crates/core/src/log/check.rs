@@ -14,8 +14,8 @@
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::NewBlob;
-use super::record::{self, Kind, LogRow, SessionRow, Unread, ViewRow};
-use super::snapshots::{Mark, read_note};
+use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewRow};
+use super::snapshots::{SnapshotMark, read_note};
 use crate::context::{Departed, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -74,7 +74,7 @@ pub(crate) struct Noted {
 impl Noted {
     /// `None` for a row that is no view's.
     pub(crate) fn of(row: &LogRow<'_>) -> Option<Noted> {
-        (row.kind == Kind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
+        (row.kind == RowKind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
     }
 
     /// The bytes are those of the view that was written.
@@ -132,7 +132,7 @@ impl LogCheck {
             found.add("I1", format!("log row {seq} is not what was written"));
             return None;
         };
-        let is_message = row.kind == Kind::Message;
+        let is_message = row.kind == RowKind::Message;
         let follows = row.seq == seq
             && row.n as u64 <= seq
             && end.is_none_or(|end| {
@@ -150,13 +150,13 @@ impl LogCheck {
         }
         self.messages.resize(row.n, None);
         match row.kind {
-            Kind::Message => self.messages.push(Some(seq)),
-            Kind::View => match Noted::of(&row) {
+            RowKind::Message => self.messages.push(Some(seq)),
+            RowKind::View => match Noted::of(&row) {
                 Some(noted) => self.views.push((seq, row.n, noted)),
                 None => found.add("I4", format!("log row {seq} does not say which view it tells of")),
             },
-            Kind::Snapshot => {
-                if read_note(bytes, &Mark { id: row.id.clone(), seq }).is_err() {
+            RowKind::Snapshot => {
+                if read_note(bytes, &SnapshotMark { id: row.id.clone(), seq }).is_err() {
                     found.add("I8", format!("log row {seq} is no snapshot that can be read"));
                 }
             }
@@ -201,7 +201,7 @@ impl LogCheck {
     }
 
     /// Checks that a snapshot is of a view that was current when it was taken (I8).
-    pub(crate) fn snapshot(&self, bytes: Option<&[u8]>, mark: &Mark, found: &mut Findings) {
+    pub(crate) fn snapshot(&self, bytes: Option<&[u8]>, mark: &SnapshotMark, found: &mut Findings) {
         let Some(Ok((note, ..))) = bytes.map(|bytes| read_note(bytes, mark)) else {
             return found.add("I8", format!("log row {} is not snapshot {}", mark.seq, mark.id));
         };

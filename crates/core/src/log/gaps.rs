@@ -1,6 +1,6 @@
 //! The log as far as it can be read: its rows in order, and the gaps between them.
 
-use super::record::{self, Kind, LogRow};
+use super::record::{self, LogRow, RowKind};
 use super::stored::{deleted, readable_page, session_row};
 use crate::error::{Code, Result};
 use crate::step::{Effect, Io, Loss, LossKind, Notice};
@@ -93,7 +93,7 @@ impl Walk {
         };
         let gap = self.gap(seq, row.n);
         self.next = seq + 1;
-        self.index = row.n + usize::from(row.kind == Kind::Message);
+        self.index = row.n + usize::from(row.kind == RowKind::Message);
         Ok(Some((gap, row)))
     }
 

@@ -12,7 +12,7 @@ use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
-use crate::step::{Io, Level, Scan};
+use crate::step::{Io, LogLevel, Scan};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,7 @@ struct AnswerRow {
 /// The calls that lead to the next change of the context.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
-    stored: Option<Stored>,
+    stored: Option<StoredJob>,
     /// What was answered before this job was taken up, by what was asked.
     answers: RefCell<BTreeMap<String, String>>,
     /// What of the answers is in the store.
@@ -94,7 +94,7 @@ pub(crate) struct Job {
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredJob {
     sid: String,
     id: String,
     ver: u64,
@@ -162,7 +162,7 @@ impl Job {
                 Err(error) if retryable(&error) && !attempt.is_last() => Ok(Tried::Lost(conflict(), None)),
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => Err(error),
                 Err(error) => {
-                    io.log(Level::Warn, format!("The attempt could not be noted in the store: {error}"));
+                    io.log(LogLevel::Warn, format!("The attempt could not be noted in the store: {error}"));
                     Ok(Tried::Done(Some(Job::default())))
                 }
             }
@@ -210,20 +210,20 @@ impl Job {
         io.commit(batch).await?;
         held.state_mut().wrote(io, row);
         let kept = answers.keys().cloned().collect();
-        let stored = Some(Stored { sid, id, ver });
+        let stored = Some(StoredJob { sid, id, ver });
         Ok(Some(Job { stored, answers: RefCell::new(answers), kept: RefCell::new(kept) }))
     }
 
     /// The answer that was paid for before, once.
     pub(crate) fn take(&self, io: &Io, question: &str) -> Option<String> {
         let answer = self.answers.borrow_mut().remove(question)?;
-        io.log(Level::Debug, format!("An answer that was given before is used again ({question})"));
+        io.log(LogLevel::Debug, format!("An answer that was given before is used again ({question})"));
         Some(answer)
     }
 
     /// Stores an answer, so that a crash before the commit does not cost it. Only a record: what fails here is logged.
     pub(crate) async fn keep(&self, io: &Io, question: &str, text: &str) {
-        let Some(Stored { sid, id, ver }) = &self.stored else { return };
+        let Some(StoredJob { sid, id, ver }) = &self.stored else { return };
         let Ok(row) = record::encode(&AnswerRow { v: SCHEMA, text: text.into() }) else { return };
         let put = (keys::answer(sid, id, question), row);
         // A session that was deleted meanwhile has no job any more, and nothing may be left of it.
@@ -233,13 +233,13 @@ impl Job {
             Ok(()) => {
                 self.kept.borrow_mut().insert(question.to_string());
             }
-            Err(error) => io.log(Level::Debug, format!("An answer could not be kept for later: {error}")),
+            Err(error) => io.log(LogLevel::Debug, format!("An answer could not be kept for later: {error}")),
         }
     }
 
     /// What the commit of the change closes.
     pub(crate) fn closing(&self) -> Option<Closing> {
-        let Stored { id, .. } = self.stored.as_ref()?;
+        let StoredJob { id, .. } = self.stored.as_ref()?;
         Some(Closing { id: id.clone(), answers: self.kept.borrow().iter().cloned().collect() })
     }
 }
@@ -278,7 +278,7 @@ pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
     match try_recover(io, state).await {
         Err(error) if error.code == Code::Aborted => Err(error),
         Err(error) => {
-            io.log(Level::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
+            io.log(LogLevel::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
             Ok(())
         }
         Ok(()) => Ok(()),

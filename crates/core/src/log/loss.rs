@@ -1,11 +1,11 @@
 //! Sessions that are gone.
 
-use super::watermark::Mark;
+use super::watermark::Watermark;
 use crate::error::{Code, Error};
 use crate::step::{Loss, LossKind};
 
 /// The loss of a session that its watermark knows.
-pub(super) fn lost_session(mark: &Mark) -> Loss {
+pub(super) fn lost_session(mark: &Watermark) -> Loss {
     let reason = "the session that was stored under this id is not in the store any more";
     Loss::records(LossKind::Session, mark.next_seq, reason)
 }

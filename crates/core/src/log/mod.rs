@@ -42,6 +42,6 @@ pub(crate) use offloads::NewBlob;
 pub(crate) use pins::carried;
 pub(crate) use raw::raw;
 pub(crate) use record::Cause;
-pub(crate) use state::{Change, State, Summarised, measure};
+pub(crate) use state::{ContextChange, State, Summarised, measure};
 pub(crate) use stored::logged;
 pub(crate) use terms::{Page, encode as page_of};

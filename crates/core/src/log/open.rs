@@ -11,7 +11,7 @@ use super::recovery;
 use super::retry::{Tried, conflict, retry};
 use super::state::{State, measure};
 use super::stored::{bodies, log_items, view_items};
-use super::watermark::{self, Known};
+use super::watermark::{self, HostRecord};
 use crate::context::{Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
 use crate::log::renamed;
@@ -48,7 +48,7 @@ impl State {
     }
 
     /// Reads the session, and mends it first where that is needed. `None` when someone else wrote to it meanwhile.
-    async fn recover(&mut self, io: &Io, known: &Known, named: bool) -> Result<Option<Vec<Loss>>> {
+    async fn recover(&mut self, io: &Io, known: &HostRecord, named: bool) -> Result<Option<Vec<Loss>>> {
         let mut losses = Vec::new();
         let platform = known.lost.as_ref().map(|reason| Loss::new(LossKind::Platform, reason.as_str()));
         losses.extend(platform.clone());

@@ -1,7 +1,7 @@
 //! Messages of the app as the log has them, whatever became of them in the context: page by page.
 
 use super::guard::SessionGuard;
-use super::record::{self, Kind};
+use super::record::{self, RowKind};
 use super::stored::readable_page;
 use crate::context::{CoveredRange, Origin, Place};
 use crate::error::{Code, Result};
@@ -41,7 +41,7 @@ pub(crate) async fn raw(
             match record::read_row(&bytes) {
                 _ if seq >= rows => return Ok(()),
                 Ok((row, _)) if row.n >= end => return Ok(()),
-                Ok((row, _)) if row.seq == seq && row.kind == Kind::Message && holds(row.n) => {
+                Ok((row, _)) if row.seq == seq && row.kind == RowKind::Message && holds(row.n) => {
                     each(Place { seq, index: row.n }, row.body.get())?;
                 }
                 Err(error) if error.code != Code::StoreCorrupt => return Err(error),

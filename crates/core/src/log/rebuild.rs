@@ -3,9 +3,9 @@
 
 use super::check::Noted;
 use super::deletion::free_name;
-use super::record::{self, Kind, LogRow, SessionRow};
+use super::record::{self, LogRow, RowKind, SessionRow};
 use super::recovery::{batch, read_one, written};
-use super::snapshots::{Mark as SnapshotMark, SnapshotNote};
+use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
 use super::stored::{PAGE, page, position, readable_page};
 use super::wide;
@@ -19,34 +19,34 @@ use crate::wire::{self, Evidence, Format};
 use std::rc::Rc;
 
 /// The session's row as it was found.
-enum Found {
+enum FoundRow {
     Row(Box<SessionRow>),
     Missing,
     /// With what can be read of it.
     Damaged(Vec<u8>, Option<Box<SessionRow>>),
 }
 
-impl Found {
-    async fn of(io: &Io, state: &State) -> Result<Found> {
+impl FoundRow {
+    async fn of(io: &Io, state: &State) -> Result<FoundRow> {
         let mut again = false;
         loop {
             let error = match migrations::session_row(io, &state.sid, &state.settings).await {
-                Ok(Some(row)) if row.id == state.row.id => return Ok(Found::Row(Box::new(row))),
-                Ok(None) => return Ok(Found::Missing),
+                Ok(Some(row)) if row.id == state.row.id => return Ok(FoundRow::Row(Box::new(row))),
+                Ok(None) => return Ok(FoundRow::Missing),
                 // The disk has put another session's row in its place.
                 Ok(Some(_)) => None,
                 Err(error) if error.code == Code::StoreCorrupt => Some(error),
                 Err(error) => return Err(error),
             };
             let Some(bytes) = read_one(io, keys::session(&state.sid)).await? else {
-                return Ok(Found::Missing);
+                return Ok(FoundRow::Missing);
             };
             match error {
-                None => return Ok(Found::Damaged(bytes, None)),
+                None => return Ok(FoundRow::Damaged(bytes, None)),
                 // What no release wrote is damaged. What one wrote and this one cannot read is not.
                 Some(_) if seal::check(&bytes).is_err() => {
                     let row = seal::read_broken(&bytes).map(Box::new);
-                    return Ok(Found::Damaged(bytes, row));
+                    return Ok(FoundRow::Damaged(bytes, row));
                 }
                 Some(error) if again => return Err(error),
                 // Someone else has written it between the two reads.
@@ -56,11 +56,11 @@ impl Found {
     }
 
     /// Nobody wrote it since `earlier`.
-    fn is_still(&self, earlier: &Found) -> bool {
+    fn is_still(&self, earlier: &FoundRow) -> bool {
         match (self, earlier) {
-            (Found::Row(now), Found::Row(then)) => now.ver == then.ver,
-            (Found::Missing, Found::Missing) => true,
-            (Found::Damaged(now, _), Found::Damaged(then, _)) => now == then,
+            (FoundRow::Row(now), FoundRow::Row(then)) => now.ver == then.ver,
+            (FoundRow::Missing, FoundRow::Missing) => true,
+            (FoundRow::Damaged(now, _), FoundRow::Damaged(then, _)) => now == then,
             _ => false,
         }
     }
@@ -72,29 +72,31 @@ impl Found {
 /// Errors: [`Code::DataLoss`] when nothing is left of it, and the app does not accept that.
 pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
     let (sid, id) = (&state.sid, &state.row.id);
-    let found = Found::of(io, state).await?;
+    let found = FoundRow::of(io, state).await?;
     let last = last_row(io, sid).await?;
-    if let Found::Row(row) = &found
+    if let FoundRow::Row(row) = &found
         && agrees(row, last.as_ref())
     {
         return Ok(Some((**row).clone()));
     }
     // Someone else may have written between the two reads, or be deleting the session.
-    if !Found::of(io, state).await?.is_still(&found)
+    if !FoundRow::of(io, state).await?.is_still(&found)
         || free_name(io, id, state.max_batch_ops).await?.is_none_or(|name| name.sid != *sid)
     {
         return Ok(None);
     }
     let tail = Tail::read(io, state, &found).await?;
     let (base, version) = match &found {
-        Found::Row(row) => (row, Some(row.ver)),
-        Found::Missing => (&Box::new(state.row.clone()), None),
-        Found::Damaged(_, row) => (&row.clone().unwrap_or_else(|| Box::new(state.row.clone())), None),
+        FoundRow::Row(row) => (row, Some(row.ver)),
+        FoundRow::Missing => (&Box::new(state.row.clone()), None),
+        FoundRow::Damaged(_, row) => (&row.clone().unwrap_or_else(|| Box::new(state.row.clone())), None),
     };
     let (lost, what) = match &found {
-        Found::Row(row) => (row.next_seq.saturating_sub(tail.rows), "its row named another end of the log"),
-        Found::Missing => (tail.unreadable, "its row was missing"),
-        Found::Damaged(..) => (tail.unreadable, "its row was damaged"),
+        FoundRow::Row(row) => {
+            (row.next_seq.saturating_sub(tail.rows), "its row named another end of the log")
+        }
+        FoundRow::Missing => (tail.unreadable, "its row was missing"),
+        FoundRow::Damaged(..) => (tail.unreadable, "its row was damaged"),
     };
     let loss = if lost > 0 {
         let reason =
@@ -112,7 +114,7 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
     row.id.clone_from(id);
     row.losses.push(loss);
     let key = keys::session(sid);
-    if let Found::Damaged(..) = &found {
+    if let FoundRow::Damaged(..) = &found {
         // How often it was written is not known any more: it is counted anew. Who dies here leaves a row that is missing.
         io.commit(batch(Vec::new(), Vec::new(), vec![key.clone()])).await?;
         // Whoever held the session could write until then, and its row with it.
@@ -171,12 +173,12 @@ struct Tail {
 }
 
 impl Tail {
-    async fn read(io: &Io, state: &State, found: &Found) -> Result<Tail> {
+    async fn read(io: &Io, state: &State, found: &FoundRow) -> Result<Tail> {
         let sid = &state.sid;
         let known = match found {
-            Found::Row(row) => row.format,
-            Found::Damaged(_, row) => row.as_ref().and_then(|row| row.format),
-            Found::Missing => None,
+            FoundRow::Row(row) => row.format,
+            FoundRow::Damaged(_, row) => row.as_ref().and_then(|row| row.format),
+            FoundRow::Missing => None,
         };
         let mut tail = Tail { format: known.or(state.settings.format), ..Tail::default() };
         let (mut plausible, mut certain) = (Format::ALL.to_vec(), Vec::new());
@@ -189,7 +191,7 @@ impl Tail {
                     tail.strays.push(keys::log(sid, seq));
                     continue;
                 };
-                if row.kind == Kind::Message && tail.format.is_none() {
+                if row.kind == RowKind::Message && tail.format.is_none() {
                     let value = [wire::parse(row.n, row.body.get())?];
                     let evidence = |format: &Format| format.wire().evidence(&value);
                     plausible.retain(|format| evidence(format) != Evidence::Against);
@@ -222,14 +224,14 @@ impl Tail {
         // What could not be read before it is inside the log.
         (self.unreadable, self.strays) = (0, Vec::new());
         (self.rows, self.head, self.chain) = (seq + 1, hash, row.chain.clone());
-        self.messages = row.n + usize::from(row.kind == Kind::Message);
+        self.messages = row.n + usize::from(row.kind == RowKind::Message);
         self.created_at.get_or_insert(row.at);
         self.updated_at = row.at;
         if let Some(noted) = Noted::of(row) {
             (self.generation, self.tail_from) = (noted.view, seq + 1);
             self.compressions += u64::from(noted.rung == "summarise");
         }
-        if row.kind == Kind::Snapshot {
+        if row.kind == RowKind::Snapshot {
             self.snapshots.push(SnapshotMark { id: row.id.clone(), seq });
             if let Ok(note) = serde_json::from_str::<SnapshotNote>(row.body.get()) {
                 self.goal = note.goal;
@@ -274,7 +276,7 @@ async fn tokens(io: &Io, state: &State, format: Format) -> Result<usize> {
         for (seq, bytes) in page {
             next = seq + 1;
             let Ok((row, _)) = record::read_row(&bytes) else { continue };
-            if row.kind == Kind::Message {
+            if row.kind == RowKind::Message {
                 let body: Rc<str> = Rc::from(row.body.get());
                 tokens +=
                     measure(io, &state.settings, format, MessageSource::Logged(seq), &body).await?.tokens;

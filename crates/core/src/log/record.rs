@@ -7,7 +7,7 @@ pub(crate) use view::{
 };
 
 use super::price::Paid;
-use super::snapshots::Mark;
+use super::snapshots::SnapshotMark;
 use crate::checkpoint::Goal;
 use crate::context::{Erased, SessionLog};
 use crate::error::{Code, Error, Result};
@@ -83,7 +83,7 @@ pub(crate) struct SessionRow {
     pub goal: Option<Goal>,
     /// Where in the log the snapshots are that can be restored, oldest first (`S5.2`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub snapshots: Vec<Mark>,
+    pub snapshots: Vec<SnapshotMark>,
     /// The session that this one was begun from (`S3.10`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -171,7 +171,7 @@ fn is_first(ver: &u64) -> bool {
 /// Kinds of log row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     /// A message of the app.
     Message,
     /// The context changed: the row says to which view and why.
@@ -192,7 +192,7 @@ pub(crate) struct LogRow<'a> {
     /// Unique; a batch that is written twice is recognised by it.
     pub id: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// ms since 1970.
     pub at: u64,
     /// Hash of the row before, in hex; empty for the first.
@@ -278,10 +278,10 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
 pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
     #[derive(Deserialize)]
-    struct Version {
+    struct RowVersion {
         v: u32,
     }
-    let Version { v } = parse(bytes, what)?;
+    let RowVersion { v } = parse(bytes, what)?;
     check_version(v, what)?;
     Ok(v)
 }

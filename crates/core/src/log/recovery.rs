@@ -11,11 +11,11 @@ use super::deletion::free_name;
 use super::links::{empty_strangers, strangers};
 use super::loss::lost_session;
 use super::rebuild::last_row;
-use super::record::{self, Cause, Kind, NameRow, SessionRow, Unread};
+use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread};
 use super::retry::retryable;
-use super::state::{Change, State, measure};
+use super::state::{ContextChange, State, measure};
 use super::stored::{PAGE, readable_items, session_row, views_from_whole};
-use super::watermark::{Known, Mark};
+use super::watermark::{HostRecord, Watermark};
 use super::wide;
 use super::{offloads, seal};
 use crate::context::{
@@ -57,7 +57,7 @@ pub(super) struct Named {
 }
 
 /// The session that this one's name leads to, if any. `None` when someone else wrote meanwhile.
-pub(super) async fn name(io: &Io, state: &State, known: &Known) -> Result<Option<Option<Named>>> {
+pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<Option<Option<Named>>> {
     let (id, most) = (&state.row.id, state.max_batch_ops);
     let found = free_name(io, id, most).await;
     if let Ok(Some(NameRow { id: of, sid, .. })) = &found
@@ -139,7 +139,12 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
 // ---- R3 -------------------------------------------------------------------------------------------------------------
 
 /// What the watermark knows and the log does not (R3).
-pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark) -> Result<Option<Loss>> {
+pub(super) async fn behind(
+    io: &Io,
+    state: &State,
+    row: &SessionRow,
+    mark: &Watermark,
+) -> Result<Option<Loss>> {
     let is_former = row.formerly.contains(&mark.sid);
     if mark.sid != state.sid && !is_former {
         return Ok(Some(lost_session(mark)));
@@ -163,7 +168,7 @@ pub(super) async fn behind(io: &Io, state: &State, row: &SessionRow, mark: &Mark
 
 /// A view, and what is behind it.
 #[derive(Default)]
-struct Standing {
+struct StandingView {
     items: Vec<Unread>,
     left: Vec<Departed>,
     to: u64,
@@ -175,7 +180,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     state.check_format(&row)?;
     let sid = state.sid.clone();
     let mut losses = Vec::new();
-    let Standing { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
+    let StandingView { mut items, left, to } = standing(io, &sid, &row, &mut losses).await?;
     items.extend(readable_items(io, &sid, to, row.next_seq).await?);
     let restored = restore_results(io, &sid, &mut items).await?;
     if restored > 0 {
@@ -205,7 +210,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     let tokens = items.iter().map(|item| item.size.tokens).sum();
     let cause = Cause::of(state, "repair", tokens);
     let splice = Splice { at: 0, remove: 0, insert: items };
-    let change = Change { left: Some(left), ..Change::new(vec![splice], cause) };
+    let change = ContextChange { left: Some(left), ..ContextChange::new(vec![splice], cause) };
     let (commit_id, now) = (io.new_id().await?, io.now().await?);
     let (mut batch, row) = state.change_batch(&change, &commit_id, now)?;
     if lost > 0 {
@@ -237,7 +242,7 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
 }
 
 /// View `generation`, or the last one before it that can be read; at last the plain log.
-async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<Standing> {
+async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<StandingView> {
     let generation = row.generation;
     for number in (1..=generation).rev() {
         match view(io, sid, number, row.next_seq).await {
@@ -259,16 +264,16 @@ async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) 
             format!("view {generation} and those before it cannot be read: the context is the plain log");
         losses.push(Loss::new(LossKind::Context, reason));
     }
-    Ok(Standing::default())
+    Ok(StandingView::default())
 }
 
 /// A view, as the log of `rows` rows tells of it.
-async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing> {
+async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<StandingView> {
     let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
     let views = views_from_whole(io, sid, generation).await?;
     let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
     let notes = wide::read(io, keys).await?;
-    let mut standing = Standing::default();
+    let mut standing = StandingView::default();
     for ((mut view, bytes), note) in views.into_iter().zip(notes) {
         // It was written together with its row of the log.
         if view.to > rows {
@@ -346,7 +351,7 @@ pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
         empty_strangers(io, sid, &mut rows).await?;
         for (place, (_, bytes)) in page.iter().zip(&rows) {
             match record::read_row(bytes) {
-                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, Kind::Message) => {
+                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, RowKind::Message) => {
                     read.insert(place.seq, Rc::from(row.body.get()));
                 }
                 Err(error) if error.code != Code::StoreCorrupt => return Err(error),

@@ -23,14 +23,14 @@ pub(crate) enum Tried<T> {
 
 /// What an attempt follows.
 #[derive(Clone, Copy)]
-pub(crate) struct Attempt {
+pub(crate) struct Round {
     /// Attempts before it.
     pub(crate) nth: usize,
     /// The view is another one than at the attempt before.
     pub(crate) moved: bool,
 }
 
-impl Attempt {
+impl Round {
     pub(crate) fn is_last(self) -> bool {
         self.nth >= RACES
     }
@@ -45,7 +45,7 @@ impl Attempt {
 pub(crate) async fn retry<T>(
     io: &Io,
     guard: Option<&SessionGuard>,
-    attempt: impl AsyncFnMut(Attempt) -> Result<Tried<T>>,
+    attempt: impl AsyncFnMut(Round) -> Result<Tried<T>>,
 ) -> Result<T> {
     retry_from(io, guard, 0, attempt).await
 }
@@ -55,11 +55,11 @@ pub(crate) async fn retry_from<T>(
     io: &Io,
     guard: Option<&SessionGuard>,
     lost: usize,
-    mut attempt: impl AsyncFnMut(Attempt) -> Result<Tried<T>>,
+    mut attempt: impl AsyncFnMut(Round) -> Result<Tried<T>>,
 ) -> Result<T> {
     let (mut moved, mut last) = (false, conflict());
     for nth in (0..=RACES).skip(lost) {
-        let (error, written) = match attempt(Attempt { nth, moved }).await? {
+        let (error, written) = match attempt(Round { nth, moved }).await? {
             Tried::Done(done) => return Ok(done),
             Tried::Lost(error, written) => (error, written),
         };

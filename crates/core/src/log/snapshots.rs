@@ -1,7 +1,7 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
 use super::guard::SessionGuard;
-use super::record::Kind;
+use super::record::RowKind;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::state::State;
 use super::stored::row_at;
@@ -41,7 +41,7 @@ impl SnapshotPurpose {
 
 /// Where in the log a snapshot is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct SnapshotMark {
     /// The snapshot's id.
     pub(crate) id: String,
     /// Position of its log row.
@@ -92,11 +92,11 @@ impl SnapshotNote {
 }
 
 /// The snapshot in a log row, with the messages of the app before it and its time.
-pub(crate) fn read_note(bytes: &[u8], mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+pub(crate) fn read_note(bytes: &[u8], mark: &SnapshotMark) -> Result<(SnapshotNote, usize, u64)> {
     let row = row_at(bytes, mark.seq)?;
     let broken =
         || Error::new(Code::StoreCorrupt, format!("log row {} is no snapshot {}", mark.seq, mark.id));
-    if row.kind != Kind::Snapshot || row.id != mark.id {
+    if row.kind != RowKind::Snapshot || row.id != mark.id {
         return Err(broken());
     }
     let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
@@ -149,7 +149,7 @@ impl SessionGuard {
     }
 
     /// Where the snapshot is; someone else may have taken it.
-    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<Mark> {
+    pub(crate) async fn mark(&self, io: &Io, id: &str) -> Result<SnapshotMark> {
         let known = || self.state().row.snapshots.iter().find(|mark| mark.id == id).cloned();
         if let Some(mark) = known() {
             return Ok(mark);
@@ -158,13 +158,13 @@ impl SessionGuard {
         known().ok_or_else(|| Error::new(Code::NotFound, format!("Snapshot not found: {id}")))
     }
 
-    pub(crate) async fn note(&self, io: &Io, mark: &Mark) -> Result<(SnapshotNote, usize, u64)> {
+    pub(crate) async fn note(&self, io: &Io, mark: &SnapshotMark) -> Result<(SnapshotNote, usize, u64)> {
         let sid = self.state().sid.clone();
         let row = wide::read(io, vec![keys::log(&sid, mark.seq)]).await?.into_iter().next().flatten();
         read_note(&row.ok_or_else(|| missing(mark))?, mark)
     }
 }
 
-fn missing(mark: &Mark) -> Error {
+fn missing(mark: &SnapshotMark) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {} of the log is missing", mark.seq))
 }

@@ -6,7 +6,7 @@ use super::guard::SessionGuard;
 use super::jobs::JobRow;
 use super::offloads::{NewBlob, PART};
 use super::record::{self, SCHEMA};
-use super::state::Change;
+use super::state::ContextChange;
 use super::stored::commit_again;
 use super::wide::{self, Wide};
 use crate::error::{Code, Error, Result};
@@ -45,7 +45,12 @@ impl SessionGuard {
     ///
     /// Errors: those of the store; [`Code::TooLarge`] when the rest is still more than one batch holds, and then nothing
     /// was written.
-    pub(super) async fn commit(&self, io: &Io, mut batch: Batch, change: Option<&Change>) -> Result<()> {
+    pub(super) async fn commit(
+        &self,
+        io: &Io,
+        mut batch: Batch,
+        change: Option<&ContextChange>,
+    ) -> Result<()> {
         let (sid, most) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops)

@@ -3,13 +3,13 @@
 mod change;
 
 pub(crate) use change::ViewNote;
-pub(crate) use change::{Change, Summarised};
+pub(crate) use change::{ContextChange, Summarised};
 
 use super::price::Paid;
-use super::record::{self, Cause, Kind, LogRow, NameRow, SCHEMA, SessionRow, ViewRow};
+use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewRow};
 use super::seal;
 use super::sent::{HandedOut, OmittedMessage};
-use super::snapshots::{Mark, SnapshotNote};
+use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
@@ -320,7 +320,7 @@ impl State {
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
             if self.durable {
-                puts.push(self.log_row(&mut row, record_id(batch_id, nth), Kind::Message, now, body)?);
+                puts.push(self.log_row(&mut row, record_id(batch_id, nth), RowKind::Message, now, body)?);
             } else {
                 row.next_seq += 1;
             }
@@ -346,7 +346,7 @@ impl State {
         &self,
         row: &mut SessionRow,
         id: String,
-        kind: Kind,
+        kind: RowKind,
         at: u64,
         body: &str,
     ) -> Result<(Key, Vec<u8>)> {
@@ -373,7 +373,7 @@ impl State {
     /// `commit_id` is new for every change, so that two that are alike are told apart.
     pub(crate) fn change_batch(
         &self,
-        change: &Change,
+        change: &ContextChange,
         commit_id: &str,
         now: u64,
     ) -> Result<(Batch, SessionRow)> {
@@ -400,7 +400,7 @@ impl State {
         let note = ViewNote { view: generation, rung, snapshot, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
         let id = view_id(commit_id, &row.head);
-        let mut puts = vec![self.log_row(&mut row, id, Kind::View, now, &note)?];
+        let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];
         puts.push((keys::view(&self.sid, generation), view));
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
@@ -435,11 +435,11 @@ impl State {
     /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
     pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
         let mut row = self.next_row(now);
-        row.snapshots.push(Mark { id: note.snapshot.clone(), seq: row.next_seq });
+        row.snapshots.push(SnapshotMark { id: note.snapshot.clone(), seq: row.next_seq });
         let kept = self.settings.numbers.checkpoint.keep_snapshots;
         row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
         let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
-        let put = self.log_row(&mut row, note.snapshot.clone(), Kind::Snapshot, now, &body)?;
+        let put = self.log_row(&mut row, note.snapshot.clone(), RowKind::Snapshot, now, &body)?;
         let batch = self.batch(&row, vec![put])?;
         Ok((batch, row))
     }

@@ -6,7 +6,7 @@ use super::gaps::Walk;
 use super::guard::SessionGuard;
 use super::links::empty_strangers;
 use super::migrations;
-use super::record::{self, Kind, LogRow, NameRow, SessionRow, Unread, ViewRow};
+use super::record::{self, LogRow, NameRow, RowKind, SessionRow, Unread, ViewRow};
 use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
 use super::seal;
@@ -16,7 +16,7 @@ use super::wide;
 use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
-use crate::step::{Effect, Io, Level, Notice, Scan};
+use crate::step::{Effect, Io, LogLevel, Notice, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -104,7 +104,7 @@ impl SessionGuard {
             Err(error) if matches!(error.code, Code::StoreUnavailable | Code::Indeterminate) => {
                 let message =
                     format!("what others wrote to the session could not be read, and is left out: {error}");
-                io.log(Level::Warn, message.clone());
+                io.log(LogLevel::Warn, message.clone());
                 io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
                 Ok(())
             }
@@ -224,9 +224,9 @@ pub(crate) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize)
             continue;
         };
         match (n.cmp(&index), kind) {
-            (Ordering::Equal, Kind::Message) => return Ok(Place { seq, index }),
+            (Ordering::Equal, RowKind::Message) => return Ok(Place { seq, index }),
             // A row that is none counts the same messages as the message behind it.
-            (Ordering::Less, _) | (Ordering::Equal, Kind::View | Kind::Snapshot) => first = seq + 1,
+            (Ordering::Less, _) | (Ordering::Equal, RowKind::View | RowKind::Snapshot) => first = seq + 1,
             (Ordering::Greater, _) => last = middle,
         }
     }
@@ -234,7 +234,7 @@ pub(crate) async fn place_among(io: &Io, sid: &str, mut last: u64, index: usize)
 }
 
 /// The first of the log rows `from .. to` that can be read: its position, the messages before it, and what it is.
-async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option<(u64, usize, Kind)>> {
+async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option<(u64, usize, RowKind)>> {
     let bytes = wide::read(io, vec![keys::log(sid, from)]).await?.into_iter().next().flatten();
     if let Some(Ok(row)) = bytes.as_deref().map(|bytes| row_at(bytes, from)) {
         return Ok(Some((from, row.n, row.kind)));
@@ -329,7 +329,7 @@ pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<
     while next < to {
         for bytes in log_page(io, sid, next, to).await? {
             let row = row_at(&bytes, next)?;
-            if row.kind == Kind::Message {
+            if row.kind == RowKind::Message {
                 let place = Place { seq: row.seq, index: row.n };
                 items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
             }
@@ -350,7 +350,7 @@ pub(crate) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
                 return Ok(items);
             }
             match record::read_row(&bytes) {
-                Ok((row, _)) if row.seq == seq && row.kind == Kind::Message => {
+                Ok((row, _)) if row.seq == seq && row.kind == RowKind::Message => {
                     let place = Place { seq, index: row.n };
                     items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
                 }

@@ -246,7 +246,7 @@ impl<'b> Page<'b> {
 }
 
 /// Pages and where they stand.
-type Rows = Vec<(Key, Vec<u8>)>;
+type PageRows = Vec<(Key, Vec<u8>)>;
 
 /// The latest messages of this process that no page has.
 #[derive(Debug, Clone, Default)]
@@ -264,7 +264,7 @@ impl Unindexed {
         format: Format,
         items: &[Item],
         room: usize,
-    ) -> Result<(Rows, Unindexed)> {
+    ) -> Result<(PageRows, Unindexed)> {
         let (mut pages, mut left) = (Vec::new(), self.clone());
         for item in items {
             let Some(place) = item.origin.place() else { continue };

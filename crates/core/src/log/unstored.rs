@@ -3,10 +3,10 @@
 
 use super::guard::SessionGuard;
 use super::retry::{Tried, conflict, retry, retryable};
-use super::state::{Change, State};
+use super::state::{ContextChange, State};
 use crate::context::{Context, Item};
 use crate::error::{Code, Error, Result};
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 use std::rc::Rc;
 
 /// What is in memory alone.
@@ -15,7 +15,7 @@ pub(crate) struct Unstored {
     /// The context as the store has it.
     stored: Context,
     /// How it became the one that is used, in order.
-    changes: Vec<Rc<Change>>,
+    changes: Vec<Rc<ContextChange>>,
 }
 
 /// Tells one context of a session in memory from every other. The number alone does not: what stood in memory alone may
@@ -67,7 +67,7 @@ impl State {
 
 impl SessionGuard {
     /// Makes `after` the context, in memory alone.
-    pub(super) fn change_in_memory(&self, change: Rc<Change>, after: Context) {
+    pub(super) fn change_in_memory(&self, change: Rc<ContextChange>, after: Context) {
         let mut state = self.state_mut();
         let before = std::mem::replace(&mut state.context, after);
         let unstored = state.unstored.get_or_insert_with(|| Unstored { stored: before, changes: Vec::new() });
@@ -118,7 +118,7 @@ impl SessionGuard {
     }
 
     /// The oldest change that is in memory alone, and the session as the store has it.
-    fn first_unstored(&self) -> Option<(Rc<Change>, State)> {
+    fn first_unstored(&self) -> Option<(Rc<ContextChange>, State)> {
         let state = self.state();
         let Unstored { stored, changes } = state.unstored.as_ref()?;
         Some((Rc::clone(changes.first()?), State { context: stored.clone(), ..state.clone() }))
@@ -131,6 +131,6 @@ pub(super) fn warn(io: &Io, error: &Error) {
         "the store is full: the compacted context is in memory and is sent, and the next call that finds room stores it. \
          Free some space, for example by deleting sessions: until then nothing is appended ({error})"
     );
-    io.log(Level::Warn, message.clone());
+    io.log(LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::QuotaExceeded, message }));
 }

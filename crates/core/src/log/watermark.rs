@@ -9,12 +9,12 @@ use super::state::State;
 use crate::error::{Code, Result};
 use crate::keys::ids;
 use crate::policy::Settings;
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 
 /// How far a session is. As a text, the later of two marks is the greater: of tabs that write by turns, the one that was
 /// first may tell its mark last, and the host keeps the greater.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Watermark {
     /// Losses that were told so far: what comes after one counts, although its log is shorter.
     pub(super) losses: u64,
     /// Rows of the log.
@@ -25,25 +25,25 @@ pub(super) struct Mark {
     pub(super) head: String,
 }
 
-impl Mark {
+impl Watermark {
     fn text(&self) -> String {
-        let Mark { losses, next_seq, sid, head } = self;
+        let Watermark { losses, next_seq, sid, head } = self;
         format!("{losses:010}.{next_seq:016}.{sid}.{head}")
     }
 
-    fn parse(text: &str) -> Option<Mark> {
+    fn parse(text: &str) -> Option<Watermark> {
         let mut parts = text.split('.');
         let (losses, next_seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let (sid, head) = (parts.next()?.to_string(), parts.next()?.to_string());
-        parts.next().is_none().then_some(Mark { losses, next_seq, sid, head })
+        parts.next().is_none().then_some(Watermark { losses, next_seq, sid, head })
     }
 }
 
 /// What the host knows of a session, without its store.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct HostRecord {
     /// How far it was.
-    pub(super) mark: Option<Mark>,
+    pub(super) mark: Option<Watermark>,
     /// Why the platform made the database anew.
     pub(super) lost: Option<String>,
 }
@@ -54,21 +54,21 @@ fn key(id: &str) -> String {
 }
 
 /// Asks the host. What is unreadable is as good as none, and is said.
-pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<Known> {
+pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<HostRecord> {
     if !settings.has_watermark {
-        return Ok(Known::default());
+        return Ok(HostRecord::default());
     }
     let (mark, lost) = io.read_watermark(key(id)).await?;
     let mark = mark.filter(|text| !text.is_empty()).and_then(|text| {
-        let mark = Mark::parse(&text);
+        let mark = Watermark::parse(&text);
         if mark.is_none() {
             let message = "the watermark of this session cannot be read: what was lost before cannot be told";
-            io.log(Level::Warn, message);
+            io.log(LogLevel::Warn, message);
             io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message: message.into() }));
         }
         mark
     });
-    Ok(Known { mark, lost })
+    Ok(HostRecord { mark, lost })
 }
 
 impl State {
@@ -79,7 +79,7 @@ impl State {
         }
         let SessionRow { id, next_seq, head, .. } = &self.row;
         let (losses, sid) = (self.told_losses, self.sid.clone());
-        let value = Mark { losses, next_seq: *next_seq, sid, head: head.clone() }.text();
+        let value = Watermark { losses, next_seq: *next_seq, sid, head: head.clone() }.text();
         io.tell(Effect::WriteWatermark { key: key(id), value });
     }
 

@@ -5,7 +5,7 @@ use crate::context::{Offload, Origin};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{Kind, SessionRow};
+use crate::log::record::{RowKind, SessionRow};
 use crate::log::said::{push_line, said};
 use crate::log::stored::{latest, row_at};
 use crate::log::{State, offloads, wide};
@@ -109,7 +109,7 @@ impl Archive {
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
         let row = row_at(&bytes, seq)?;
-        if row.kind != Kind::Message {
+        if row.kind != RowKind::Message {
             return Err(not_found());
         }
         let value = wire::parse(row.n, row.body.get())?;

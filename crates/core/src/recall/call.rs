@@ -5,7 +5,7 @@ use super::archive::{Archive, LogIndex};
 use super::search::{Hit, Query, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use crate::text;
 use crate::wire::Format;
 use serde_json_borrow::Value;
@@ -18,7 +18,7 @@ const MOST: usize = 32_000;
 const PASSAGES: (usize, usize) = (10, 20);
 
 /// What is said to the model, and whether it is a failure.
-type Answer = Result<String, String>;
+type ToolReply = Result<String, String>;
 
 /// The message that answers `call`, in `format`: JSON text.
 ///
@@ -65,7 +65,7 @@ fn misplaced(error: Error) -> Error {
     Error { index: None, field: Some(field), ..error }
 }
 
-async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<Answer> {
+async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<ToolReply> {
     let Some(reference) = text(arguments, "ref") else {
         return Ok(Err("ref must be a text: the reference (off_… or msg_…) of what to read.".to_owned()));
     };
@@ -85,7 +85,7 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
             )));
         }
         Err(error) if error.code == Code::StoreCorrupt => {
-            io.log(Level::Warn, format!("{reference} could not be read back: {error}"));
+            io.log(LogLevel::Warn, format!("{reference} could not be read back: {error}"));
             return Ok(Err(format!("[Content unavailable: {reference}]")));
         }
         Err(error) => return Err(error),
@@ -106,7 +106,7 @@ async fn search_text(
     archive: &Archive,
     whereabouts: &LogIndex,
     arguments: &Value<'_>,
-) -> Result<Answer> {
+) -> Result<ToolReply> {
     let query = text(arguments, "query").unwrap_or_default();
     let Ok(query) = Query::new(query) else {
         return Ok(Err("query must be a text with a word, a name or a number to look for.".to_owned()));

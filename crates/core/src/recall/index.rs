@@ -5,7 +5,7 @@ use super::archive::Archive;
 use crate::error::Result;
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::log::offloads::PART;
-use crate::log::record::Kind;
+use crate::log::record::RowKind;
 use crate::log::stored::PAGE;
 use crate::log::terms::{Draft, FULL};
 use crate::log::{Page, Walk, wide};
@@ -16,7 +16,7 @@ type See<'s> = dyn FnMut(&Page<'_>, usize) + 's;
 
 /// Shows all messages of the archive in pages, in order. Pages may tell of later messages too.
 pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Result<()> {
-    let mut reader = Reader { io, archive, next: (0, 0), new: Vec::new(), bytes: 0, writes: true };
+    let mut reader = PageReader { io, archive, next: (0, 0), new: Vec::new(), bytes: 0, writes: true };
     let mut after = None;
     loop {
         let prefix = keys::all_terms(&archive.sid);
@@ -42,7 +42,7 @@ pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Resu
     Ok(())
 }
 
-struct Reader<'a> {
+struct PageReader<'a> {
     io: &'a Io,
     archive: &'a Archive,
     /// The first message that was not shown, and a log position that it does not stand before.
@@ -53,7 +53,7 @@ struct Reader<'a> {
     writes: bool,
 }
 
-impl Reader<'_> {
+impl PageReader<'_> {
     /// Shows the messages before a page, or before the end, as the log has them. What cannot be read is left out, and told.
     async fn fill(&mut self, before: Option<&Page<'_>>, see: &mut See<'_>) -> Result<()> {
         let (archive, (first, seq)) = (self.archive, self.next);
@@ -77,7 +77,7 @@ impl Reader<'_> {
                         self.show(before, true, see).await;
                     }
                 }
-                if row.kind != Kind::Message {
+                if row.kind != RowKind::Message {
                     continue;
                 }
                 draft.add(row.seq, row.body.get())?;

@@ -6,7 +6,7 @@ use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
-use crate::log::record::{Kind, NameRow, Unread};
+use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
 use crate::log::{offloads, seal};
@@ -120,7 +120,7 @@ impl Auditor {
         for seq in log.rows..row.next_seq {
             let key = keys::log(&sid, seq);
             match rows.get(&key).map(|bytes| log.row(bytes, &mut found)) {
-                Some(Some(row)) if row.kind == Kind::Message => {
+                Some(Some(row)) if row.kind == RowKind::Message => {
                     messages.push((seq, row.body.get().to_string()));
                 }
                 Some(_) => {}

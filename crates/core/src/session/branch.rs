@@ -4,11 +4,11 @@
 use super::operations::Session;
 use crate::context::{Departed, Item, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
-use crate::log::record::Kind;
+use crate::log::record::RowKind;
 use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
-use crate::log::{Cause, Change, SessionGuard, State, recovery};
+use crate::log::{Cause, ContextChange, SessionGuard, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
@@ -52,7 +52,7 @@ const REWIND: &str = "rewind";
 const RESTORE: &str = "restore";
 
 /// A context of the past.
-pub(super) struct Past {
+pub(super) struct PastContext {
     /// What it was made of.
     pub(super) items: Vec<Item>,
     /// The messages that had left it by then.
@@ -63,9 +63,9 @@ pub(super) struct Past {
     pub(super) snapshot: Option<SnapshotNote>,
 }
 
-impl Past {
+impl PastContext {
     /// The change that makes it the current one. All messages that came after it leave the context.
-    fn change(self, state: &State) -> Change {
+    fn change(self, state: &State) -> ContextChange {
         let (rung, why) = match self.snapshot {
             Some(_) => (RESTORE, Why::Restored),
             None => (REWIND, Why::Rewound),
@@ -81,7 +81,11 @@ impl Past {
             ..Cause::of(state, rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
         };
         let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
-        Change { left: Some(join_left(left)), restores: self.snapshot, ..Change::new(vec![splice], cause) }
+        ContextChange {
+            left: Some(join_left(left)),
+            restores: self.snapshot,
+            ..ContextChange::new(vec![splice], cause)
+        }
     }
 }
 
@@ -90,7 +94,7 @@ impl Past {
 pub(super) async fn return_to(
     io: &Io,
     held: &SessionGuard,
-    find: impl AsyncFn() -> Result<Past>,
+    find: impl AsyncFn() -> Result<PastContext>,
 ) -> Result<()> {
     let commit_id = io.new_id().await?;
     retry(io, Some(held), async |_| {
@@ -126,12 +130,12 @@ pub(super) async fn context_at(
 /// to, also one on another branch. The goal and the session's counts go on.
 ///
 /// Errors: [`Code::InvalidOption`] for an index inside an exchange, naming the next that works.
-async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<Past> {
+async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<PastContext> {
     let point = place_of(io, held, index).await?;
     let (generation, tail_from) = view_at(io, held, point.seq).await?;
     let (items, left) = context_at(io, held, generation, tail_from, point.seq, index).await?;
     check_whole(io, held, point, &items).await?;
-    Ok(Past { items, left, messages: index, snapshot: None })
+    Ok(PastContext { items, left, messages: index, snapshot: None })
 }
 
 /// The last view before row `seq` of the log, and the first row behind it.
@@ -179,9 +183,9 @@ async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item])
             Err(error) => return Err(error),
         };
         match row.kind {
-            Kind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
-            Kind::View if returns(row.body.get())? => break,
-            Kind::View | Kind::Snapshot => {}
+            RowKind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
+            RowKind::View if returns(row.body.get())? => break,
+            RowKind::View | RowKind::Snapshot => {}
         }
     }
     let wire = held.format().wire();

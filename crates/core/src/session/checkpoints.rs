@@ -98,7 +98,7 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
                 Err(error) if error.code != Code::StoreCorrupt => return Err(error),
                 _ => {
                     let what = format!("View {number} cannot be read, nor can its checkpoints be told");
-                    io.log(step::Level::Warn, what);
+                    io.log(step::LogLevel::Warn, what);
                     continue;
                 }
             };

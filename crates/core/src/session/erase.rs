@@ -13,7 +13,7 @@ use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::log::check::Noted;
 use crate::log::deletion::remove_rows;
-use crate::log::record::{self, Kind, LogRow, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::record::{self, LogRow, RowKind, SessionRow, StoredItem, ViewRow, load_items, store_items};
 use crate::log::renamed::sweep;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
@@ -22,7 +22,7 @@ use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
 use crate::log::{SCHEMA, SessionGuard, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
-use crate::step::{Effect, Io, Level, Machine, Progress, Stage};
+use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
 use crate::wire;
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -66,7 +66,7 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
     let note = begin_staging(io, &sid, now).await?;
     let written = async {
         let erasure = erasure(io, held, index, &body).await?;
-        let mut copy = Copy::new(io, held, &erasure, &sid);
+        let mut copy = ErasedCopy::new(io, held, &erasure, &sid);
         copy.all().await?;
         let mut row = copy.row;
         row.erased.push(Erased {
@@ -104,7 +104,7 @@ async fn erasure(io: &Io, held: &SessionGuard, index: usize, body: &str) -> Resu
     while let Some(page) = walk.page(io, &sid, rows).await? {
         for (seq, bytes) in page {
             match walk.row(seq, &bytes)? {
-                Some((_, row)) if row.kind == Kind::Message && row.n != index => {
+                Some((_, row)) if row.kind == RowKind::Message && row.n != index => {
                     own.share(format, row.n, row.body.get())?;
                 }
                 _ => {}
@@ -150,7 +150,7 @@ async fn follow_to(io: &Io, held: &SessionGuard, old: &str, most: usize) -> Resu
     }
     copy.mark(io);
     *held.state_mut() = copy;
-    io.log(Level::Info, "Erased a message, and wrote the session anew without it");
+    io.log(LogLevel::Info, "Erased a message, and wrote the session anew without it");
     sweep(io, old, most).await
 }
 
@@ -173,7 +173,7 @@ async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()>
 }
 
 /// The rows of a session on their way to other keys.
-struct Copy<'a> {
+struct ErasedCopy<'a> {
     io: &'a Io,
     held: &'a SessionGuard,
     erasure: &'a Erasure,
@@ -188,14 +188,14 @@ struct Copy<'a> {
     bytes: usize,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> ErasedCopy<'a> {
     fn new(io: &'a Io, held: &'a SessionGuard, erasure: &'a Erasure, new: &'a str) -> Self {
         let state = held.state();
         let (old, mut row) = (state.sid.clone(), state.row.clone());
         (row.head, row.chain) = (String::new(), String::new());
         row.goal = row.goal.map(|goal| without(erasure, goal));
         row.ver = 1;
-        Copy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
+        ErasedCopy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
     }
 
     async fn all(&mut self) -> Result<()> {
@@ -225,20 +225,20 @@ impl<'a> Copy<'a> {
 
     async fn log_row(&mut self, row: &LogRow<'_>, is_behind_gap: bool) -> Result<()> {
         let body = match row.kind {
-            Kind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
-            Kind::Message => None,
-            Kind::Snapshot => {
+            RowKind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
+            RowKind::Message => None,
+            RowKind::Snapshot => {
                 let note: Option<SnapshotNote> = serde_json::from_str(row.body.get()).ok();
                 note.map(|note| self.snapshot(note)).transpose()?
             }
-            Kind::View => self.view_note(row).await?,
+            RowKind::View => self.view_note(row).await?,
         };
         let raw = body.map(|body| RawValue::from_string(body).map_err(unwritable)).transpose()?;
         let body: &RawValue = raw.as_deref().unwrap_or(row.body);
         // No hash holds what comes behind a gap.
         let (prev, chain) = match (is_behind_gap, row.kind) {
             (true, _) => (row.prev.clone(), row.chain.clone()),
-            (false, Kind::Message) => {
+            (false, RowKind::Message) => {
                 (std::mem::take(&mut self.row.head), record::chain(&self.row.chain, body.get()))
             }
             (false, _) => (std::mem::take(&mut self.row.head), self.row.chain.clone()),

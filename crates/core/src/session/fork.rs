@@ -17,7 +17,7 @@ use crate::log::recovery::readable_bodies;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{FormatDecision, PendingMessage};
 use crate::log::stored::{commit_again, name_row, session_row};
-use crate::log::{Cause, Change, Gap, NewBlob, SessionGuard, State, measure, wide};
+use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State
         return Err(taken(&id));
     }
     sweep_abandoned(io, now, parent.max_batch_ops).await?;
-    let copy = Copy::of(io, parent, id, secret, now).await?;
+    let copy = ForkDraft::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
     write(io, &state, batch, now).await?;
     state.unmark(io);
@@ -88,7 +88,7 @@ fn taken(id: &str) -> Error {
 }
 
 /// A fork in the making: the state that it is in, and the rows that lead there.
-struct Copy {
+struct ForkDraft {
     parent: State,
     child: State,
     puts: Vec<(Key, Vec<u8>)>,
@@ -101,8 +101,8 @@ struct Copy {
     now: u64,
 }
 
-impl Copy {
-    async fn of(io: &Io, parent: State, id: String, secret: String, now: u64) -> Result<Copy> {
+impl ForkDraft {
+    async fn of(io: &Io, parent: State, id: String, secret: String, now: u64) -> Result<ForkDraft> {
         let mut child = State::new(id, secret, Rc::clone(&parent.settings), now);
         let row = &parent.row;
         child.row.format = row.format;
@@ -124,7 +124,7 @@ impl Copy {
         let summed = items.iter().rposition(of_ours).map_or(0, |last| last + 1);
         let (head, tail) = items.split_at(summed);
         let (puts, places, moved, lost) = Default::default();
-        let mut copy = Copy { parent, child, puts, places, moved, lost, now };
+        let mut copy = ForkDraft { parent, child, puts, places, moved, lost, now };
         copy.append(io, head).await?;
         let floor = copy.child.row.messages;
         copy.child.row.parent = Some(Parent { id, sid, seq, floor });
@@ -202,7 +202,8 @@ impl Copy {
         let tokens = self.parent.tokens();
         let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child, "fork", tokens) };
         let blobs = self.blobs(&insert)?;
-        let change = Change { blobs, ..Change::new(vec![Splice { at, remove, insert }], cause) };
+        let change =
+            ContextChange { blobs, ..ContextChange::new(vec![Splice { at, remove, insert }], cause) };
         let commit_id = io.new_id().await?;
         let (batch, row) = self.child.change_batch(&change, &commit_id, self.now)?;
         for blob in change.blobs.iter().filter(|blob| blob.is_big()) {

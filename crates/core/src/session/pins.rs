@@ -7,7 +7,7 @@ use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::retry::conflict;
-use crate::log::{Cause, Change, SessionGuard, State, stored};
+use crate::log::{Cause, ContextChange, SessionGuard, State, stored};
 use crate::step::Io;
 
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
@@ -31,23 +31,27 @@ pub(crate) async fn reject(io: &Io, held: &SessionGuard, index: usize) -> Result
 }
 
 /// Where a message stands in the context.
-enum Standing {
+enum MessageStanding {
     /// Word for word, itself or in a summary: its tokens.
     Verbatim(usize),
     /// Behind the summary at this position.
     Summarised(usize),
 }
 
-fn standing(state: &State, index: usize) -> Result<Standing> {
+fn standing(state: &State, index: usize) -> Result<MessageStanding> {
     for (at, item) in state.context.items().iter().enumerate() {
         if item.origin.place().is_some_and(|place| place.index == index) {
-            return Ok(Standing::Verbatim(item.size.tokens));
+            return Ok(MessageStanding::Verbatim(item.size.tokens));
         }
         if let Origin::Summary { covers, quotes, .. } = &item.origin
             && covers.iter().any(|cover| (cover.from..cover.to).contains(&index))
         {
             let is_quoted = quotes.iter().any(|place| place.index == index);
-            return Ok(if is_quoted { Standing::Verbatim(0) } else { Standing::Summarised(at) });
+            return Ok(if is_quoted {
+                MessageStanding::Verbatim(0)
+            } else {
+                MessageStanding::Summarised(at)
+            });
         }
     }
     let what = match state.row.messages {
@@ -63,15 +67,15 @@ fn standing(state: &State, index: usize) -> Result<Standing> {
 pub(crate) async fn pin(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
     let standing = standing(&held.state(), index)?;
     match standing {
-        Standing::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
-        Standing::Verbatim(tokens) => {
+        MessageStanding::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
+        MessageStanding::Verbatim(tokens) => {
             let update = |row: &mut SessionRow, _| {
                 row.pin(index, tokens);
                 Ok(())
             };
             held.update_row(io, update).await
         }
-        Standing::Summarised(at) => {
+        MessageStanding::Summarised(at) => {
             let place = stored::place_of(io, held, index).await?;
             quote(io, held, at, place).await
         }
@@ -91,5 +95,5 @@ async fn quote(io: &Io, held: &SessionGuard, at: usize, place: Place) -> Result<
     let after = held.state().tokens_after(more, freed);
     let cause = Cause::of(&held.state(), "pin", after);
     let pin = Some((place.index, more));
-    held.change(io, Change { pin, ..Change::new(splices, cause) }).await
+    held.change(io, ContextChange { pin, ..ContextChange::new(splices, cause) }).await
 }

@@ -5,7 +5,7 @@ use super::operations::Session;
 use crate::compaction::reasoning;
 use crate::context::{Departed, Item, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
-use crate::log::{Cause, Change, State};
+use crate::log::{Cause, ContextChange, State};
 use crate::message::Exchanges;
 use crate::step::Machine;
 use crate::wire;
@@ -41,7 +41,7 @@ impl Session {
                 let left = state.context.left().iter().copied().chain(runs).collect();
                 let tokens = state.tokens_with(&after);
                 let cause = Cause::of(&state, "remove", tokens);
-                Change { left: Some(join_left(left)), ..Change::new(splices, cause) }
+                ContextChange { left: Some(join_left(left)), ..ContextChange::new(splices, cause) }
             };
             held.change(&io, change).await?;
             Ok(gone)

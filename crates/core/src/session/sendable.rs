@@ -8,7 +8,7 @@ use crate::context::{self, Context, Fate, Item, LedgerEntry, MessageSource, Orig
 use crate::error::{Code, Error, Result};
 use crate::log::sent::{HandedOut, OmittedMessage};
 use crate::log::{SessionGuard, State, measure};
-use crate::step::{Effect, Io, Level, Notice};
+use crate::step::{Effect, Io, LogLevel, Notice};
 use crate::wire::{self, Change, Past, Repaired};
 use serde_json_borrow::Value;
 use std::collections::BTreeSet;
@@ -214,7 +214,7 @@ fn tell(io: &Io, items: &[Item], changes: &[Change]) {
             None => format!("message {} of the context", change.index),
         };
         let message = format!("{which} is not sent as it is ({}): {}", change.rule, change.message);
-        io.log(Level::Warn, message.clone());
+        io.log(LogLevel::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::InvalidMessage, message }));
     }
 }

@@ -5,10 +5,10 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, keys};
 use crate::log::migrations;
 use crate::log::rebuild::last_row;
-use crate::log::record::{self, Kind, NameRow, SessionRow};
+use crate::log::record::{self, NameRow, RowKind, SessionRow};
 use crate::log::seal;
 use crate::log::wide;
-use crate::step::{Io, Level, Machine, Scan};
+use crate::step::{Io, LogLevel, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;
 
@@ -123,7 +123,7 @@ fn session_row(bytes: &[u8], name: &NameRow) -> Result<SessionRow> {
 fn readable<T>(io: &Io, key: &Key, record: Result<T>) -> Option<Result<T>> {
     match record {
         Err(error) if error.code == Code::StoreCorrupt => {
-            io.log(Level::Warn, format!("{key} cannot be read, and was left out of the list: {error}"));
+            io.log(LogLevel::Warn, format!("{key} cannot be read, and was left out of the list: {error}"));
             None
         }
         record => Some(record),
@@ -136,7 +136,7 @@ async fn of_log(io: &Io, name: NameRow) -> Result<SessionInfo> {
         SessionInfo { id: name.id, format: None, messages: 0, created_at: 0, updated_at: 0, parent: None };
     let last = last_row(io, &name.sid).await?;
     if let Some(Ok((row, _))) = last.as_ref().map(|(_, bytes)| record::read_row(bytes)) {
-        info.messages = row.n + usize::from(row.kind == Kind::Message);
+        info.messages = row.n + usize::from(row.kind == RowKind::Message);
         (info.created_at, info.updated_at) = (row.at, row.at);
     }
     Ok(info)

@@ -2,7 +2,7 @@
 //! a session's state: taking a snapshot writes one log row, whatever the session's size. Restoring one makes a new view
 //! of the old one's items; what came after stays in the log.
 
-use super::branch::{Past, context_at, return_to};
+use super::branch::{PastContext, context_at, return_to};
 use super::operations::Session;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Result};
@@ -11,7 +11,7 @@ use crate::log::record::SessionRow;
 use crate::log::snapshots::{SnapshotNote, read_note};
 use crate::log::stored::session_row;
 use crate::log::{SessionGuard, SnapshotPurpose, wide};
-use crate::step::{Io, Level, Machine};
+use crate::step::{Io, LogLevel, Machine};
 use serde::Serialize;
 
 /// A snapshot that can be restored.
@@ -61,7 +61,7 @@ impl Session {
                     // Nothing can go back to it, nor does it keep the others from that.
                     Err(error) if error.code == Code::StoreCorrupt => {
                         io.log(
-                            Level::Warn,
+                            LogLevel::Warn,
                             format!("Snapshot {} cannot be restored any more: {error}", mark.id),
                         );
                         continue;
@@ -93,9 +93,9 @@ impl Session {
 }
 
 /// The context of a snapshot.
-async fn context_of(io: &Io, held: &SessionGuard, id: &str) -> Result<Past> {
+async fn context_of(io: &Io, held: &SessionGuard, id: &str) -> Result<PastContext> {
     let mark = held.mark(io, id).await?;
     let (note, messages, _) = held.note(io, &mark).await?;
     let (items, left) = context_at(io, held, note.generation, note.tail_from, mark.seq, messages).await?;
-    Ok(Past { items, left, messages, snapshot: Some(note) })
+    Ok(PastContext { items, left, messages, snapshot: Some(note) })
 }

@@ -4,7 +4,7 @@ use super::operations::Session;
 use crate::context::Context;
 use crate::error::Result;
 use crate::log::State;
-use crate::step::{Level, Machine};
+use crate::step::{LogLevel, Machine};
 use crate::tokens::Corrected;
 use crate::wire::provider;
 use serde::Serialize;
@@ -114,7 +114,10 @@ impl Session {
                 state.row.ver > 0 && state.row.calibrations != state.calibrations
             };
             if is_new && let Err(error) = held.update_row(&io, |_, _| Ok(())).await {
-                io.log(Level::Warn, format!("what was learned from reported usage is not stored: {error}"));
+                io.log(
+                    LogLevel::Warn,
+                    format!("what was learned from reported usage is not stored: {error}"),
+                );
             }
             Ok(())
         })

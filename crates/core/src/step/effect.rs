@@ -40,7 +40,7 @@ pub enum Effect {
     /// How far a compaction is.
     Progress(Progress),
     /// A line for the app's logger.
-    Log(Level, String),
+    Log(LogLevel, String),
     /// Something that listeners of the session are told.
     Notify(Notice),
     /// How far a session is, to be kept outside of its store under this key, unless what is kept there is greater as a
@@ -145,7 +145,7 @@ impl Purpose {
 /// Severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum LogLevel {
     /// For developers of the engine.
     Debug,
     /// What happened.
@@ -277,7 +277,7 @@ pub enum Event {
         /// What the summariser wrote.
         text: String,
         /// What it cost, when the app says.
-        usage: Option<Usage>,
+        usage: Option<ReportedUsage>,
     },
     /// Answer of [`Effect::Fetch`], whatever the status.
     Response {
@@ -300,12 +300,12 @@ pub enum Event {
     /// Answer of [`Effect::Scan`].
     Entries(Vec<(Key, Stored)>),
     /// The effect failed; nothing of it took place unless the code is [`Code::Indeterminate`].
-    Failed(Failure),
+    Failed(EffectFailure),
 }
 
 /// Why an effect failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct EffectFailure {
     /// The code that the thrown error carried, when it is one of ours.
     pub code: Option<Code>,
     /// What was thrown, as text.
@@ -318,7 +318,7 @@ pub struct Failure {
     pub effect: u32,
 }
 
-impl Failure {
+impl EffectFailure {
     /// This failure as an error, with `otherwise` when what was thrown had no code of ours.
     pub fn into_error(self, otherwise: Code) -> Error {
         Error::new(self.code.unwrap_or(otherwise), self.message).caused_by(self.effect)
@@ -328,7 +328,7 @@ impl Failure {
 /// Token usage that a provider reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
+pub struct ReportedUsage {
     /// Prompt tokens, cached or not.
     pub input_tokens: u64,
     /// Tokens of the answer.
@@ -344,14 +344,14 @@ pub struct Usage {
     pub reasoning_tokens: u64,
 }
 
-impl Usage {
+impl ReportedUsage {
     /// The largest count that is reported: the largest that JavaScript has exactly.
     pub const MAX_TOKENS: u64 = (1 << 53) - 1;
 }
 
-impl From<provider::Usage> for Usage {
+impl From<provider::Usage> for ReportedUsage {
     fn from(usage: provider::Usage) -> Self {
-        Usage {
+        ReportedUsage {
             input_tokens: usage.input,
             output_tokens: usage.output,
             cache_read_tokens: usage.cache_read,
@@ -361,10 +361,11 @@ impl From<provider::Usage> for Usage {
     }
 }
 
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
+impl std::ops::AddAssign for ReportedUsage {
+    fn add_assign(&mut self, other: ReportedUsage) {
         // Counts are whatever an app or a provider claims.
-        let add = |sum: &mut u64, tokens: u64| *sum = sum.saturating_add(tokens).min(Usage::MAX_TOKENS);
+        let add =
+            |sum: &mut u64, tokens: u64| *sum = sum.saturating_add(tokens).min(ReportedUsage::MAX_TOKENS);
         add(&mut self.input_tokens, other.input_tokens);
         add(&mut self.output_tokens, other.output_tokens);
         add(&mut self.cache_read_tokens, other.cache_read_tokens);

@@ -11,7 +11,9 @@ mod loss;
 
 pub(crate) use all::{Work, all};
 
-pub use effect::{Effect, Event, Failure, Level, Notice, Progress, Purpose, Scan, Stage, Stored, Usage};
+pub use effect::{
+    Effect, EffectFailure, Event, LogLevel, Notice, Progress, Purpose, ReportedUsage, Scan, Stage, Stored,
+};
 
 pub use loss::{Loss, LossKind};
 
@@ -44,12 +46,12 @@ struct Mail {
 }
 
 /// The answer to an effect, once the host gives it.
-struct Answer {
+struct EffectAnswer {
     id: u32,
     mail: Rc<Mail>,
 }
 
-impl Future for Answer {
+impl Future for EffectAnswer {
     type Output = Event;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Event> {
@@ -61,11 +63,11 @@ impl Future for Answer {
 }
 
 impl Io {
-    fn ask(&self, effect: Effect) -> Answer {
+    fn ask(&self, effect: Effect) -> EffectAnswer {
         let id = self.mail.next.get() + 1;
         self.mail.next.set(id);
         self.mail.outbox.borrow_mut().push((id, effect));
-        Answer { id, mail: Rc::clone(&self.mail) }
+        EffectAnswer { id, mail: Rc::clone(&self.mail) }
     }
 
     /// Tells the host something; there is no answer.
@@ -74,7 +76,7 @@ impl Io {
     }
 
     /// A line for the app's logger.
-    pub fn log(&self, level: Level, line: impl Into<String>) {
+    pub fn log(&self, level: LogLevel, line: impl Into<String>) {
         self.tell(Effect::Log(level, line.into()));
     }
 
@@ -125,7 +127,7 @@ impl Io {
         attempt: u32,
         purpose: Purpose,
         timeout_ms: u64,
-    ) -> Result<(String, Option<Usage>), Failure> {
+    ) -> Result<(String, Option<ReportedUsage>), EffectFailure> {
         match self.ask(Effect::Summarize { request, attempt, purpose, timeout_ms }).await {
             Event::Summary { text, usage } => Ok((text, usage)),
             other => Err(failure("summarize", other)),
@@ -133,7 +135,7 @@ impl Io {
     }
 
     /// The app's own content of a file.
-    pub async fn read_file(&self, path: String) -> Result<String, Failure> {
+    pub async fn read_file(&self, path: String) -> Result<String, EffectFailure> {
         match self.ask(Effect::ReadFile(path)).await {
             Event::Text(text) => Ok(text),
             other => Err(failure("restoreFiles.read", other)),
@@ -145,7 +147,7 @@ impl Io {
         &self,
         request: HttpRequest,
         timeout_ms: u64,
-    ) -> Result<(u16, Vec<(String, String)>, String), Failure> {
+    ) -> Result<(u16, Vec<(String, String)>, String), EffectFailure> {
         match self.ask(Effect::Fetch { request, timeout_ms }).await {
             Event::Response { status, headers, body } => Ok((status, headers, body)),
             other => Err(failure("fetch", other)),
@@ -153,7 +155,7 @@ impl Io {
     }
 
     /// Waits.
-    pub async fn sleep(&self, ms: u64) -> Result<(), Failure> {
+    pub async fn sleep(&self, ms: u64) -> Result<(), EffectFailure> {
         match self.ask(Effect::Sleep(ms)).await {
             Event::Done => Ok(()),
             other => Err(failure("sleep", other)),
@@ -161,7 +163,7 @@ impl Io {
     }
 
     /// Waits without letting go of the state.
-    pub async fn pause(&self, ms: u64) -> Result<(), Failure> {
+    pub async fn pause(&self, ms: u64) -> Result<(), EffectFailure> {
         match self.ask(Effect::Pause(ms)).await {
             Event::Done => Ok(()),
             other => Err(failure("pause", other)),
@@ -189,7 +191,7 @@ impl Io {
         match stored {
             Stored::Bytes(bytes) => bytes,
             Stored::Damaged(reason) => {
-                self.log(Level::Warn, format!("The store says that {key} is damaged: {reason}"));
+                self.log(LogLevel::Warn, format!("The store says that {key} is damaged: {reason}"));
                 Vec::new()
             }
         }
@@ -235,10 +237,10 @@ impl Io {
     }
 }
 
-fn failure(what: &str, event: Event) -> Failure {
+fn failure(what: &str, event: Event) -> EffectFailure {
     match event {
         Event::Failed(failure) => failure,
-        other => Failure {
+        other => EffectFailure {
             code: None,
             message: format!("{what} was answered with {}", name(&other)),
             status: None,

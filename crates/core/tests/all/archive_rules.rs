@@ -6,7 +6,7 @@ use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Key;
 use context_compactor_core::log::{SCHEMA, SnapshotPurpose};
-use context_compactor_core::session::transcript::{Kind, Restore};
+use context_compactor_core::session::transcript::{Restore, TranscriptKind};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, body, exchange, user};
 use context_compactor_store_tests::{Host, How, MemoryStore};
@@ -51,7 +51,7 @@ fn s3_9_a_session_is_restored_exactly_from_its_archive() {
         let (mut desk, all) = worked(over.clone());
         let text = archive(&mut desk.host, &desk.session);
         let (mut again, report) = import(&text, Restore::Context, over.clone()).unwrap();
-        assert_eq!((report.kind, report.messages), (Kind::ContextCompactor, all.len()));
+        assert_eq!((report.kind, report.messages), (TranscriptKind::ContextCompactor, all.len()));
         assert_eq!((report.lines, report.skipped.len()), (text.lines().count(), 0));
         assert_eq!(history(&mut again), history(&mut desk));
         assert_eq!(again.stored().context, desk.stored().context, "{over}");

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::step::{Event, Level, Progress, Purpose, Stage, Usage};
+use context_compactor_core::step::{Event, LogLevel, Progress, Purpose, ReportedUsage, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::exchange;
 use context_compactor_store_tests::host::{failed, summary, thrown};
@@ -16,7 +16,7 @@ fn in_parts(over: serde_json::Value) -> Harness {
 }
 
 fn warned(desk: &Harness) -> Vec<&str> {
-    let warnings = desk.host.seen.logs.iter().filter(|(level, _)| *level == Level::Warn);
+    let warnings = desk.host.seen.logs.iter().filter(|(level, _)| *level == LogLevel::Warn);
     warnings.map(|(_, line)| line.as_str()).collect()
 }
 
@@ -138,7 +138,7 @@ fn f39_s2_a_result_that_no_answer_shortens_is_asked_for_as_often_and_stays() {
     desk.append(&talk(2, 60));
     desk.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
     desk.host.summarise = Box::new(|_, _| {
-        let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+        let usage = ReportedUsage { input_tokens: 10, output_tokens: 1, ..ReportedUsage::default() };
         Event::Summary { text: " ".into(), usage: Some(usage) }
     });
     let before = desk.context();

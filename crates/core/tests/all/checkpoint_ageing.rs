@@ -7,7 +7,7 @@ use context_compactor_core::context::Origin;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::step::{Effect, Event, Purpose, Usage};
+use context_compactor_core::step::{Effect, Event, Purpose, ReportedUsage};
 use context_compactor_store_tests::conversation::assistant;
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn f39_s5_8_what_ageing_cost_is_part_of_what_the_compaction_cost() {
         let Event::Summary { text, .. } = event else { return event };
         Event::Summary {
             text,
-            usage: Some(Usage { input_tokens: tokens, output_tokens: 1, ..Usage::default() }),
+            usage: Some(ReportedUsage { input_tokens: tokens, output_tokens: 1, ..ReportedUsage::default() }),
         }
     });
     let result = desk.compact();

@@ -7,7 +7,7 @@ use context_compactor_core::checkpoint::{GoalStatus, LEVELS};
 use context_compactor_core::context::{Fate, LedgerEntry};
 use context_compactor_core::policy::{Settings, Trigger};
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Level, Stage};
+use context_compactor_core::step::{LogLevel, Stage};
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
 use context_compactor_store_tests::host::{summary, thrown};
@@ -244,7 +244,7 @@ fn s5_11_reliability_falls_with_every_compression_and_warns() {
     }
     let reliability = desk.session.reliability().unwrap();
     assert!(reliability.warn && (reliability.score - 0.3 * 0.729).abs() < 1e-9);
-    let warned = |line: &&(Level, String)| line.0 == Level::Warn && line.1.contains("reliability");
+    let warned = |line: &&(LogLevel, String)| line.0 == LogLevel::Warn && line.1.contains("reliability");
     assert_eq!(desk.host.seen.logs.iter().filter(warned).count(), 1);
     let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({ "model": "llama3:3b" })));
     assert_eq!(other.session.reliability().unwrap(), reliability, "the count is part of the session");
@@ -326,7 +326,7 @@ fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
         assert!(all.contains("What is the last question? 한국어") && all.contains("short"));
         assert!(prepared.usage.used_tokens <= 3_000);
         let told = warnings(&desk).into_iter().find(|line| line.contains("begins anew")).unwrap();
-        assert!(desk.host.seen.logs.contains(&(Level::Warn, told)), "the logger is told too");
+        assert!(desk.host.seen.logs.contains(&(LogLevel::Warn, told)), "the logger is told too");
         assert!(desk.stored().messages.len() == 13, "the log keeps every message");
     }
 }

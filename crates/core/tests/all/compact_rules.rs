@@ -5,7 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Key;
 use context_compactor_core::policy::Trigger;
-use context_compactor_core::step::{Effect, Event, Notice, Stage, Usage};
+use context_compactor_core::step::{Effect, Event, Notice, ReportedUsage, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{assistant, user};
@@ -296,7 +296,7 @@ fn s1_7_a_later_attempt_succeeds_and_is_told_what_was_wrong() {
         2 => summary("too short"),
         _ => Event::Summary {
             text: SUMMARY.into(),
-            usage: Some(Usage { input_tokens: 7, ..Usage::default() }),
+            usage: Some(ReportedUsage { input_tokens: 7, ..ReportedUsage::default() }),
         },
     });
     let result = desk.compact();

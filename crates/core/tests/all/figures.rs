@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use context_compactor_core::policy::{RestoreNumbers, Settings};
-use context_compactor_core::step::{Level, Purpose};
+use context_compactor_core::step::{LogLevel, Purpose};
 use context_compactor_core::tokens::budget::percent;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, results, user};
 use context_compactor_store_tests::host::{summary, thrown};
@@ -145,14 +145,14 @@ fn s2_4_s2_10_the_documents_global_compression() {
     let before = desk.session.stats().unwrap();
     assert_eq!((before.total_size, before.needs_compression), (165_000, true));
     desk.prepare();
-    let lines: Vec<(Level, &str)> =
+    let lines: Vec<(LogLevel, &str)> =
         desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
     let warning = "Context size 165000 exceeds threshold 160000, triggering global compression...";
-    assert_eq!(lines.first(), Some(&(Level::Warn, warning)));
-    assert!(lines.contains(&(Level::Info, "Turn 5: Compressed result 8000 → 3500 chars")), "{lines:?}");
+    assert_eq!(lines.first(), Some(&(LogLevel::Warn, warning)));
+    assert!(lines.contains(&(LogLevel::Info, "Turn 5: Compressed result 8000 → 3500 chars")), "{lines:?}");
     let complete =
         "Global compression complete: 8 results compressed, total size 165000 → 135000 chars (81.8%)";
-    assert_eq!(lines.last(), Some(&(Level::Info, complete)));
+    assert_eq!(lines.last(), Some(&(LogLevel::Info, complete)));
     let after = desk.session.stats().unwrap();
     assert_eq!((after.total_size, after.usage_percent, after.needs_compression), (135_000, 67.5, false));
 }
@@ -189,12 +189,12 @@ fn s2_10_the_documents_streaming_compression() {
     let mut lengths = [11_654, 11_654, 11_655].into_iter();
     desk.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
     desk.prepare();
-    let lines: Vec<(Level, &str)> =
+    let lines: Vec<(LogLevel, &str)> =
         desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
     let expected = [
-        (Level::Info, "Tool result too large (125000 chars), applying streaming compression..."),
-        (Level::Info, "Breaking result into 3 chunks for summarization"),
-        (Level::Info, "Compressed 125000 → 35000 chars (28.0%)"),
+        (LogLevel::Info, "Tool result too large (125000 chars), applying streaming compression..."),
+        (LogLevel::Info, "Breaking result into 3 chunks for summarization"),
+        (LogLevel::Info, "Compressed 125000 → 35000 chars (28.0%)"),
     ];
     assert_eq!(lines[..3], expected);
 }

@@ -9,7 +9,7 @@ use context_compactor_core::keys::batch::Key;
 use context_compactor_core::log::Gap;
 use context_compactor_core::session::transcript::Restore;
 use context_compactor_core::session::{Remains, Session};
-use context_compactor_core::step::{Level, LossKind, Notice};
+use context_compactor_core::step::{LogLevel, LossKind, Notice};
 use context_compactor_store_tests::conversation::user;
 use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ fn f39_s5_2_a_snapshot_that_cannot_be_read_is_left_out_with_a_warning_and_the_ot
     let listed: Vec<String> = list(&mut desk).into_iter().map(|one| one.id).collect();
     assert_eq!(listed, [ids[0].as_str(), ids[2].as_str()]);
     let (level, line) = desk.host.seen.logs.last().unwrap();
-    assert_eq!(*level, Level::Warn);
+    assert_eq!(*level, LogLevel::Warn);
     assert!(line.starts_with(&format!("Snapshot {} cannot be restored any more: ", ids[1])), "{line}");
 }
 
@@ -179,10 +179,10 @@ fn f39_s3_9_messages_of_an_archive_that_ends_early_come_back_and_the_end_is_told
     let more = "; import it with `from: \"transcript\"` to restore these";
     assert!(error.message.contains(&format!("{told}{more}")), "{error}");
     let (again, _) = import(&short, Restore::Transcript, options()).unwrap();
-    assert!(again.host.seen.logs.contains(&(Level::Warn, told.clone())), "{:?}", again.host.seen.logs);
+    assert!(again.host.seen.logs.contains(&(LogLevel::Warn, told.clone())), "{:?}", again.host.seen.logs);
     let (whole, _) = import(&log.join("\n"), Restore::Transcript, options()).unwrap();
     assert!(
-        whole.host.seen.logs.iter().all(|(level, _)| *level != Level::Warn),
+        whole.host.seen.logs.iter().all(|(level, _)| *level != LogLevel::Warn),
         "{:?}",
         whole.host.seen.logs
     );

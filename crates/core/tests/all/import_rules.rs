@@ -3,7 +3,7 @@
 use crate::support::transcripts::*;
 use crate::support::*;
 use context_compactor_core::Code;
-use context_compactor_core::session::transcript::{Kind, Restore};
+use context_compactor_core::session::transcript::{Restore, TranscriptKind};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, results};
 use context_compactor_store_tests::host::summary;
@@ -88,7 +88,7 @@ fn s3_9_a_transcript_of_claude_code_is_what_its_model_was_sent() {
             json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done \u{1f600}." }] }),
         ]
     );
-    assert_eq!((report.kind, report.lines, report.messages), (Kind::ClaudeCode, 14, 5));
+    assert_eq!((report.kind, report.lines, report.messages), (TranscriptKind::ClaudeCode, 14, 5));
     let skipped = ["api_error", "file-history-snapshot", "sidechain", "summary", "system"];
     assert_eq!(report.skipped.keys().collect::<Vec<_>>(), skipped);
     assert_valid(Format::Anthropic, &desk.sent());
@@ -201,7 +201,7 @@ fn s3_9_a_transcript_of_codex_is_its_items() {
         report.skipped.iter().map(|(what, count)| (what.as_str(), *count)).collect::<Vec<_>>(),
         skipped
     );
-    assert_eq!((report.kind, report.messages, desk.stored().messages.len()), (Kind::Codex, 5, 5));
+    assert_eq!((report.kind, report.messages, desk.stored().messages.len()), (TranscriptKind::Codex, 5, 5));
     assert_valid(Format::OpenaiResponses, &desk.sent());
     // Its own compaction.
     lines.push(json!({ "timestamp": "2026-01-02T03:05:05.000Z", "type": "compacted", "payload": { "message": "Files were listed." } }));
@@ -335,7 +335,7 @@ fn f33_lines_that_are_messages_are_a_session() {
         let (mut desk, report) = import(&lines(messages), Restore::Context, json!({})).unwrap();
         assert_eq!(parsed(&mut desk), messages);
         assert_eq!(desk.session.tools(None).unwrap().format, format);
-        assert_eq!((report.kind, report.messages), (Kind::Messages, messages.len()));
+        assert_eq!((report.kind, report.messages), (TranscriptKind::Messages, messages.len()));
     }
     let (desk, _) = import(&lines(&chat), Restore::Context, json!({ "format": "anthropic" })).unwrap();
     assert_eq!(desk.session.tools(None).unwrap().format, Format::Anthropic);

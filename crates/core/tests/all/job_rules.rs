@@ -4,7 +4,7 @@ use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Effect, Event, Level, Purpose};
+use context_compactor_core::step::{Effect, Event, LogLevel, Purpose};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};
 use context_compactor_store_tests::host::summary;
@@ -70,7 +70,8 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
         assert!(result.success && result.freed_tokens > 0);
         assert_eq!((result.llm_calls, result.usage), (0, None), "only real calls are told");
         assert_eq!(result.summary.as_deref(), Some(SUMMARY));
-        let told = |(level, line): &(Level, String)| *level == Level::Debug && line.contains("used again");
+        let told =
+            |(level, line): &(LogLevel, String)| *level == LogLevel::Debug && line.contains("used again");
         assert!(again.host.seen.logs.iter().any(told));
     }
     assert_eq!(states(&memory), ["done"]);
@@ -268,7 +269,8 @@ fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
         assert_eq!(opened.unwrap().1.messages, 16, "{code:?}: the session is open all the same");
         assert_eq!(states(&desk.memory), ["prepared"]);
         let warned = host.seen.logs.iter().any(|(level, line)| {
-            *level == Level::Warn && line.starts_with("Jobs that were stopped half-way could not be closed")
+            *level == LogLevel::Warn
+                && line.starts_with("Jobs that were stopped half-way could not be closed")
         });
         assert_eq!(warned, told, "{code:?}: {:?}", host.seen.logs);
     }
@@ -291,7 +293,7 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
         assert_eq!(made, calls, "{code:?}: {result:?}");
         assert_eq!(result.as_ref().is_ok_and(|result| result.success), calls.is_some(), "{code:?}");
         let told = desk.host.seen.logs.iter().any(|(level, line)| {
-            *level == Level::Warn && line.starts_with("The attempt could not be noted in the store: ")
+            *level == LogLevel::Warn && line.starts_with("The attempt could not be noted in the store: ")
         });
         assert_eq!(told, code == Code::QuotaExceeded, "{code:?}: {:?}", desk.host.seen.logs);
         assert_eq!(states(&desk.memory) == ["done"], noted, "{code:?}: {:?}", states(&desk.memory));

@@ -4,7 +4,7 @@ use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::policy::{Settings, Trigger};
-use context_compactor_core::step::{Event, Failure};
+use context_compactor_core::step::{EffectFailure, Event};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, calls, exchange, results, user};
 use context_compactor_store_tests::host::thrown;
@@ -382,7 +382,7 @@ fn f39_s3_6_files_take_at_most_half_of_what_the_summary_replaces() {
 fn f39_s3_6_who_aborts_while_a_file_is_read_aborts_the_summary() {
     let mut desk = layered(json!({ "contextWindow": 200_000, "restoreFiles": { "read": true } }));
     desk.host.read_file = Box::new(|_| {
-        let failure = Failure {
+        let failure = EffectFailure {
             code: Some(Code::Aborted),
             message: "stop".into(),
             status: None,

@@ -5,7 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Effect, Event, Level, Purpose, Stage, Usage};
+use context_compactor_core::step::{Effect, Event, LogLevel, Purpose, ReportedUsage, Stage};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, user};
@@ -43,7 +43,7 @@ fn telling(request: &SummaryRequest, _: u32) -> Event {
             content(request).matches("<previous_summary>").count()
         ),
     };
-    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    let usage = ReportedUsage { input_tokens: 10, output_tokens: 1, ..ReportedUsage::default() };
     Event::Summary { text: what, usage: Some(usage) }
 }
 
@@ -517,7 +517,7 @@ fn messages_that_are_appended_while_parts_are_asked_stay() {
     let result = desk.compact();
     assert!(result.success);
     assert_eq!(desk.stored().messages.len(), 60 + 2 * calls(&desk));
-    let told = |(level, line): &(Level, String)| *level == Level::Info && line.contains("parts");
+    let told = |(level, line): &(LogLevel, String)| *level == LogLevel::Info && line.contains("parts");
     assert!(desk.host.seen.logs.iter().any(told));
 }
 

@@ -6,7 +6,7 @@ use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::Batch;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Level, Notice, Stage};
+use context_compactor_core::step::{LogLevel, Notice, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{assistant, calls, results, user};
@@ -224,7 +224,7 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
             .iter()
             .filter(|notice| matches!(notice, Notice::Warning { code: Code::TooLarge, .. }));
         assert_eq!(warnings.count(), 1, "{format:?}");
-        assert!(desk.host.seen.logs.iter().any(|(level, _)| *level == Level::Warn));
+        assert!(desk.host.seen.logs.iter().any(|(level, _)| *level == LogLevel::Warn));
         assert!(desk.host.seen.notices.iter().any(|n| matches!(n, Notice::Offload { count: 2, .. })));
         assert_valid(format, &sent);
         desk.stored();

@@ -4,7 +4,7 @@ use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
-use context_compactor_core::step::{Event, Level, Purpose};
+use context_compactor_core::step::{Event, LogLevel, Purpose};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, body, exchange, user};
@@ -40,7 +40,7 @@ fn results(format: Format, sent: &[Value]) -> Vec<String> {
     sent.iter().filter_map(|message| result_text(format, message)).collect()
 }
 
-fn lines(desk: &Harness) -> Vec<(Level, &str)> {
+fn lines(desk: &Harness) -> Vec<(LogLevel, &str)> {
     desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect()
 }
 
@@ -175,7 +175,7 @@ fn s2_4_s2_5_s2_10_every_result_of_some_size_once_the_whole_is_too_large() {
         let lines = lines(&desk);
         let (level, warning) = lines[0];
         assert!(
-            level == Level::Warn
+            level == LogLevel::Warn
                 && warning.ends_with("exceeds threshold 160000, triggering global compression...")
         );
         assert!(

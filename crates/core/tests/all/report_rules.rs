@@ -8,7 +8,7 @@ use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::session::audit::look;
-use context_compactor_core::step::{Event, Level, Notice, Stage, Usage};
+use context_compactor_core::step::{Event, LogLevel, Notice, ReportedUsage, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use context_compactor_store_tests::host::summary;
@@ -23,7 +23,7 @@ fn progress(desk: &Harness, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
 }
 
 fn telling(text: &str) -> Event {
-    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    let usage = ReportedUsage { input_tokens: 10, output_tokens: 1, ..ReportedUsage::default() };
     Event::Summary { text: text.into(), usage: Some(usage) }
 }
 
@@ -80,7 +80,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         );
         // Clearing is silent, but not where it leaves references.
         let silent = rung == "clear" && options["preset"] == "layered";
-        let (level, did) = if silent { (Level::Debug, "Cleared") } else { (Level::Info, "Offloaded") };
+        let (level, did) = if silent { (LogLevel::Debug, "Cleared") } else { (LogLevel::Info, "Offloaded") };
         let line = format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens);
         assert_eq!(desk.host.seen.logs, [(level, line)], "{told}");
         let report = OffloadReport {

@@ -2,7 +2,7 @@
 
 use super::*;
 use context_compactor_core::keys::batch::{Key, KeyPart};
-use context_compactor_core::step::Level;
+use context_compactor_core::step::LogLevel;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const A_DAY: u64 = 86_400_000;
 /// How many answers of an earlier job these effects tell of.
 pub(super) fn resumed(effects: &[(u32, Effect)]) -> u32 {
     let is_told =
-        |effect: &Effect| matches!(effect, Effect::Log(Level::Debug, line) if line.contains("used again"));
+        |effect: &Effect| matches!(effect, Effect::Log(LogLevel::Debug, line) if line.contains("used again"));
     effects.iter().filter(|(_, effect)| is_told(effect)).count() as u32
 }
 

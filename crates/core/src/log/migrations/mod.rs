@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::log::wide;
 use crate::policy::Settings;
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use serde_json::{Map, Value};
 
 /// The fields of a session's row, whatever its schema.
@@ -66,7 +66,7 @@ pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Resu
         };
         match io.commit(batch).await {
             Ok(()) => {
-                io.log(Level::Info, format!("The session was backed up and migrated from schema {from}"));
+                io.log(LogLevel::Info, format!("The session was backed up and migrated from schema {from}"));
                 Ok(Tried::Done(Some(row)))
             }
             // Someone else migrated it, or wrote to it; or it was written and the answer is lost.

@@ -9,7 +9,7 @@ use crate::log::record::{self, ViewRow};
 use crate::log::stored::readable_items;
 use crate::log::wide;
 use crate::policy::Settings;
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use crate::wire::Format;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(super) async fn migrate(io: &Io, sid: &str, settings: &Settings, fields: &mu
                 Ok(view) => compressions += u64::from(view.cause.rung == "summarise"),
                 Err(error) if error.code == Code::StoreCorrupt && settings.accept_data_loss => {
                     io.log(
-                        Level::Warn,
+                        LogLevel::Warn,
                         "A view cannot be read, and is not among the summaries that are counted",
                     );
                 }

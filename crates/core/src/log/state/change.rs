@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// A change of the context on its way into the store.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct ContextChange {
     /// What changes.
     pub(crate) splices: Vec<Splice>,
     /// Offloads that go with it.
@@ -39,16 +39,26 @@ pub(crate) struct Summarised {
     pub(crate) entry: LogEntry,
 }
 
-impl Change {
+impl ContextChange {
     /// A change of the context and nothing else.
     pub(crate) fn new(splices: Vec<Splice>, cause: Cause) -> Self {
         let (blobs, job, summary, pin) = (Vec::new(), None, None, None);
-        Change { splices, blobs, cause, job, summary, pin, left: None, restores: None, can_wait: false }
+        ContextChange {
+            splices,
+            blobs,
+            cause,
+            job,
+            summary,
+            pin,
+            left: None,
+            restores: None,
+            can_wait: false,
+        }
     }
 
     /// A compaction.
     pub(crate) fn compaction(splices: Vec<Splice>, cause: Cause) -> Self {
-        Change { can_wait: true, ..Change::new(splices, cause) }
+        ContextChange { can_wait: true, ..ContextChange::new(splices, cause) }
     }
 
     /// Changes `context`.

@@ -6,7 +6,7 @@ use crate::error::{Code, Result};
 use crate::log::record::SessionRow;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::view_id;
-use crate::log::{Change, SessionGuard, unstored};
+use crate::log::{ContextChange, SessionGuard, unstored};
 use crate::step::Io;
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ impl SessionGuard {
     /// A compaction that finds the store full stands in memory alone ([`SessionGuard::store_changes`]).
     ///
     /// Errors: [`Code::Conflict`] when someone else changed the context itself.
-    pub(crate) async fn change(&self, io: &Io, change: Change) -> Result<()> {
+    pub(crate) async fn change(&self, io: &Io, change: ContextChange) -> Result<()> {
         if !change.can_wait {
             let version = self.state().version();
             self.store_changes(io).await?;
@@ -65,7 +65,7 @@ impl SessionGuard {
     pub(crate) async fn try_change(
         &self,
         io: &Io,
-        change: &Change,
+        change: &ContextChange,
         after: Context,
         commit_id: &str,
     ) -> Result<Tried<()>> {
@@ -88,7 +88,7 @@ impl SessionGuard {
     /// The context as `change` makes it.
     ///
     /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
-    pub(crate) fn changed(&self, change: &Change) -> Result<Context> {
+    pub(crate) fn changed(&self, change: &ContextChange) -> Result<Context> {
         let mut after = self.context().clone();
         change.apply(&mut after);
         conserve(&after, self.state().row.messages)?;

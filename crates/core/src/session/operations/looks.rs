@@ -11,7 +11,7 @@ use crate::recall::{self, Archive, Hit, LogIndex, Query};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::sendable;
 use crate::session::usage::{ContextUsage, usage};
-use crate::step::{Io, Level, Machine};
+use crate::step::{Io, LogLevel, Machine};
 use crate::text;
 use crate::wire::Format;
 use serde::Serialize;
@@ -43,7 +43,10 @@ impl Session {
                 text => text?,
             };
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
-                io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));
+                io.log(
+                    LogLevel::Info,
+                    format!("{reference} is retired: checkpoint {checkpoint} stands for it"),
+                );
             }
             Ok(text::range(&text, offset, limit))
         })

@@ -2,7 +2,7 @@
 //! blocks of one response share their message's id, each tool result has a line of its own, and lines name the line that
 //! they follow, so that a conversation that was rewound has branches.
 
-use super::foreign::{Entry, Reader, Said, Skipped, skip, unreadable};
+use super::foreign::{ForeignEntry, ForeignSaid, Reader, Skipped, skip, unreadable};
 use crate::clock::from_iso8601;
 use crate::error::Result;
 use crate::wire::Format;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// message, results first.
 #[derive(Default)]
 pub(super) struct ClaudeCode {
-    turns: Vec<Turn>,
+    turns: Vec<ClaudeTurn>,
     /// Turns there were when a line had been read, by its id.
     places: HashMap<String, usize>,
     /// The turn of a response, by its message's id.
@@ -24,13 +24,13 @@ pub(super) struct ClaudeCode {
     skipped: Skipped,
 }
 
-struct Turn {
+struct ClaudeTurn {
     line: usize,
     at: Option<u64>,
-    said: Spoken,
+    said: Utterance,
 }
 
-enum Spoken {
+enum Utterance {
     /// Content of the user, JSON text.
     User(String),
     /// Blocks of a response, and what came back for its calls.
@@ -41,7 +41,7 @@ enum Spoken {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct ClaudeLine<'a> {
     #[serde(rename = "type")]
     kind: String,
     uuid: Option<String>,
@@ -58,14 +58,14 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ClaudeMessage<'a> {
     id: Option<String>,
     #[serde(borrow)]
     content: &'a RawValue,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ContentBlock {
     #[serde(rename = "type")]
     kind: Option<String>,
     id: Option<String>,
@@ -79,7 +79,7 @@ impl Reader for ClaudeCode {
 
     fn line(&mut self, number: usize, text: &str) -> Result<()> {
         let wrong = |error: serde_json::Error| unreadable(number, "Claude Code", &error);
-        let line: Line<'_> = serde_json::from_str(text).map_err(wrong)?;
+        let line: ClaudeLine<'_> = serde_json::from_str(text).map_err(wrong)?;
         let at = line.timestamp.as_deref().and_then(from_iso8601);
         let left_out = match line.kind.as_str() {
             // A sub-agent's conversation is its own.
@@ -90,11 +90,15 @@ impl Reader for ClaudeCode {
         };
         match (left_out, line.message) {
             (None, Some(message)) => {
-                let Message { id, content } = serde_json::from_str(message.get()).map_err(wrong)?;
+                let ClaudeMessage { id, content } = serde_json::from_str(message.get()).map_err(wrong)?;
                 if line.kind == "assistant" {
                     self.respond(number, at, id, content).map_err(wrong)?;
                 } else if line.is_compact_summary {
-                    self.turns.push(Turn { line: number, at, said: Spoken::Summary(content.get().into()) });
+                    self.turns.push(ClaudeTurn {
+                        line: number,
+                        at,
+                        said: Utterance::Summary(content.get().into()),
+                    });
                 } else {
                     self.hear(number, at, line.parent_uuid.as_deref(), content).map_err(wrong)?;
                 }
@@ -107,18 +111,18 @@ impl Reader for ClaudeCode {
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<(Vec<Entry>, Skipped)> {
+    fn end(self: Box<Self>) -> Result<(Vec<ForeignEntry>, Skipped)> {
         let mut entries = Vec::with_capacity(self.turns.len());
-        for Turn { line, at, said } in self.turns {
-            let mut add = |said| entries.push(Entry { line, at, said });
+        for ClaudeTurn { line, at, said } in self.turns {
+            let mut add = |said| entries.push(ForeignEntry { line, at, said });
             match said {
-                Spoken::User(content) => add(Said::Message(message("user", &content))),
-                Spoken::Summary(content) => add(Said::Summary(message("user", &content))),
-                Spoken::Response { blocks, mut results, beside } => {
-                    add(Said::Message(message("assistant", &array(&blocks))));
+                Utterance::User(content) => add(ForeignSaid::Message(message("user", &content))),
+                Utterance::Summary(content) => add(ForeignSaid::Summary(message("user", &content))),
+                Utterance::Response { blocks, mut results, beside } => {
+                    add(ForeignSaid::Message(message("assistant", &array(&blocks))));
                     results.extend(beside);
                     if !results.is_empty() {
-                        add(Said::Message(message("user", &array(&results))));
+                        add(ForeignSaid::Message(message("user", &array(&results))));
                     }
                 }
             }
@@ -144,14 +148,14 @@ impl ClaudeCode {
         }
         let more = more.into_iter().map(|(_, text)| text);
         match self.turns.get_mut(place) {
-            Some(Turn { said: Spoken::Response { blocks, .. }, .. }) => blocks.extend(more),
+            Some(ClaudeTurn { said: Utterance::Response { blocks, .. }, .. }) => blocks.extend(more),
             _ => {
                 if let Some(id) = id {
                     self.responses.insert(id, place);
                 }
                 let said =
-                    Spoken::Response { blocks: more.collect(), results: Vec::new(), beside: Vec::new() };
-                self.turns.push(Turn { line: number, at, said });
+                    Utterance::Response { blocks: more.collect(), results: Vec::new(), beside: Vec::new() };
+                self.turns.push(ClaudeTurn { line: number, at, said });
             }
         }
         Ok(())
@@ -165,13 +169,13 @@ impl ClaudeCode {
         content: &RawValue,
     ) -> serde_json::Result<()> {
         let heard = blocks(content)?;
-        let is_result = |block: &Block| block.kind.as_deref() == Some("tool_result");
+        let is_result = |block: &ContentBlock| block.kind.as_deref() == Some("tool_result");
         let call = heard
             .iter()
             .find(|(block, _)| is_result(block))
             .and_then(|(block, _)| block.tool_use_id.as_ref());
         let place = call.and_then(|id| self.calls.get(id)).copied();
-        if let Some(Turn { said: Spoken::Response { results, beside, .. }, .. }) =
+        if let Some(ClaudeTurn { said: Utterance::Response { results, beside, .. }, .. }) =
             place.and_then(|place| self.turns.get_mut(place))
         {
             for (block, text) in heard {
@@ -182,7 +186,7 @@ impl ClaudeCode {
         if call.is_none() {
             self.rewind(parent);
         }
-        self.turns.push(Turn { line: number, at, said: Spoken::User(content.get().into()) });
+        self.turns.push(ClaudeTurn { line: number, at, said: Utterance::User(content.get().into()) });
         Ok(())
     }
 
@@ -202,9 +206,9 @@ impl ClaudeCode {
 }
 
 /// The blocks of a content, which may be a text.
-fn blocks(content: &RawValue) -> serde_json::Result<Vec<(Block, String)>> {
+fn blocks(content: &RawValue) -> serde_json::Result<Vec<(ContentBlock, String)>> {
     if !content.get().starts_with('[') {
-        let block = Block { kind: Some("text".into()), id: None, tool_use_id: None };
+        let block = ContentBlock { kind: Some("text".into()), id: None, tool_use_id: None };
         return Ok(vec![(block, format!(r#"{{"type":"text","text":{}}}"#, content.get()))]);
     }
     let blocks: Vec<&RawValue> = serde_json::from_str(content.get())?;

@@ -1,7 +1,7 @@
 //! Transcripts of Codex ("rollouts"): items of the Responses API, each in an envelope since its second release, among
 //! events and settings.
 
-use super::foreign::{Entry, Reader, Said, Skipped, skip, unreadable};
+use super::foreign::{ForeignEntry, ForeignSaid, Reader, Skipped, skip, unreadable};
 use crate::clock::from_iso8601;
 use crate::error::Result;
 use crate::wire::{Author, Format};
@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 /// Reads it. Items are kept byte for byte: they are what the model is sent.
 #[derive(Default)]
 pub(super) struct Codex {
-    entries: Vec<Entry>,
+    entries: Vec<ForeignEntry>,
     skipped: Skipped,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct CodexLine<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
     timestamp: Option<String>,
@@ -26,14 +26,14 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct ResponseItem {
     #[serde(rename = "type")]
     kind: String,
 }
 
 /// What the agent's own compaction wrote.
 #[derive(Deserialize)]
-struct Compacted {
+struct CompactedLine {
     #[serde(default)]
     message: String,
 }
@@ -48,18 +48,18 @@ impl Reader for Codex {
 
     fn line(&mut self, number: usize, text: &str) -> Result<()> {
         let wrong = |error: serde_json::Error| unreadable(number, "Codex", &error);
-        let line: Line<'_> = serde_json::from_str(text).map_err(wrong)?;
+        let line: CodexLine<'_> = serde_json::from_str(text).map_err(wrong)?;
         let at = line.timestamp.as_deref().and_then(from_iso8601);
         let (what, item) = match (line.kind.as_deref(), line.payload) {
             (Some("compacted"), Some(payload)) => {
-                let Compacted { message } = serde_json::from_str(payload.get()).map_err(wrong)?;
+                let CompactedLine { message } = serde_json::from_str(payload.get()).map_err(wrong)?;
                 if message.is_empty() {
                     // Only the provider can read what it wrote.
                     skip(&mut self.skipped, "compacted");
                     return Ok(());
                 }
                 let body = self.format().wire().text_message(Author::User, &message, "", None);
-                self.entries.push(Entry { line: number, at, said: Said::Summary(body) });
+                self.entries.push(ForeignEntry { line: number, at, said: ForeignSaid::Summary(body) });
                 return Ok(());
             }
             (Some("response_item"), Some(payload)) => ("response_item", payload.get()),
@@ -71,16 +71,16 @@ impl Reader for Codex {
             skip(&mut self.skipped, what);
             return Ok(());
         }
-        let Item { kind } = serde_json::from_str(item).map_err(wrong)?;
+        let ResponseItem { kind } = serde_json::from_str(item).map_err(wrong)?;
         if OWN_ITEMS.contains(&kind.as_str()) {
             skip(&mut self.skipped, &kind);
         } else {
-            self.entries.push(Entry { line: number, at, said: Said::Message(item.to_owned()) });
+            self.entries.push(ForeignEntry { line: number, at, said: ForeignSaid::Message(item.to_owned()) });
         }
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<(Vec<Entry>, Skipped)> {
+    fn end(self: Box<Self>) -> Result<(Vec<ForeignEntry>, Skipped)> {
         Ok((self.entries, self.skipped))
     }
 }

@@ -1,17 +1,17 @@
 //! The archive of a session, a page of lines at a time: first the session, then the log, then the checkpoints in numbers
 //! and the offloads.
 
-use super::{Cursor, Source, line};
+use super::{Cursor, PageSource, line};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::check::Noted;
-use crate::log::record::{self, Kind, LogRow, ViewRow};
+use crate::log::record::{self, LogRow, RowKind, ViewRow};
 use crate::log::stored::PAGE;
 use crate::log::wide;
 use crate::log::{Gap, NewBlob, Walk, offloads};
 use crate::session::checkpoints;
 use crate::session::operations::Session;
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use crate::wire;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum Export {
 pub(super) async fn page(
     io: &Io,
     session: &Session,
-    source: &Source,
+    source: &PageSource,
     at: Export,
 ) -> Result<(Vec<u8>, Option<Export>)> {
     let mut out = Vec::new();
@@ -77,12 +77,12 @@ pub(super) async fn page(
 /// the page may end before all rows are used.
 async fn log(
     io: &Io,
-    source: &Source,
+    source: &PageSource,
     cursor: Cursor,
     views: u64,
     out: &mut Vec<u8>,
 ) -> Result<(Cursor, u64)> {
-    let mut lines = Lines { io, source, out, views };
+    let mut lines = LogLines { io, source, out, views };
     let mut walk = Walk::at(cursor.seq, cursor.index);
     while let Some(page) = walk.page(io, &source.sid, cursor.rows).await? {
         for (seq, bytes) in page {
@@ -106,20 +106,20 @@ async fn log(
 }
 
 /// Writes lines of the log.
-struct Lines<'a> {
+struct LogLines<'a> {
     io: &'a Io,
-    source: &'a Source,
+    source: &'a PageSource,
     out: &'a mut Vec<u8>,
     /// Views so far.
     views: u64,
 }
 
-impl Lines<'_> {
+impl LogLines<'_> {
     async fn row(&mut self, bytes: &[u8], row: &LogRow<'_>) -> Result<()> {
         match row.kind {
-            Kind::Message => line::log(self.out, bytes, Some(role(self.source, row)?), None),
-            Kind::Snapshot => line::log(self.out, bytes, None, None),
-            Kind::View => {
+            RowKind::Message => line::log(self.out, bytes, Some(role(self.source, row)?), None),
+            RowKind::Snapshot => line::log(self.out, bytes, None, None),
+            RowKind::View => {
                 let noted = Noted::of(row).ok_or_else(|| {
                     Error::new(Code::StoreCorrupt, format!("row {} of the log tells of no view", row.seq))
                 })?;
@@ -131,7 +131,7 @@ impl Lines<'_> {
                 let view = stored.as_deref().and_then(line::stored_view);
                 if view.is_none() {
                     let what = format!("View {} cannot be read, and is not in the archive", noted.view);
-                    self.io.log(Level::Warn, what);
+                    self.io.log(LogLevel::Warn, what);
                 }
                 line::log(self.out, bytes, None, view)
             }
@@ -172,14 +172,14 @@ impl Lines<'_> {
 async fn offload(
     io: &Io,
     session: &Session,
-    source: &Source,
+    source: &PageSource,
     reference: &str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match offloads::load(io, &source.sid, reference).await {
         Ok(blob) => return line::offload(out, blob),
         Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
-            io.log(Level::Warn, format!("{reference} cannot be read: {error}"));
+            io.log(LogLevel::Warn, format!("{reference} cannot be read: {error}"));
         }
         Err(error) => return Err(error),
     }
@@ -193,7 +193,7 @@ async fn offload(
 }
 
 /// The lines of offloads that the context refers to and that are not among those before.
-async fn lost_offloads(io: &Io, session: &Session, source: &Source, out: &mut Vec<u8>) -> Result<()> {
+async fn lost_offloads(io: &Io, session: &Session, source: &PageSource, out: &mut Vec<u8>) -> Result<()> {
     let wanted = session.look(|state| state.context.references())?;
     if wanted.is_empty() {
         return Ok(());
@@ -212,7 +212,12 @@ async fn lost_offloads(io: &Io, session: &Session, source: &Source, out: &mut Ve
 }
 
 /// An offload whose rows cannot be read, from the message that it was taken out of.
-async fn from_log(io: &Io, session: &Session, source: &Source, reference: &str) -> Result<Option<NewBlob>> {
+async fn from_log(
+    io: &Io,
+    session: &Session,
+    source: &PageSource,
+    reference: &str,
+) -> Result<Option<NewBlob>> {
     let known = session.look(|state| state.context.offload(reference))?;
     let known = match known {
         Some(known) => Some(known),
@@ -224,7 +229,7 @@ async fn from_log(io: &Io, session: &Session, source: &Source, reference: &str) 
     }
 }
 
-fn role(source: &Source, row: &LogRow<'_>) -> Result<&'static str> {
+fn role(source: &PageSource, row: &LogRow<'_>) -> Result<&'static str> {
     let value = wire::parse(row.n, row.body.get())?;
     Ok(source.format.wire().read(row.n, &value)?.role.as_str())
 }

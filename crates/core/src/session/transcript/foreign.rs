@@ -2,23 +2,23 @@
 
 use super::claude_code::ClaudeCode;
 use super::codex::Codex;
-use super::import::Kind;
+use super::import::TranscriptKind;
 use crate::error::{Error, Result};
 use crate::wire::Format;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Something of a foreign transcript that belongs to the conversation.
-pub(super) struct Entry {
+pub(super) struct ForeignEntry {
     /// The line that it begins in.
     pub(super) line: usize,
     /// ms since 1970, when the line says.
     pub(super) at: Option<u64>,
     /// A message of the conversation, or what the agent's own compaction put in the place of all before it: JSON text.
-    pub(super) said: Said,
+    pub(super) said: ForeignSaid,
 }
 
-pub(super) enum Said {
+pub(super) enum ForeignSaid {
     Message(String),
     Summary(String),
 }
@@ -42,11 +42,11 @@ pub(super) trait Reader {
     }
 
     /// The conversation, and what was left out.
-    fn end(self: Box<Self>) -> Result<(Vec<Entry>, Skipped)>;
+    fn end(self: Box<Self>) -> Result<(Vec<ForeignEntry>, Skipped)>;
 }
 
 /// The reader for a transcript that begins with this line, when it is one that we know.
-pub(super) fn reader(first: &str) -> Option<(Kind, Box<dyn Reader>)> {
+pub(super) fn reader(first: &str) -> Option<(TranscriptKind, Box<dyn Reader>)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct First<'a> {
@@ -70,11 +70,11 @@ pub(super) fn reader(first: &str) -> Option<(Kind, Box<dyn Reader>)> {
         None => line.record_type.is_some() || line.id.is_some() && line.timestamp.is_some(),
     };
     if of_codex {
-        return Some((Kind::Codex, Box::new(Codex::default())));
+        return Some((TranscriptKind::Codex, Box::new(Codex::default())));
     }
     let ids = [&line.session_id, &line.uuid, &line.leaf_uuid, &line.message_id];
     let of_claude = line.kind.is_some() && ids.into_iter().any(Option::is_some);
-    of_claude.then(|| (Kind::ClaudeCode, Box::new(ClaudeCode::default()) as Box<dyn Reader>))
+    of_claude.then(|| (TranscriptKind::ClaudeCode, Box::new(ClaudeCode::default()) as Box<dyn Reader>))
 }
 
 /// Counts a line that is left out. What it says it is may be anything.

@@ -5,7 +5,7 @@
 mod own;
 mod write;
 
-use own::{Own, check_offloads};
+use own::{OwnArchive, check_offloads};
 
 use super::foreign::{self, Reader, Skipped};
 use super::line::{self, SessionLine, Tag};
@@ -14,13 +14,13 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
 use crate::log::deletion::remove_rows;
-use crate::log::record::{self, Kind as RowKind, NameRow, SessionRow};
+use crate::log::record::{self, NameRow, RowKind, SessionRow};
 use crate::log::retry::{conflict, retryable};
 use crate::log::stored::{PAGE, commit_again, name_row};
 use crate::log::{SCHEMA, State, recovery, seal, wide};
 use crate::policy::Settings;
 use crate::session::operations::{Opened, Session};
-use crate::step::{Effect, Io, Level, Machine, Notice};
+use crate::step::{Effect, Io, LogLevel, Machine, Notice};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ impl Restore {
 /// Whose transcript it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TranscriptKind {
     /// An archive of ours.
     ContextCompactor,
     /// Of Claude Code: read as `anthropic`.
@@ -68,7 +68,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Whose transcript it was.
-    pub kind: Kind,
+    pub kind: TranscriptKind,
     /// Lines with something in them.
     pub lines: usize,
     /// Messages of the session.
@@ -112,8 +112,8 @@ struct Import {
 
 enum Reading {
     Nothing,
-    Own(Box<Own>),
-    Foreign(Kind, Box<dyn Reader>),
+    Own(Box<OwnArchive>),
+    Foreign(TranscriptKind, Box<dyn Reader>),
 }
 
 impl Importer {
@@ -294,7 +294,7 @@ impl Import {
             {
                 return Err(Error::option("format", format!("this session is in {}", format.as_str())));
             }
-            self.reading = Reading::Own(Box::new(Own::new(whole)));
+            self.reading = Reading::Own(Box::new(OwnArchive::new(whole)));
             return Ok(());
         }
         if let Err(error) = serde_json::from_str::<&RawValue>(text) {
@@ -366,7 +366,7 @@ impl Import {
             Reading::Own(own) => {
                 self.own_end(io, &own)?;
                 let has_gaps = own.has_gaps && self.restore == Restore::Context;
-                (Kind::ContextCompactor, own.offloads, has_gaps)
+                (TranscriptKind::ContextCompactor, own.offloads, has_gaps)
             }
             Reading::Foreign(kind, mut reader) => {
                 reader.check()?;
@@ -419,7 +419,7 @@ impl Import {
         state.unmark(io);
         state.mark(io);
         let report = Report { kind, lines, messages: row.messages, skipped };
-        io.log(Level::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
+        io.log(LogLevel::Info, format!("Imported {} messages from {} lines", report.messages, report.lines));
         let (session, opened) = Session::begin(io, state).await?;
         Ok((session, opened, report))
     }

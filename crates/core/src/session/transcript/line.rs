@@ -53,7 +53,7 @@ pub(super) struct SessionLine<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LogLine<'a> {
     v: u32,
-    kind: record::Kind,
+    kind: record::RowKind,
     pub(super) seq: u64,
     /// Messages before it: the index of a message.
     pub(super) index: usize,
@@ -145,7 +145,7 @@ pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
 /// The line of a row of the log, given as it is stored; of a view, with the view as it is stored.
 pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Option<&RawValue>) -> Result<()> {
     let (row, hash) = record::read_row(row)?;
-    let gap = (row.kind == record::Kind::View && view.is_none()).then(|| VIEW_LOST.to_owned());
+    let gap = (row.kind == record::RowKind::View && view.is_none()).then(|| VIEW_LOST.to_owned());
     let line = LogLine {
         v: row.v,
         kind: row.kind,

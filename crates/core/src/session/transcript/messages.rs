@@ -1,7 +1,7 @@
 //! Transcripts that are nothing but messages, one in a line, in whatever format they tell.
 
-use super::foreign::{Entry, Reader, Said, Skipped};
-use super::import::Kind;
+use super::foreign::{ForeignEntry, ForeignSaid, Reader, Skipped};
+use super::import::TranscriptKind;
 use super::{line_name, wrong_line};
 use crate::error::{Code, Error, Result};
 use crate::wire::{self, Format};
@@ -11,17 +11,20 @@ struct Messages {
     /// What the app says, or all of them tell.
     format: Format,
     is_given: bool,
-    entries: Vec<Entry>,
+    entries: Vec<ForeignEntry>,
 }
 
 /// The reader of messages, when a transcript begins with one.
-pub(super) fn reader(first: &str, given: Option<Format>) -> Option<(Kind, Box<dyn Reader>)> {
+pub(super) fn reader(first: &str, given: Option<Format>) -> Option<(TranscriptKind, Box<dyn Reader>)> {
     let value = wire::parse(0, first).ok()?;
     let format = match given {
         Some(format) => format.wire().read(0, &value).ok().map(|_| format)?,
         None => wire::detect(std::slice::from_ref(&value)).ok()?,
     };
-    Some((Kind::Messages, Box::new(Messages { format, is_given: given.is_some(), entries: Vec::new() })))
+    Some((
+        TranscriptKind::Messages,
+        Box::new(Messages { format, is_given: given.is_some(), entries: Vec::new() }),
+    ))
 }
 
 impl Reader for Messages {
@@ -34,7 +37,11 @@ impl Reader for Messages {
             let what = format!("it is no message: {}; remove it to import the rest", Error::of_json(&error));
             return Err(wrong_line(number, Code::InvalidMessage, what));
         }
-        self.entries.push(Entry { line: number, at: None, said: Said::Message(text.to_owned()) });
+        self.entries.push(ForeignEntry {
+            line: number,
+            at: None,
+            said: ForeignSaid::Message(text.to_owned()),
+        });
         Ok(())
     }
 
@@ -43,7 +50,7 @@ impl Reader for Messages {
             return Ok(());
         }
         let said = self.entries.iter().map(|entry| match &entry.said {
-            Said::Message(json) | Said::Summary(json) => wire::parse(0, json),
+            ForeignSaid::Message(json) | ForeignSaid::Summary(json) => wire::parse(0, json),
         });
         let values = said.collect::<Result<Vec<_>>>()?;
         self.format = wire::detect(&values).map_err(|error| {
@@ -54,7 +61,7 @@ impl Reader for Messages {
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<(Vec<Entry>, Skipped)> {
+    fn end(self: Box<Self>) -> Result<(Vec<ForeignEntry>, Skipped)> {
         Ok((self.entries, Skipped::new()))
     }
 }

@@ -12,7 +12,7 @@ mod markdown;
 mod messages;
 
 pub use export::Export;
-pub use import::{Importer, Kind, Report, Restore};
+pub use import::{Importer, Report, Restore, TranscriptKind};
 
 use super::checkpoints::{self, CheckpointRecord};
 use super::operations::Session;
@@ -100,34 +100,34 @@ pub struct Cursor {
 }
 
 /// What comes next in the log.
-enum Next<'b> {
+enum NextRow<'b> {
     Row(LogRow<'b>),
     Gap(Gap),
 }
 
 /// What the pages of a session are made of, as it was when the page began.
-struct Source {
+struct PageSource {
     sid: String,
     format: Format,
     row: SessionRow,
 }
 
-impl Source {
+impl PageSource {
     fn of(state: &State) -> Self {
-        Source { sid: state.sid.clone(), format: state.format(), row: state.row.clone() }
+        PageSource { sid: state.sid.clone(), format: state.format(), row: state.row.clone() }
     }
 
     /// With what other handles on the session wrote. Only a first page begins so: the rest is of the same moment; or a
     /// handle that wrote nothing, and does not know the rows' name.
     async fn latest(self, io: &Io) -> Result<Self> {
-        let Source { sid, format, row } = self;
+        let PageSource { sid, format, row } = self;
         let (sid, row) = latest(io, sid, row).await?;
-        Ok(Source { sid, format: row.format.unwrap_or(format), row })
+        Ok(PageSource { sid, format: row.format.unwrap_or(format), row })
     }
 
     /// What the page at `cursor` is made of.
     async fn at(session: &Session, io: &Io, cursor: Option<Cursor>) -> Result<Self> {
-        let source = session.look(Source::of)?;
+        let source = session.look(PageSource::of)?;
         if cursor.is_some() && source.row.ver > 0 { Ok(source) } else { source.latest(io).await }
     }
 
@@ -141,21 +141,21 @@ impl Source {
         &self,
         io: &Io,
         cursor: Cursor,
-        mut each: impl FnMut(Next<'_>) -> Result<()>,
+        mut each: impl FnMut(NextRow<'_>) -> Result<()>,
     ) -> Result<Option<Cursor>> {
         let mut walk = Walk::at(cursor.seq, cursor.index);
         while let Some(page) = walk.page(io, &self.sid, cursor.rows).await? {
             for (seq, bytes) in page {
                 let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
-                gap.map_or(Ok(()), |gap| each(Next::Gap(gap)))?;
-                each(Next::Row(row))?;
+                gap.map_or(Ok(()), |gap| each(NextRow::Gap(gap)))?;
+                each(NextRow::Row(row))?;
             }
             if !walk.is_in_gap() {
                 let cursor = Cursor { seq: walk.next, index: walk.index, ..cursor };
                 return Ok((cursor.seq < cursor.rows).then_some(cursor));
             }
         }
-        walk.end(cursor.rows, cursor.messages).map_or(Ok(()), |gap| each(Next::Gap(gap)))?;
+        walk.end(cursor.rows, cursor.messages).map_or(Ok(()), |gap| each(NextRow::Gap(gap)))?;
         Ok(None)
     }
 }
@@ -171,16 +171,16 @@ impl Session {
     pub fn history(&self, cursor: Option<Cursor>) -> Machine<HistoryPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = Source::at(&session, &io, cursor).await?;
+            let source = PageSource::at(&session, &io, cursor).await?;
             let (mut messages, mut gaps) = (Vec::new(), Vec::new());
             let next = source.page(&io, source.begin(cursor), |next| {
                 match next {
-                    Next::Row(row) if row.kind == record::Kind::Message => {
+                    NextRow::Row(row) if row.kind == record::RowKind::Message => {
                         let body = row.body.get().to_owned();
                         messages.push(Said { seq: row.seq, index: row.n, body });
                     }
-                    Next::Gap(gap) if gap.messages > 0 => gaps.push(gap),
-                    Next::Row(_) | Next::Gap(_) => {}
+                    NextRow::Gap(gap) if gap.messages > 0 => gaps.push(gap),
+                    NextRow::Row(_) | NextRow::Gap(_) => {}
                 }
                 Ok(())
             });
@@ -193,17 +193,17 @@ impl Session {
     pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = Source::at(&session, &io, cursor).await?;
+            let source = PageSource::at(&session, &io, cursor).await?;
             let mut text = String::new();
             if cursor.is_none() {
                 markdown::head(&mut text, &source.row);
             }
             let next = source.page(&io, source.begin(cursor), |next| match next {
-                Next::Row(row) if row.kind == record::Kind::Message => {
+                NextRow::Row(row) if row.kind == record::RowKind::Message => {
                     markdown::message(&mut text, source.format, &row)
                 }
-                Next::Row(_) => Ok(()),
-                Next::Gap(gap) => {
+                NextRow::Row(_) => Ok(()),
+                NextRow::Gap(gap) => {
                     gap.tell(&io);
                     markdown::gap(&mut text, &gap);
                     Ok(())
@@ -219,7 +219,7 @@ impl Session {
     pub fn checkpoint_records(&self) -> Machine<Vec<CheckpointRecord>> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = Source::at(&session, &io, None).await?;
+            let source = PageSource::at(&session, &io, None).await?;
             checkpoints::records(&io, &source.sid, source.row.generation).await
         })
     }
@@ -229,7 +229,7 @@ impl Session {
     pub fn export(&self, at: Export) -> Machine<(Vec<u8>, Option<Export>)> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = session.look(Source::of)?;
+            let source = session.look(PageSource::of)?;
             let is_new = at == Export::Begin || source.row.ver == 0;
             let source = if is_new { source.latest(&io).await? } else { source };
             export::page(&io, &session, &source, at).await

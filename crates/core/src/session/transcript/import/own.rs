@@ -5,15 +5,15 @@ use crate::context::{Departed, Origin, SessionLog};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::check::Noted;
-use crate::log::record::{self, Kind as RowKind, Parent, SessionRow};
+use crate::log::record::{self, Parent, RowKind, SessionRow};
 use crate::log::{SCHEMA, State};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
-use crate::step::{Io, Level};
+use crate::step::{Io, LogLevel};
 use std::collections::HashSet;
 
 /// An archive of ours.
-pub(super) struct Own {
+pub(super) struct OwnArchive {
     /// The session as it was exported.
     pub(super) whole: SessionRow,
     /// What of it was read.
@@ -44,10 +44,10 @@ pub(super) struct Seen {
 /// Rows of a gap: more than any log has that could be read back.
 const MOST_LOST: u64 = 1 << 24;
 
-impl Own {
+impl OwnArchive {
     pub(super) fn new(whole: SessionRow) -> Self {
         let (seen, offloads, lost, left) = Default::default();
-        Own { whole, seen, offloads, lost, has_gaps: false, left }
+        OwnArchive { whole, seen, offloads, lost, has_gaps: false, left }
     }
 
     /// The index that a message has among those that were not lost; `None` for one that was.
@@ -192,8 +192,8 @@ impl Import {
     }
 
     /// The session's row from what was exported.
-    pub(super) fn own_end(&mut self, io: &Io, own: &Own) -> Result<()> {
-        let Own { whole, seen, .. } = own;
+    pub(super) fn own_end(&mut self, io: &Io, own: &OwnArchive) -> Result<()> {
+        let OwnArchive { whole, seen, .. } = own;
         let is_last = (&seen.head, &seen.chain) == (&whole.head, &whole.chain) || seen.in_gap;
         let has_views =
             seen.generation == whole.generation || (seen.views_lost && seen.generation < whole.generation);
@@ -207,7 +207,7 @@ impl Import {
                 let what = format!("{what}; import it with `from: \"transcript\"` to restore these");
                 return Err(wrong_line(self.number, Code::InvalidMessage, what));
             }
-            io.log(Level::Warn, what);
+            io.log(LogLevel::Warn, what);
         }
         let whole = SessionRow { losses: Vec::new(), ..whole.clone() };
         self.row = match self.restore {

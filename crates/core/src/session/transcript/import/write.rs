@@ -5,13 +5,13 @@ use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{self, Kind as RowKind, StoredItem, ViewRow};
+use crate::log::record::{self, RowKind, StoredItem, ViewRow};
 use crate::log::state::{ViewNote, record_id, size_of};
 use crate::log::stored::PAGE;
 use crate::log::{Cause, SCHEMA};
 use crate::message::limits;
 use crate::policy::Trigger;
-use crate::session::transcript::foreign::{self, Entry, Said};
+use crate::session::transcript::foreign::{self, ForeignEntry, ForeignSaid};
 use crate::step::Io;
 use crate::wire;
 use serde_json::value::RawValue;
@@ -19,22 +19,22 @@ use std::rc::Rc;
 
 impl Import {
     /// Writes the conversation of a foreign transcript.
-    pub(super) async fn write(&mut self, io: &Io, entries: Vec<Entry>) -> Result<()> {
+    pub(super) async fn write(&mut self, io: &Io, entries: Vec<ForeignEntry>) -> Result<()> {
         let mut at = self.row.created_at;
         if let Some(first) = entries.iter().find_map(|entry| entry.at) {
             (at, self.row.created_at) = (first, first);
         }
-        for Entry { line, at: said_at, said } in entries {
+        for ForeignEntry { line, at: said_at, said } in entries {
             at = said_at.unwrap_or(at);
             let before = self.puts.len();
             match said {
-                Said::Message(json) => {
+                ForeignSaid::Message(json) => {
                     self.write_message(io, json, at).await.map_err(|error| at_line(line, error))?
                 }
-                Said::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
+                ForeignSaid::Summary(json) if self.restore == Restore::Context && self.row.messages > 0 => {
                     self.write_summary(json, at).map_err(|error| at_line(line, error))?;
                 }
-                Said::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
+                ForeignSaid::Summary(_) => foreign::skip(&mut self.skipped, "summary"),
             }
             self.count_from(before);
             self.flush(io, PAGE).await?;
