@@ -128,7 +128,10 @@ export const s1summary = [
     id: "S1.9",
     what: "a retired reference is not read",
     file: `${core}/session/operations/looks.rs`,
-    from: `io.log(Level::Info, format!("{reference} is retired: checkpoint {checkpoint} stands for it"));`,
+    from: `io.log(
+                    LogLevel::Info,
+                    format!("{reference} is retired: checkpoint {checkpoint} stands for it"),
+                );`,
     to: `return Err(crate::Error::new(crate::Code::NotFound, format!("{reference} is retired: {checkpoint}")));`,
     tests: ["compact_rules"],
   },

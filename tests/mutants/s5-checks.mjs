@@ -7,7 +7,7 @@ export const s5checks = [
     id: "S5.15",
     what: "an oversized prompt is returned",
     file: `${core}/compaction/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;",
+    from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != ClimbPart::Later;",
     to: "let must_fit = climb.trigger == Trigger::Overflow;",
     tests: ["session_rules"],
   },

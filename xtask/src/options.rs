@@ -2,7 +2,7 @@
 //! both from the table in `crates/core/src/policy/options.rs`.
 
 use crate::Result;
-use context_compactor_core::policy::{Calls, Documented, Kind, OPTIONS, Off, PRESETS, Preset, Row};
+use context_compactor_core::policy::{Calls, Documented, OPTIONS, Off, OptionKind, PRESETS, Preset, Row};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn file_text() -> String {
     interface(&mut text, "Options of everything that plans or compacts.", "CompactOptions", &every);
     interface(&mut text, "Options of a session.", "SessionOptions extends CompactOptions", &sessions);
     for row in OPTIONS {
-        if let Kind::Group { name: Some(name), .. } = row.kind {
+        if let OptionKind::Group { name: Some(name), .. } = row.kind {
             interface(&mut text, row.doc, name, &members(row.path).collect::<Vec<_>>());
         }
     }
@@ -70,7 +70,7 @@ fn member(text: &mut String, indent: &str, row: &Row) {
     comment(text, indent, &format!("{}{}", row.doc, default(row)));
     let or_false = if row.or_false { "false | " } else { "" };
     match row.kind {
-        Kind::Group { name: None, .. } if row.path != PRESET_OPTIONS => {
+        OptionKind::Group { name: None, .. } if row.path != PRESET_OPTIONS => {
             let _ = writeln!(text, "{indent}{}?: {or_false}{{", name(row));
             members(row.path).for_each(|row| member(text, &format!("{indent}  "), row));
             let _ = writeln!(text, "{indent}}};");
@@ -87,17 +87,19 @@ fn type_of(row: &Row) -> String {
         _ if row.path == "preset" => "Preset".to_owned(),
         _ if row.path == "format" => "Format".to_owned(),
         _ if row.path == "summarize.detail" => "1 | 2 | 3".to_owned(),
-        Kind::Count { .. } | Kind::Number { .. } => "number".to_owned(),
-        Kind::Flag => "boolean".to_owned(),
-        Kind::Text => "string".to_owned(),
-        Kind::Names => "string[]".to_owned(),
-        Kind::Choice(names) => {
+        OptionKind::Count { .. } | OptionKind::Number { .. } => "number".to_owned(),
+        OptionKind::Flag => "boolean".to_owned(),
+        OptionKind::Text => "string".to_owned(),
+        OptionKind::Names => "string[]".to_owned(),
+        OptionKind::Choice(names) => {
             names().iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" | ")
         }
-        Kind::Function(of) | Kind::Value(of) | Kind::Host(of) => of.to_owned(),
-        Kind::Group { name: Some(name), short: Some(_) } => format!("Summarize | \"extractive\" | {name}"),
-        Kind::Group { name: Some(name), .. } => name.to_owned(),
-        Kind::Group { name: None, .. } => "PresetOptions".to_owned(),
+        OptionKind::Function(of) | OptionKind::Value(of) | OptionKind::Host(of) => of.to_owned(),
+        OptionKind::Group { name: Some(name), short: Some(_) } => {
+            format!("Summarize | \"extractive\" | {name}")
+        }
+        OptionKind::Group { name: Some(name), .. } => name.to_owned(),
+        OptionKind::Group { name: None, .. } => "PresetOptions".to_owned(),
     }
 }
 
@@ -123,8 +125,8 @@ fn default(row: &Row) -> String {
 
 fn value(row: &Row, value: f64) -> String {
     match row.kind {
-        Kind::Flag => (value != 0.0).to_string(),
-        Kind::Count { .. } => grouped(value as usize),
+        OptionKind::Flag => (value != 0.0).to_string(),
+        OptionKind::Count { .. } => grouped(value as usize),
         _ => value.to_string(),
     }
 }
@@ -202,7 +204,7 @@ fn documented_as(row: &Row, documented: &Documented) -> (String, String) {
         Some(Off::Text("Infinity")) => (format!("{same} `Infinity`: none is."), "number".to_owned()),
         Some(Off::Text(off)) => (same, format!("{} | \"{off}\"", type_of(row))),
         None => match row.kind {
-            Kind::Group { .. } => {
+            OptionKind::Group { .. } => {
                 let inner: Vec<String> =
                     members(row.path).map(|row| format!("{}?: {}", name(row), type_of(row))).collect();
                 (same, format!("{{ {} }}", inner.join("; ")))
@@ -242,16 +244,16 @@ export const OPTIONS: readonly Option[] = [\n",
     for row in OPTIONS {
         let _ = write!(text, "  {{ path: \"{}\", kind: \"{}\"", row.path, kind(row));
         match row.kind {
-            Kind::Count { least, most } => {
+            OptionKind::Count { least, most } => {
                 let _ = write!(text, ", least: {least}, most: {most}");
             }
-            Kind::Number { least, most } => {
+            OptionKind::Number { least, most } => {
                 let _ = write!(text, ", least: {least}, most: {most}");
             }
-            Kind::Choice(names) => {
+            OptionKind::Choice(names) => {
                 let _ = write!(text, ", names: {:?}", names());
             }
-            Kind::Group { short: Some(short), .. } => {
+            OptionKind::Group { short: Some(short), .. } => {
                 let _ = write!(text, ", short: \"{short}\"");
             }
             _ => {}
@@ -278,16 +280,16 @@ export const OPTIONS: readonly Option[] = [\n",
 
 fn kind(row: &Row) -> &'static str {
     match row.kind {
-        Kind::Count { .. } => "count",
-        Kind::Number { .. } => "number",
-        Kind::Flag => "flag",
-        Kind::Text => "text",
-        Kind::Names => "names",
-        Kind::Choice(_) => "choice",
-        Kind::Function(_) => "function",
-        Kind::Value(_) => "value",
-        Kind::Host(_) => "host",
-        Kind::Group { .. } => "group",
+        OptionKind::Count { .. } => "count",
+        OptionKind::Number { .. } => "number",
+        OptionKind::Flag => "flag",
+        OptionKind::Text => "text",
+        OptionKind::Names => "names",
+        OptionKind::Choice(_) => "choice",
+        OptionKind::Function(_) => "function",
+        OptionKind::Value(_) => "value",
+        OptionKind::Host(_) => "host",
+        OptionKind::Group { .. } => "group",
     }
 }
 

@@ -61,7 +61,7 @@ pub struct GoalCheckpoint {
     pub description: String,
     /// How far it is.
     #[serde(default)]
-    pub status: Progress,
+    pub status: StepProgress,
     /// When it was completed, in ms since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ms")]
     pub completed_at: Option<u64>,
@@ -70,7 +70,7 @@ pub struct GoalCheckpoint {
 /// How far a step is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Progress {
+pub enum StepProgress {
     /// Not begun.
     #[default]
     Pending,
@@ -135,9 +135,9 @@ impl Goal {
             out.push_str("\n\nCheckpoints:");
             for checkpoint in &self.checkpoints {
                 let mark = match checkpoint.status {
-                    Progress::Completed => "✅",
-                    Progress::InProgress => "🔄",
-                    Progress::Pending => "⏳",
+                    StepProgress::Completed => "✅",
+                    StepProgress::InProgress => "🔄",
+                    StepProgress::Pending => "⏳",
                 };
                 let _ = write!(out, "\n{mark} {}", checkpoint.description);
             }
@@ -177,9 +177,9 @@ pub(super) fn sample() -> Goal {
         priority: Priority::High,
         status: GoalStatus::Active,
         checkpoints: vec![
-            checkpoint("Write it", Progress::Completed),
-            checkpoint("Test it", Progress::InProgress),
-            checkpoint("Release it", Progress::Pending),
+            checkpoint("Write it", StepProgress::Completed),
+            checkpoint("Test it", StepProgress::InProgress),
+            checkpoint("Release it", StepProgress::Pending),
         ],
         decisions: vec![
             Decision {

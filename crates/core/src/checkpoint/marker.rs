@@ -1,7 +1,7 @@
 //! Markers with which a model reports on its goal (`S5.13`). They count at the start of a line only, so that a text
 //! about markers, or one that quotes a tool's output inside a sentence, changes nothing.
 
-use super::goal::{Artifact, ArtifactAction, Decision, Goal, Progress};
+use super::goal::{Artifact, ArtifactAction, Decision, Goal, StepProgress};
 
 /// A text of a marker is cut behind this many characters: the goal stands in every prompt.
 const MOST_CHARS: usize = 500;
@@ -12,7 +12,7 @@ const MOST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
     /// A step is this far.
-    Checkpoint(String, Progress),
+    Checkpoint(String, StepProgress),
     /// Something was decided; locked or not.
     Decision(String, bool),
     /// Something was made.
@@ -38,9 +38,9 @@ fn marker(line: &str) -> Option<Update> {
     if let Some(rest) = line.strip_prefix("[CHECKPOINT] ") {
         let (text, status) = rest.rsplit_once(" - ")?;
         let status = match status {
-            "COMPLETED" => Progress::Completed,
-            "IN-PROGRESS" => Progress::InProgress,
-            "PENDING" => Progress::Pending,
+            "COMPLETED" => StepProgress::Completed,
+            "IN-PROGRESS" => StepProgress::InProgress,
+            "PENDING" => StepProgress::Pending,
             _ => return None,
         };
         Some(Update::Checkpoint(named(text)?, status))
@@ -80,7 +80,7 @@ impl Goal {
         }
     }
 
-    fn advance(&mut self, text: &str, status: Progress, source: Source, now: u64) {
+    fn advance(&mut self, text: &str, status: StepProgress, source: Source, now: u64) {
         let known = self.checkpoints.iter_mut().find(|checkpoint| checkpoint.description == text);
         let Some(checkpoint) = known else { return };
         let back = status < checkpoint.status;
@@ -88,7 +88,7 @@ impl Goal {
             return;
         }
         checkpoint.status = status;
-        checkpoint.completed_at = (status == Progress::Completed).then_some(now);
+        checkpoint.completed_at = (status == StepProgress::Completed).then_some(now);
     }
 
     fn decide(&mut self, text: &str, locked: bool) {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(
             markers(text),
             [
-                Update::Checkpoint("Test it".into(), Progress::Completed),
+                Update::Checkpoint("Test it".into(), StepProgress::Completed),
                 Update::Decision("Keep - it - simple".into(), false),
                 Update::Decision("Use serde".into(), true),
                 Update::Artifact("src/a b.rs".into(), ArtifactAction::Created),
@@ -166,7 +166,7 @@ mod tests {
         }
         assert_eq!(
             (goal.checkpoints[1].status, goal.checkpoints[1].completed_at),
-            (Progress::Completed, Some(7))
+            (StepProgress::Completed, Some(7))
         );
         assert_eq!(goal.checkpoints.len(), 3, "an unknown step is ignored");
         let decisions: Vec<(&str, &str, bool)> = goal
@@ -182,7 +182,10 @@ mod tests {
         goal.update(&markers("[CHECKPOINT] Test it - PENDING"), Source::Summary, 9);
         assert_eq!(goal.checkpoints[1].completed_at, Some(7), "a summary of the past takes no step back");
         goal.update(&markers("[CHECKPOINT] Test it - PENDING"), Source::Output, 9);
-        assert_eq!((goal.checkpoints[1].status, goal.checkpoints[1].completed_at), (Progress::Pending, None));
+        assert_eq!(
+            (goal.checkpoints[1].status, goal.checkpoints[1].completed_at),
+            (StepProgress::Pending, None)
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod profile;
 mod reliability;
 mod tier;
 
-pub use goal::{Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalStatus, Priority, Progress};
+pub use goal::{
+    Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalStatus, Priority, StepProgress,
+};
 pub use level::{Level, Levels, NUMBERS as LEVELS, Range, in_proportion};
 pub use marker::{Source, Update, markers};
 pub use mode::{Mode, Preservation};

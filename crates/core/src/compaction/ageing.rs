@@ -2,7 +2,7 @@
 //! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
 //! compaction tries again.
 
-use super::call::{Cost, call};
+use super::call::{CallCost, call};
 use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
 use super::reasoning;
@@ -123,7 +123,7 @@ pub(super) async fn age(
     io: &Io,
     held: &mut SessionGuard,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let compressions = held.state().row.compressions;
@@ -143,7 +143,7 @@ pub(super) async fn merge(
     io: &Io,
     held: &mut SessionGuard,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let compressions = held.state().row.compressions;
     let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
@@ -169,7 +169,7 @@ pub(super) async fn shorten(
     range: Range<usize>,
     level: Level,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
     let mut texts = Vec::new();
@@ -285,7 +285,7 @@ async fn ask(
     held: &mut SessionGuard,
     texts: &[String],
     level: Level,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<String> {
     let settings = held.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);

@@ -8,7 +8,7 @@ use crate::log::{Job, SessionGuard};
 use crate::policy::{Settings, Summariser};
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, ReportedUsage, Stage, Work, all};
 use crate::summary;
-use crate::summary::result::{Purpose as For, Shorten, shorten};
+use crate::summary::result::{Shorten, ToolPurpose, shorten};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -55,7 +55,7 @@ impl Pace {
 /// One text to be shortened.
 pub(super) struct Ask<'a> {
     /// What the tool was called for.
-    pub(super) purpose: &'a For,
+    pub(super) purpose: &'a ToolPurpose,
     /// The text, as a summariser may see it.
     pub(super) text: &'a str,
     /// Which part of how many, from 1.

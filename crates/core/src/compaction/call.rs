@@ -10,16 +10,16 @@ use std::rc::Rc;
 
 /// What calls for summaries cost.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Cost {
+pub(super) struct CallCost {
     /// Calls.
     pub(super) calls: u32,
     /// What the summariser reported.
     pub(super) usage: Option<ReportedUsage>,
 }
 
-impl Cost {
+impl CallCost {
     /// Adds what other calls cost.
-    pub(super) fn add(&mut self, other: Cost) {
+    pub(super) fn add(&mut self, other: CallCost) {
         self.calls += other.calls;
         if let Some(usage) = other.usage {
             *self.usage.get_or_insert_default() += usage;
@@ -28,7 +28,7 @@ impl Cost {
 }
 
 /// An attempt that failed.
-pub(super) struct Attempt {
+pub(super) struct FailedAttempt {
     pub(super) error: Error,
     pub(super) aborted: bool,
     pub(super) overflow: bool,
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     pub(super) retry_after_ms: Option<u64>,
 }
 
-impl Attempt {
+impl FailedAttempt {
     /// What the provider answered. It is not asked again where it wants to be left alone for longer than `longest`.
     fn refused(failure: provider::Failure, longest: u64) -> Self {
         let provider::Failure { mut message, retry_after_ms, overflow, .. } = failure;
@@ -49,7 +49,7 @@ impl Attempt {
                 seconds(longest)
             );
         }
-        Attempt {
+        FailedAttempt {
             error: Error { retryable: failure.retryable, ..Error::new(Code::SummaryFailed, message) },
             aborted: false,
             overflow,
@@ -66,7 +66,7 @@ impl Attempt {
             retryable: failure.status.is_some_and(|status| status == 429 || status >= 500),
             ..Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect)
         };
-        Attempt {
+        FailedAttempt {
             aborted: code == Some(Code::Aborted),
             overflow,
             // A key that is wrong is as wrong the next time.
@@ -97,13 +97,13 @@ pub(super) async fn call(
     request: &Rc<SummaryRequest>,
     attempt: u32,
     purpose: Purpose,
-) -> Result<(String, Option<ReportedUsage>), Attempt> {
+) -> Result<(String, Option<ReportedUsage>), FailedAttempt> {
     let shortens = settings.app_shortens && purpose.is_of_result();
     let Some(provider) = settings.provider().filter(|_| !shortens) else {
         return io
             .summarize(Rc::clone(request), attempt, purpose, settings.timeout_ms)
             .await
-            .map_err(Attempt::thrown);
+            .map_err(FailedAttempt::thrown);
     };
     let prompt = provider::Prompt {
         system: request.system.clone(),
@@ -113,7 +113,7 @@ pub(super) async fn call(
     };
     let http = provider::request(provider, &prompt);
     let answer = io.fetch(http, settings.timeout_ms).await.map_err(|failure| {
-        let mut attempt = Attempt::thrown(failure);
+        let mut attempt = FailedAttempt::thrown(failure);
         // No answer came at all.
         attempt.error.retryable |= attempt.error.code == Code::SummaryFailed;
         attempt
@@ -123,7 +123,7 @@ pub(super) async fn call(
     let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     match provider::response(provider, status, header, &body, now) {
         Ok(answer) => Ok((answer.text, answer.usage.map(ReportedUsage::from))),
-        Err(failure) => Err(Attempt::refused(failure, settings.timeout_ms.min(LONGEST_WAIT_MS))),
+        Err(failure) => Err(FailedAttempt::refused(failure, settings.timeout_ms.min(LONGEST_WAIT_MS))),
     }
 }
 

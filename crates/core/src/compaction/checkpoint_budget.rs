@@ -3,7 +3,7 @@
 //! is said, and stays.
 
 use super::ageing::{self, overtaken, shorten};
-use super::call::Cost;
+use super::call::CallCost;
 use super::ladder::Climb;
 use super::result::{Edit, RungPlan};
 use super::write::max_tokens;
@@ -29,7 +29,7 @@ struct Standing {
 
 /// What is done next: the checkpoints in `range`, one or several neighbours, become one of `level`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Next {
+struct BudgetStep {
     range: Range<usize>,
     level: Level,
 }
@@ -61,7 +61,7 @@ fn budget(state: &State) -> usize {
 }
 
 /// The next step towards the budget, when there is one: what loses least first. `target` is how long a level is.
-fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -> Option<Next> {
+fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -> Option<BudgetStep> {
     let total = total(standing);
     let (newest, older) = standing.split_last().filter(|_| total > budget)?;
     let without = |range: &[Standing]| total - range.iter().map(|one| one.tokens).sum::<usize>();
@@ -69,7 +69,7 @@ fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -
     let aged = |one: &Standing| {
         let moderate = one.level.is_none_or(|level| level > Level::Moderate);
         let level = if moderate && fits(&[*one], Level::Moderate) { Level::Moderate } else { Level::Compact };
-        Next { range: one.at..one.at + 1, level }
+        BudgetStep { range: one.at..one.at + 1, level }
     };
     let is_long = |one: &Standing| one.level != Some(Level::Compact);
     if let Some(one) = older.iter().find(|one| is_long(one)) {
@@ -81,7 +81,7 @@ fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -
     };
     let merged = |run: &Vec<Standing>| {
         let range = run.first()?.at..run.last()?.at + 1;
-        Some(Next { range, level: Level::Compact })
+        Some(BudgetStep { range, level: Level::Compact })
     };
     // The newest one is touched last, and not where the older ones can make the room.
     if let Some(run) = runs(older).iter().find(|run| fits(run, Level::Compact)) {
@@ -99,7 +99,7 @@ pub(super) async fn enforce(
     io: &Io,
     held: &mut SessionGuard,
     climb: Climb<'_>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     loop {
@@ -108,7 +108,7 @@ pub(super) async fn enforce(
             let target = |level| state.settings.checkpoint_tokens(level);
             next(&standing(&state), budget(&state), target)
         };
-        let Some(Next { range, level }) = next else { break };
+        let Some(BudgetStep { range, level }) = next else { break };
         let (at, count) = (range.start, range.len());
         match overtaken(io, shorten(io, held, range, level, climb, spent).await)? {
             Some(Some(edit)) => edits.push(edit),
@@ -161,7 +161,7 @@ pub(super) fn rehearse(state: &State, level: Level) -> Vec<RungPlan> {
     let run = left.last().map_or(0, |last| last.run);
     left.push(Standing { at, tokens: target(level), level: Some(level), run });
     let mut plans = Vec::new();
-    while let Some(Next { range, level }) = next(&left, budget(state), target) {
+    while let Some(BudgetStep { range, level }) = next(&left, budget(state), target) {
         let (count, before) = (left.len(), total(&left));
         let touched = left.iter().filter(|one| range.contains(&one.at)).map(|one| one.tokens);
         let input: usize = touched.sum();

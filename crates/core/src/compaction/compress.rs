@@ -14,7 +14,7 @@ use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
 use crate::step::{Io, LogLevel, Purpose};
-use crate::summary::result::Purpose as For;
+use crate::summary::result::ToolPurpose;
 use crate::text;
 use crate::wire;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(super) struct Found {
     nth: usize,
     pub(super) text: String,
     chars: usize,
-    pub(super) purpose: For,
+    pub(super) purpose: ToolPurpose,
 }
 
 /// Characters of a message as the model reads it.
@@ -53,7 +53,7 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
     let numbers = state.settings.numbers.react;
     let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
     let mut found = Vec::new();
-    let mut waiting: HashMap<String, Vec<For>> = HashMap::new();
+    let mut waiting: HashMap<String, Vec<ToolPurpose>> = HashMap::new();
     let mut answers = Answers::default();
     for (at, item) in state.context.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
@@ -65,7 +65,7 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
             match part {
                 Part::ToolCall(call) => {
                     let (name, arguments) = (call.name.to_string(), call.arguments.to_string());
-                    let purpose = For { thought: message.text(), name, arguments };
+                    let purpose = ToolPurpose { thought: message.text(), name, arguments };
                     waiting.entry(call.id.to_string()).or_default().push(purpose);
                 }
                 Part::ToolResult(result) => {
@@ -303,17 +303,17 @@ fn percent(part: usize, whole: usize) -> String {
 /// A result as a summariser may see it: redacted whole, so that no chunk begins in the middle of a secret.
 struct Shown {
     text: String,
-    purpose: For,
+    purpose: ToolPurpose,
 }
 
 impl Shown {
     /// A rehearsal shows it to nobody, and does not bother the app.
     async fn of(io: &Io, held: &SessionGuard, found: &Found, climb: Climb<'_>) -> Result<Shown> {
-        let For { thought, name, arguments } = found.purpose.clone();
+        let ToolPurpose { thought, name, arguments } = found.purpose.clone();
         let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
             if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
         });
-        let purpose = For { thought: thought.await?, name, arguments: arguments.await? };
+        let purpose = ToolPurpose { thought: thought.await?, name, arguments: arguments.await? };
         Ok(Shown { text: text.await?, purpose })
     }
 }
@@ -352,7 +352,7 @@ async fn streamed(
     let count = chunks.len();
     say(format!("Breaking result into {count} chunks for summarization"));
     // The first layer knows the tool and its arguments, not the thought (`S2.1`).
-    let purpose = For { thought: String::new(), ..shown.purpose };
+    let purpose = ToolPurpose { thought: String::new(), ..shown.purpose };
     let asks = chunks.iter().enumerate().map(|(nth, text)| Ask {
         purpose: &purpose,
         text,

@@ -21,7 +21,7 @@ pub(super) struct InForce {
 }
 
 /// One of them.
-struct Instruction {
+struct InstructionInForce {
     index: usize,
     /// Its first line: what has the same one is of the same kind.
     kind: String,
@@ -38,7 +38,7 @@ impl InForce {
         for (at, (item, message)) in history.iter().zip(messages).enumerate() {
             if let Some(place) = item.origin.place().filter(|_| item.size.role == Role::System) {
                 let (kind, tokens) = (summary::kind_of(&message.text()), item.size.tokens);
-                found.push(Instruction { index: place.index, kind, tokens, goes: at < boundary });
+                found.push(InstructionInForce { index: place.index, kind, tokens, goes: at < boundary });
             }
             if let Origin::Summary { quotes, prose, .. } = &item.origin
                 && !quotes.is_empty()
@@ -47,14 +47,19 @@ impl InForce {
                 for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {
                     let tokens = state.settings.estimator.text(&quote.text);
                     were_quoted.insert(quote.index);
-                    found.push(Instruction { index: quote.index, kind: quote.kind, tokens, goes: true });
+                    found.push(InstructionInForce {
+                        index: quote.index,
+                        kind: quote.kind,
+                        tokens,
+                        goes: true,
+                    });
                 }
             }
         }
         let mut room = state.settings.window / QUOTES_PART;
         let (mut kinds, mut quoted) = (HashSet::new(), HashSet::new());
         for instruction in order::by_key(found, |instruction| instruction.index as u64).into_iter().rev() {
-            let Instruction { index, kind, tokens, goes } = instruction;
+            let InstructionInForce { index, kind, tokens, goes } = instruction;
             let is_text = !kind.is_empty();
             if kinds.insert(kind) && is_text && goes && tokens <= room {
                 room -= tokens;

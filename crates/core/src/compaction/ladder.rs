@@ -1,7 +1,7 @@
 //! The ladder: one climb, for the real run and for the dry run.
 
 use super::ask::Spent;
-use super::call::Cost;
+use super::call::CallCost;
 use super::cut::{self, Aim};
 use super::floor::{floor, overflow, settle};
 use super::replace::{self, Move};
@@ -22,7 +22,7 @@ const AGAIN: usize = 3;
 
 /// Which rungs a climb takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ClimbPart {
     /// All of them.
     Whole,
     /// Those that need no summary yet: one that can wait is put off.
@@ -35,7 +35,7 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Climb<'r> {
     /// Which rungs of the preset.
-    pub(crate) part: Part,
+    pub(crate) part: ClimbPart,
     /// What set it off.
     pub(crate) trigger: Trigger,
     /// More guidance for the summary.
@@ -47,7 +47,7 @@ pub(crate) struct Climb<'r> {
 impl<'r> Climb<'r> {
     /// All rungs, for real.
     pub(crate) fn whole(trigger: Trigger, instructions: Option<&'r str>) -> Self {
-        Climb { part: Part::Whole, trigger, instructions, rehearse: false }
+        Climb { part: ClimbPart::Whole, trigger, instructions, rehearse: false }
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Climbed {
 
 impl Climbed {
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    fn add(&mut self, held: &SessionGuard, edits: Vec<Edit>, spent: Cost) -> Result<()> {
+    fn add(&mut self, held: &SessionGuard, edits: Vec<Edit>, spent: CallCost) -> Result<()> {
         if let Some(result) = &mut self.result {
             result.add(held, &edits, spent)?;
         }
@@ -91,7 +91,7 @@ impl Climbed {
                 result.follow(before);
             }
             self.edits.extend(result.applied_edits.iter().cloned());
-            let spent = Cost { calls: result.llm_calls, usage: result.usage };
+            let spent = CallCost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
                     before.add(held, &result.applied_edits, spent)?;
@@ -103,7 +103,7 @@ impl Climbed {
                 _ => {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
-                        let spent = Cost { calls: before.llm_calls, usage: before.usage };
+                        let spent = CallCost { calls: before.llm_calls, usage: before.usage };
                         now.add(held, &[], spent)?;
                     }
                 }
@@ -122,7 +122,7 @@ pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) ->
     let settings = held.settings();
     let mut freed = 0;
     let put_off = settings.rungs.iter().position(|rung| *rung == Rung::Summarise);
-    let first = if climb.part == Part::Later { put_off.unwrap_or_default() } else { 0 };
+    let first = if climb.part == ClimbPart::Later { put_off.unwrap_or_default() } else { 0 };
     // A prepare tells nobody why it did nothing.
     let tells = climb.rehearse || climb.trigger == Trigger::Manual;
     for rung in settings.rungs.iter().skip(first) {
@@ -157,9 +157,11 @@ pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) ->
                 done.spent.usage = spent.usage;
                 done.spent.failed = spent.failed;
             }
-            Rung::Summarise if climb.part == Part::Later => summarise(io, held, climb, &mut done).await?,
+            Rung::Summarise if climb.part == ClimbPart::Later => {
+                summarise(io, held, climb, &mut done).await?
+            }
             Rung::Summarise if forced || summarise::fires(&held.state(), freed) => {
-                if climb.part == Part::Now && can_wait(&held.state(), climb.trigger)? {
+                if climb.part == ClimbPart::Now && can_wait(&held.state(), climb.trigger)? {
                     done.put_off = true;
                 } else {
                     summarise(io, held, climb, &mut done).await?;
@@ -181,7 +183,7 @@ pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) ->
                     }
                 } else if summarised || held.tokens() > settings.hard_limit {
                     emergency::secure(io, held, climb).await?;
-                    let mut spent = Cost::default();
+                    let mut spent = CallCost::default();
                     let mut edits = match rung {
                         Rung::Age => ageing::age(io, held, climb, &mut spent).await?,
                         _ => ageing::merge(io, held, climb, &mut spent).await?.into_iter().collect(),
@@ -211,7 +213,7 @@ pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) ->
     shorten_all(io, held, climb, &mut done).await?;
     // What was put off is no prompt: the next one is made to fit before it is sent. Nor is what an app asked for by hand,
     // which is told that it does not fit.
-    let must_fit = climb.trigger != Trigger::Manual && climb.part != Part::Later;
+    let must_fit = climb.trigger != Trigger::Manual && climb.part != ClimbPart::Later;
     if must_fit && held.tokens() > held.settings().hard_limit {
         let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
         return Err(overflow(io, held, climb.trigger, failed.or(done.failed.as_ref())).await?);
@@ -310,7 +312,7 @@ async fn shorten(
     let propose = |state: &State| Ok(Some(last::propose(state, excess, may)?));
     let edit = carry_out(io, held, Rung::Admit, climb, &propose).await?;
     match edit.filter(|edit| !edit.indices.is_empty()) {
-        Some(edit) => done.add(held, vec![edit], Cost::default()),
+        Some(edit) => done.add(held, vec![edit], CallCost::default()),
         None => Ok(()),
     }
 }
@@ -389,7 +391,7 @@ pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> R
     })
 }
 
-/// A USD in [`crate::policy::cost::Cost`].
+/// A USD in [`crate::policy::cost::CallCost`].
 const USD: f64 = 1e12;
 
 /// What is known before a compaction, where prices are.

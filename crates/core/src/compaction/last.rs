@@ -21,9 +21,9 @@ fn cap(settings: &Settings, part: usize) -> usize {
 /// What would be stored and previewed so that `excess` tokens less are left, of the messages of which `may` holds: as
 /// little and as mildly as that takes, and nothing where all of it is not enough.
 pub(crate) fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool) -> Result<Vec<Move>> {
-    let mut found = Found::default();
+    let mut found = Oversized::default();
     for part in PARTS {
-        found = Found::of(state, cap(&state.settings, part), may)?;
+        found = Oversized::of(state, cap(&state.settings, part), may)?;
         // The app's own counter is not to be foreseen.
         if found.frees >= excess && !state.settings.app_counts {
             break;
@@ -37,19 +37,19 @@ pub(crate) fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool)
 
 /// The most that it frees of those messages.
 pub(crate) fn frees(state: &State, may: &dyn Fn(usize) -> bool) -> Result<usize> {
-    Ok(Found::of(state, LEAST, may)?.frees)
+    Ok(Oversized::of(state, LEAST, may)?.frees)
 }
 
 /// What is larger than a cap.
 #[derive(Default)]
-struct Found {
+struct Oversized {
     /// By kind: results, inputs, texts.
     moves: [Vec<Move>; 3],
     frees: usize,
 }
 
-impl Found {
-    fn of(state: &State, cap: usize, may: &dyn Fn(usize) -> bool) -> Result<Found> {
+impl Oversized {
+    fn of(state: &State, cap: usize, may: &dyn Fn(usize) -> bool) -> Result<Oversized> {
         let estimator = state.settings.estimator;
         let may = |index: usize| may(index) && !state.is_pinned(index);
         let is_large = |text: &str| estimator.text(text) > cap;
@@ -65,7 +65,7 @@ impl Found {
             let large = may(place.index) && is_large(text);
             large.then(|| Replacement::text(state, place, nth, text, cap / 2))
         })?;
-        let mut found = Found { moves: [results, inputs, texts], frees: 0 };
+        let mut found = Oversized { moves: [results, inputs, texts], frees: 0 };
         found.frees = found.moves.iter().flatten().map(|planned| saves(state, planned)).sum();
         Ok(found)
     }

@@ -32,9 +32,9 @@ mod trajectory;
 mod write;
 
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan};
-pub use trajectory::{Compression, Execution, Metadata, ReactStats, Trajectory, Turn};
+pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};
 
 pub(crate) use floor::settle;
 pub(crate) use frame::{erased, quoting};
-pub(crate) use ladder::{Climb, Climbed, Part, climb, plan, reason};
+pub(crate) use ladder::{Climb, ClimbPart, Climbed, climb, plan, reason};
 pub(crate) use trajectory::{stats, trajectory};

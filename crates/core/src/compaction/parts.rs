@@ -1,7 +1,7 @@
 //! A history that is longer than the summariser's window is summarised in parts, some at a time, and the summaries of the
 //! parts become one. Every answer is kept until the commit ([`Job`]): whoever dies on the way pays for no part twice.
 
-use super::call::{Cost, call, question_of};
+use super::call::{CallCost, call, question_of};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
 use super::replace;
@@ -100,7 +100,7 @@ pub(super) struct Told {
 }
 
 /// A part on its way to its summary.
-struct Part {
+struct HistoryPart {
     of: Range<usize>,
     limit: usize,
     text: Option<String>,
@@ -118,9 +118,9 @@ impl Long<'_> {
     }
 
     /// Parts of some of the messages that fit `limit`.
-    fn split(&self, settings: &Settings, of: &Range<usize>, limit: usize) -> Vec<Part> {
+    fn split(&self, settings: &Settings, of: &Range<usize>, limit: usize) -> Vec<HistoryPart> {
         let runs = settings.preset.prompt.split(self.messages, of.clone(), &self.asked(limit));
-        runs.into_iter().map(|run| Part { of: run.of, limit, text: None }).collect()
+        runs.into_iter().map(|run| HistoryPart { of: run.of, limit, text: None }).collect()
     }
 
     /// The request for the summary, what the call is for, and how far that is: `attempts` where the history is shown whole.
@@ -131,7 +131,7 @@ impl Long<'_> {
         held: &mut SessionGuard,
         told: &mut Option<Vec<Told>>,
         attempts: (usize, usize),
-        spent: &mut Cost,
+        spent: &mut CallCost,
     ) -> Result<(SummaryRequest, Purpose, (usize, usize))> {
         let settings = held.settings();
         if told.is_none() {
@@ -155,7 +155,7 @@ impl Long<'_> {
         &self,
         io: &Io,
         held: &mut SessionGuard,
-        spent: &mut Cost,
+        spent: &mut CallCost,
     ) -> Result<Option<Vec<Told>>> {
         let settings = held.settings();
         let mut parts = self.split(&settings, &(0..self.messages.len()), self.limit());
@@ -181,12 +181,12 @@ impl Long<'_> {
                     continue;
                 }
                 match answers.next() {
-                    Some(Answer::Text(text)) => next.push(Part { text: Some(text), ..part }),
-                    Some(Answer::TooLong(error)) => {
+                    Some(PartAnswer::Text(text)) => next.push(HistoryPart { text: Some(text), ..part }),
+                    Some(PartAnswer::TooLong(error)) => {
                         last = Some(error);
                         next.extend(self.split(&settings, &part.of, part.limit / 5 * 3));
                     }
-                    Some(Answer::Failed(error)) => return Err(error),
+                    Some(PartAnswer::Failed(error)) => return Err(error),
                     None => {}
                 }
             }
@@ -206,7 +206,7 @@ impl Long<'_> {
         io: &Io,
         held: &mut SessionGuard,
         told: &mut Vec<Told>,
-        spent: &mut Cost,
+        spent: &mut CallCost,
     ) -> Result<SummaryRequest> {
         let settings = held.settings();
         let prompt = settings.preset.prompt;
@@ -237,12 +237,12 @@ impl Long<'_> {
             let mut too_long = None;
             for (of, answer) in merges.into_iter().zip(answers) {
                 let text = match answer {
-                    Answer::Text(text) => text,
-                    Answer::TooLong(error) => {
+                    PartAnswer::Text(text) => text,
+                    PartAnswer::TooLong(error) => {
                         too_long = Some(error);
                         continue;
                     }
-                    Answer::Failed(error) => return Err(error),
+                    PartAnswer::Failed(error) => return Err(error),
                 };
                 let first = told.iter().position(|told| told.of.start == of.start).unwrap_or(0);
                 let last = told.iter().rposition(|told| told.of.end == of.end).unwrap_or(first);
@@ -265,8 +265,8 @@ impl Long<'_> {
         held: &mut SessionGuard,
         requests: &[Rc<SummaryRequest>],
         (purpose, (before, total)): (Purpose, (usize, usize)),
-        spent: &mut Cost,
-    ) -> Result<Vec<Answer>> {
+        spent: &mut CallCost,
+    ) -> Result<Vec<PartAnswer>> {
         let settings = held.settings();
         let tokens = held.tokens();
         let done = Cell::new(before);
@@ -284,7 +284,7 @@ impl Long<'_> {
         tell(0);
         let failed = RefCell::new(None);
         let asking = Asking { io, settings: &settings, job: self.job, purpose, failed: &failed };
-        let mut work: Vec<Work<'_, (Answer, Cost)>> = Vec::with_capacity(requests.len());
+        let mut work: Vec<Work<'_, (PartAnswer, CallCost)>> = Vec::with_capacity(requests.len());
         for request in requests {
             let asked = async {
                 let answer = asking.about(request).await;
@@ -300,7 +300,7 @@ impl Long<'_> {
         for (answer, cost) in answers {
             spent.add(cost);
             texts.push(match answer {
-                Answer::Text(text) => Answer::Text(without_secrets(held, text)),
+                PartAnswer::Text(text) => PartAnswer::Text(without_secrets(held, text)),
                 other => other,
             });
         }
@@ -324,7 +324,7 @@ async fn clean(
 }
 
 /// What came of a request.
-enum Answer {
+enum PartAnswer {
     Text(String),
     /// It does not fit the model's window.
     TooLong(Error),
@@ -342,42 +342,42 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// Asks until an answer passes the checks or the attempts are used up.
-    async fn about(&self, request: &Rc<SummaryRequest>) -> (Answer, Cost) {
-        let mut spent = Cost::default();
+    async fn about(&self, request: &Rc<SummaryRequest>) -> (PartAnswer, CallCost) {
+        let mut spent = CallCost::default();
         let answer = self.attempts(request, &mut spent).await;
-        if let Answer::Failed(error) = &answer {
+        if let PartAnswer::Failed(error) = &answer {
             self.failed.borrow_mut().get_or_insert_with(|| error.clone());
         }
         (answer, spent)
     }
 
-    async fn attempts(&self, request: &Rc<SummaryRequest>, spent: &mut Cost) -> Answer {
+    async fn attempts(&self, request: &Rc<SummaryRequest>, spent: &mut CallCost) -> PartAnswer {
         let Asking { io, settings, job, purpose, failed } = *self;
         let numbers = settings.numbers;
         let question = match question_of(settings, request, purpose) {
             Ok(question) => question,
-            Err(error) => return Answer::Failed(error),
+            Err(error) => return PartAnswer::Failed(error),
         };
         if let Some(text) = job.take(io, &question)
             && let Ok(text) = self.accept(request, &text)
         {
-            return Answer::Text(text);
+            return PartAnswer::Text(text);
         }
         let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
         let mut asked = Rc::clone(request);
         for attempt in 1..=numbers.retry_count {
             if let Some(error) = failed.borrow().clone() {
-                return Answer::Failed(error);
+                return PartAnswer::Failed(error);
             }
             spent.calls += 1;
             let mut wait = numbers.retry_wait_ms * u64::from(attempt);
             match call(io, settings, &asked, attempt, purpose).await {
                 Ok((text, usage)) => {
-                    spent.add(Cost { calls: 0, usage });
+                    spent.add(CallCost { calls: 0, usage });
                     match self.accept(request, &text) {
                         Ok(accepted) => {
                             job.keep(io, &question, &text).await;
-                            return Answer::Text(accepted);
+                            return PartAnswer::Text(accepted);
                         }
                         Err(reason) => {
                             let what = format!("the summary of a part was not acceptable: {reason}");
@@ -387,7 +387,7 @@ impl Asking<'_> {
                     }
                 }
                 Err(failure) if failure.overflow && !failure.aborted => {
-                    return Answer::TooLong(failure.error);
+                    return PartAnswer::TooLong(failure.error);
                 }
                 Err(failure) => {
                     last = failure.error;
@@ -404,10 +404,10 @@ impl Asking<'_> {
             if attempt < numbers.retry_count
                 && let Err(failure) = io.sleep(wait).await
             {
-                return Answer::Failed(failure.into_error(Code::Aborted));
+                return PartAnswer::Failed(failure.into_error(Code::Aborted));
             }
         }
-        Answer::Failed(last)
+        PartAnswer::Failed(last)
     }
 
     /// The text of an answer; or why it is no summary.
@@ -436,7 +436,7 @@ pub(super) fn without_content(request: &SummaryRequest) -> SummaryRequest {
 
 /// What the calls for a summary take: how many there are, and the tokens of their prompts and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Calls {
+pub(super) struct CallTally {
     pub(super) count: usize,
     pub(super) input: usize,
     pub(super) output: usize,
@@ -444,14 +444,14 @@ pub(super) struct Calls {
 
 /// The calls that a summary takes, if every answer is as long as it was asked for. Results that are not in the context any
 /// more count by their length.
-pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<Calls> {
+pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<CallTally> {
     let settings = held.settings();
     let target = proposal.target_tokens;
     let limit = input_limit(&settings, target);
     let offloads = proposal.compress.iter().flat_map(|item| item.origin.offloads());
     let restored: usize = offloads.map(|offload| offload.chars).sum();
     let tokens = proposal.replaced_tokens.saturating_add(restored);
-    let one = Calls { count: 1, input: proposal.replaced_tokens.min(limit), output: max_tokens(target) };
+    let one = CallTally { count: 1, input: proposal.replaced_tokens.min(limit), output: max_tokens(target) };
     // Far from the limit nothing need be looked at more closely.
     if !settings.by_parts || (tokens < limit / 2 && !settings.app_counts) {
         return Ok(one);
@@ -471,7 +471,8 @@ pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<Calls
     if runs.len() < 2 {
         return Ok(one);
     }
-    let mut calls = Calls { count: runs.len(), input: runs.iter().map(|run| run.tokens).sum(), output: 0 };
+    let mut calls =
+        CallTally { count: runs.len(), input: runs.iter().map(|run| run.tokens).sum(), output: 0 };
     let mut left = runs.len();
     loop {
         let groups = prompt.groups(&vec![target; left], &options);
@@ -480,7 +481,7 @@ pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<Calls
         calls.input += merges.map(|group| group.len() * target).sum::<usize>();
         left = groups.len();
         if left < 2 {
-            return Ok(Calls { output: calls.count * max_tokens(target), ..calls });
+            return Ok(CallTally { output: calls.count * max_tokens(target), ..calls });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
-use super::call::Cost;
+use super::call::CallCost;
 use super::frame::text_of;
 use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
@@ -222,7 +222,7 @@ impl CompactionResult {
     }
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
-    pub(super) fn add(&mut self, held: &SessionGuard, edits: &[Edit], spent: Cost) -> Result<()> {
+    pub(super) fn add(&mut self, held: &SessionGuard, edits: &[Edit], spent: CallCost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.freed_tokens).sum::<usize>();
         self.count(held);
         self.applied_edits.extend_from_slice(edits);

@@ -1,6 +1,6 @@
 //! History to a summary: written, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
-use super::call::Cost;
+use super::call::CallCost;
 use super::cut::Proposal;
 use super::frame::tokens_of;
 use super::keeping::{Kept, budget};
@@ -94,7 +94,7 @@ pub(crate) async fn run(
                 let steps = state.row.steps;
                 state.row.attempted_at.replace(steps)
             };
-            let mut spent = Cost::default();
+            let mut spent = CallCost::default();
             let written = match begin(io, held, &proposal, order).await {
                 Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
                     Ok(kept) => {
@@ -111,7 +111,7 @@ pub(crate) async fn run(
                 Err(error) => Err(error),
             };
             let update = match &written {
-                Ok(written) => Update::of(io, held, &proposal, order, written).await,
+                Ok(written) => SummaryUpdate::of(io, held, &proposal, order, written).await,
                 Err(error) => Err(error.clone()),
             };
             match update {
@@ -193,14 +193,14 @@ async fn begin(io: &Io, held: &SessionGuard, proposal: &Proposal, order: Order<'
 }
 
 /// The change that a summary makes, complete and checked, on its way into the store.
-struct Update {
+struct SummaryUpdate {
     change: ContextChange,
     freed: usize,
     entry: LogEntry,
     detail: Option<String>,
 }
 
-impl Update {
+impl SummaryUpdate {
     /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
     async fn of(
         io: &Io,
@@ -208,7 +208,7 @@ impl Update {
         proposal: &Proposal,
         order: Order<'_>,
         written: &Written,
-    ) -> Result<Update> {
+    ) -> Result<SummaryUpdate> {
         tell(io, held, Stage::Update, 1, 0);
         let settings = held.settings();
         let before = held.tokens();
@@ -241,7 +241,7 @@ impl Update {
         let summary = Some(Summarised { text: written.text.clone(), entry });
         let job = written.job.clone();
         let change = ContextChange { job, summary, ..ContextChange::compaction(splices, cause) };
-        Ok(Update { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
+        Ok(SummaryUpdate { change, freed, entry, detail: written.fell_back.as_ref().map(fell_back) })
     }
 
     /// Puts it into the context, in one transaction.

@@ -33,7 +33,7 @@ pub struct ReactStats {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trajectory {
     /// About the session.
-    pub metadata: Metadata,
+    pub metadata: TrajectoryMetadata,
     /// What the model thought, in order.
     pub reasoning_trace: Vec<String>,
     /// What it did.
@@ -52,7 +52,7 @@ impl Trajectory {
 
 /// About the session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Metadata {
+pub struct TrajectoryMetadata {
     /// The app's own name for it.
     pub session: String,
     /// ms since 1970.
@@ -69,12 +69,12 @@ pub struct Execution {
     /// Its last answer that called no tool; empty when there is none.
     pub final_response: String,
     /// Its turns.
-    pub tool_calls: Vec<Turn>,
+    pub tool_calls: Vec<TrajectoryTurn>,
 }
 
 /// A turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Turn {
+pub struct TrajectoryTurn {
     /// What the model said with the call.
     pub thought: String,
     /// The call: in a trajectory the action as it is, else the tool's name and its arguments.
@@ -120,7 +120,7 @@ pub(crate) fn trajectory(state: &State) -> Result<Trajectory> {
         read(&message, is_trajectory, &mut waiting, &mut reasoning_trace, &mut execution);
     }
     Ok(Trajectory {
-        metadata: Metadata {
+        metadata: TrajectoryMetadata {
             session: state.row.id.clone(),
             created_at: state.row.created_at,
             updated_at: state.row.updated_at,
@@ -156,7 +156,11 @@ fn read(
                     serde_json::json!({ "tool": call.name, "arguments": arguments })
                 };
                 waiting.entry(call.id.to_string()).or_default().push(execution.tool_calls.len());
-                execution.tool_calls.push(Turn { thought: said.clone(), action, result: String::new() });
+                execution.tool_calls.push(TrajectoryTurn {
+                    thought: said.clone(),
+                    action,
+                    result: String::new(),
+                });
             }
             Part::ToolResult(result) => {
                 let turn = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);

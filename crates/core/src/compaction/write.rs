@@ -1,6 +1,6 @@
 //! A summary, asked for and checked until one is acceptable, or made by the built-in summariser (`S1.6`, `S1.7`).
 
-use super::call::{Cost, call, question_of};
+use super::call::{CallCost, call, question_of};
 use super::cut::Proposal;
 use super::frame::{author_of, candidate, knows, text_of};
 use super::keeping::Kept;
@@ -91,7 +91,7 @@ pub(super) async fn write(
     (proposal, kept): (&Proposal, Option<&Kept>),
     order: Order<'_>,
     (started, job): (u64, &Job),
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<Written> {
     let settings = held.settings();
     tell(io, held, Stage::Read, proposal.compress.len(), 0);
@@ -239,7 +239,7 @@ async fn ask(
     held: &mut SessionGuard,
     inputs: &Inputs<'_>,
     instructions: Option<&str>,
-    spent: &mut Cost,
+    spent: &mut CallCost,
 ) -> Result<(String, Vec<Item>)> {
     let Inputs { messages, proposal, job, .. } = *inputs;
     let settings = held.settings();
@@ -295,7 +295,7 @@ async fn ask(
         let mut wait = numbers.retry_wait_ms * u64::from(attempt);
         match answer {
             Ok((text, usage)) => {
-                spent.add(Cost { calls: 0, usage });
+                spent.add(CallCost { calls: 0, usage });
                 let reason = match accept(io, held, inputs, &against, &text).await? {
                     Ok(written) => {
                         let asked_again = first.is_some() || attempt == numbers.retry_count;

@@ -6,7 +6,7 @@ use super::state::State;
 use crate::context::Keep;
 use crate::error::Result;
 use crate::message::Role;
-use crate::policy::cost::{CostSnapshot, DEFAULT_PRICES, Decision, Meter, Prices};
+use crate::policy::cost::{CostSnapshot, DEFAULT_PRICES, Meter, Prices, Verdict};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ pub(crate) async fn ask(io: &Io, held: &SessionGuard) -> Result<Option<u64>> {
     state.settle();
     let moment = state.moment(now);
     let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment);
-    state.pays = decision == Decision::Buy;
+    state.pays = decision == Verdict::Buy;
     state.calls_left = Some(state.row.paid.meter.calls_left(&rule, &state.prices(), &moment));
     Ok(Some(now))
 }

@@ -2,23 +2,23 @@
 
 use super::options::OPTIONS;
 use super::presets::{BALANCED, PRESETS, Preset};
-use super::reader::{self, Reader};
-use super::row::{Documented, Kind, Off, Row};
+use super::reader::{self, OptionReader};
+use super::row::{Documented, Off, OptionKind, Row};
 use super::rung::Rung;
 use crate::error::{Error, Result};
 use serde_json_borrow::Value;
 
 /// Options that were given, each checked by its row, whatever name it was given by.
-pub(super) struct Given<'v> {
+pub(super) struct GivenOptions<'v> {
     pub(super) preset: &'static Preset,
-    entries: Vec<Entry<'v>>,
+    entries: Vec<GivenEntry<'v>>,
     /// Groups that were given as objects.
     groups: Vec<(&'static str, &'v Value<'v>)>,
     /// What `false`, or its like in an original system, was given for.
     off: Vec<&'static str>,
 }
 
-struct Entry<'v> {
+struct GivenEntry<'v> {
     row: &'static Row,
     value: &'v Value<'v>,
     /// The name that it was given by.
@@ -29,16 +29,16 @@ struct Entry<'v> {
 ///
 /// Errors: [`crate::Code::InvalidOption`] naming the option.
 pub fn check_options(options: &Value<'_>) -> Result<()> {
-    Given::read(options).map(drop)
+    GivenOptions::read(options).map(drop)
 }
 
-impl<'v> Given<'v> {
+impl<'v> GivenOptions<'v> {
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub(super) fn read(options: &'v Value<'v>) -> Result<Self> {
-        let reader = Reader::new(options)?;
+        let reader = OptionReader::new(options)?;
         let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
         let preset = reader.choice("preset", &presets)?.unwrap_or(&BALANCED);
-        let mut given = Given { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new() };
+        let mut given = GivenOptions { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new() };
         given.members("", "", options)?;
         Ok(given)
     }
@@ -78,17 +78,19 @@ impl<'v> Given<'v> {
             return Ok(());
         }
         match row.kind {
-            Kind::Group { .. } if matches!(value, Value::Object(_)) => {
+            OptionKind::Group { .. } if matches!(value, Value::Object(_)) => {
                 self.groups.push((row.path, value));
                 self.members(&shown, row.path, value)
             }
-            Kind::Group { short: Some(member), .. } => match (value, self::row(member)) {
+            OptionKind::Group { short: Some(member), .. } => match (value, self::row(member)) {
                 (Value::Bool(true), Some(member)) => self.row(member, shown, value),
                 _ if value.as_str() == Some("extractive") => Ok(()),
                 _ => Err(Error::option(shown, "must be a function, an object or \"extractive\"")),
             },
-            Kind::Group { .. } if row.or_false => Err(Error::option(shown, "must be an object or false")),
-            Kind::Group { .. } => Err(Error::option(shown, "must be an object")),
+            OptionKind::Group { .. } if row.or_false => {
+                Err(Error::option(shown, "must be an object or false"))
+            }
+            OptionKind::Group { .. } => Err(Error::option(shown, "must be an object")),
             _ => self.add(row, shown, value),
         }
     }
@@ -126,7 +128,7 @@ impl<'v> Given<'v> {
             return Err(Error::option(path, format!("is {} by another name: give one of them", other.path)));
         }
         check(row, &path, value)?;
-        self.entries.push(Entry { row, value, path });
+        self.entries.push(GivenEntry { row, value, path });
         Ok(())
     }
 
@@ -163,7 +165,7 @@ impl<'v> Given<'v> {
         Error::option(path, format!("has no effect in preset {}{remedy}", self.preset.name))
     }
 
-    fn entry(&self, path: &str) -> Option<&Entry<'v>> {
+    fn entry(&self, path: &str) -> Option<&GivenEntry<'v>> {
         debug_assert!(row(path).is_some(), "{path} is no option");
         self.entries.iter().find(|entry| entry.row.path == path)
     }
@@ -246,14 +248,14 @@ fn parent(path: &str) -> &str {
 
 fn check(row: &Row, path: &str, value: &Value<'_>) -> Result<()> {
     match row.kind {
-        Kind::Count { least, most } => reader::whole(path, value, least, most).map(drop),
-        Kind::Number { least, most } => reader::number(path, value, least, most).map(drop),
-        Kind::Flag => reader::switch(path, value).map(drop),
-        Kind::Text => reader::text(path, value).map(drop),
-        Kind::Names => reader::check_names(path, value),
-        Kind::Choice(names) => reader::choice(path, value, &names()).map(drop),
-        Kind::Function(_) if matches!(value, Value::Bool(true)) => Ok(()),
-        Kind::Function(_) => Err(Error::option(path, "must be a function")),
-        Kind::Value(_) | Kind::Host(_) | Kind::Group { .. } => Ok(()),
+        OptionKind::Count { least, most } => reader::whole(path, value, least, most).map(drop),
+        OptionKind::Number { least, most } => reader::number(path, value, least, most).map(drop),
+        OptionKind::Flag => reader::switch(path, value).map(drop),
+        OptionKind::Text => reader::text(path, value).map(drop),
+        OptionKind::Names => reader::check_names(path, value),
+        OptionKind::Choice(names) => reader::choice(path, value, &names()).map(drop),
+        OptionKind::Function(_) if matches!(value, Value::Bool(true)) => Ok(()),
+        OptionKind::Function(_) => Err(Error::option(path, "must be a function")),
+        OptionKind::Value(_) | OptionKind::Host(_) | OptionKind::Group { .. } => Ok(()),
     }
 }

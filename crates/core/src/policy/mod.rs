@@ -26,7 +26,7 @@ pub use presets::{
     REACT, READ_TOOLS, ReactNumbers, RestoreNumbers, SEARCH_TOOLS, When,
 };
 pub use resolve::split_keep;
-pub use row::{Calls, Documented, Kind, Off, Row};
+pub use row::{Calls, Documented, Off, OptionKind, Row};
 pub use rung::Rung;
 pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 pub use standalone::StandaloneOptions;

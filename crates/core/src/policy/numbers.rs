@@ -1,10 +1,10 @@
 //! The numbers of the options over those of the preset, scaled to the window.
 
 use super::cost::{Cost, Prices, Rule, read_prices};
-use super::given::Given;
+use super::given::GivenOptions;
 use super::options::OPTIONS;
 use super::presets::{NUMBERS, Numbers, RestoreNumbers, When};
-use super::reader::Reader;
+use super::reader::OptionReader;
 use crate::checkpoint::{Tier, compress_above, in_proportion};
 use crate::error::{Error, Result};
 use crate::tokens::budget;
@@ -43,7 +43,7 @@ impl Threshold {
     }
 }
 
-pub(super) fn threshold(options: &Given<'_>, numbers: &Numbers, window: Window) -> Result<Threshold> {
+pub(super) fn threshold(options: &GivenOptions<'_>, numbers: &Numbers, window: Window) -> Result<Threshold> {
     if !matches!(options.preset.when, When::Left { .. }) {
         options.refuse("advanced.maxOutputReserve")?;
         options.refuse("advanced.promptReserve")?;
@@ -87,22 +87,22 @@ pub(super) fn threshold(options: &Given<'_>, numbers: &Numbers, window: Window) 
 }
 
 /// The rule that the prices decide by, where an option wants it, or the preset and no option says another trigger.
-pub(super) fn price_rule(options: &Given<'_>) -> Option<Rule> {
+pub(super) fn price_rule(options: &GivenOptions<'_>) -> Option<Rule> {
     let is_usual = !options.has("compactAt.tokens") && !options.has("compactAt.fraction");
     let wanted = options.flag("economy").unwrap_or(is_usual && options.preset.when == When::Price);
     wanted.then_some(Rule::TUNED)
 }
 
 /// The prices: the app's, or those that a catalogue has for the model.
-pub(super) fn prices(options: &Given<'_>, facts: &Reader<'_>) -> Result<Option<Prices>> {
+pub(super) fn prices(options: &GivenOptions<'_>, facts: &OptionReader<'_>) -> Result<Option<Prices>> {
     match options.group("prices") {
-        Some(prices) => read_prices(&Reader::named(prices, "prices")?),
+        Some(prices) => read_prices(&OptionReader::named(prices, "prices")?),
         None => read_prices(&facts.child("prices")?),
     }
 }
 
 /// What is kept free for the answer (`S5.1`): never more than a quarter of the window.
-pub(super) fn safety_margin(options: &Given<'_>, window: usize) -> usize {
+pub(super) fn safety_margin(options: &GivenOptions<'_>, window: usize) -> usize {
     let given = options.count("presetOptions.safetyMargin");
     given.unwrap_or_else(|| NUMBERS.checkpoint.safety_margin.min(window / 4))
 }
@@ -111,7 +111,11 @@ pub(super) fn safety_margin(options: &Given<'_>, window: usize) -> usize {
 pub(super) const CLEARS: [(&str, bool); 2] = [("every-turn", true), ("break-even", false)];
 
 /// The numbers of the preset with those of the options over them.
-pub(super) fn numbers(options: &Given<'_>, window: Window, prices: Option<&Prices>) -> Result<Numbers> {
+pub(super) fn numbers(
+    options: &GivenOptions<'_>,
+    window: Window,
+    prices: Option<&Prices>,
+) -> Result<Numbers> {
     let base = options.preset.numbers;
     let mut numbers = base;
     numbers.restore = match base.restore {
@@ -151,7 +155,7 @@ pub(super) fn numbers(options: &Given<'_>, window: Window, prices: Option<&Price
 }
 
 /// Options of checkpoints that depend on each other.
-fn checkpoint(options: &Given<'_>, numbers: &mut Numbers, window: Window) -> Result<()> {
+fn checkpoint(options: &GivenOptions<'_>, numbers: &mut Numbers, window: Window) -> Result<()> {
     let numbers = &mut numbers.checkpoint;
     let levels = &mut numbers.levels;
     let above = "advanced.checkpoints.level1Above";

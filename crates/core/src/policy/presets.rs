@@ -3,7 +3,7 @@
 
 use super::rung::Rung;
 use crate::checkpoint::{LEVELS, Levels};
-use crate::summary::{self, Prompt};
+use crate::summary::{self, PromptTemplate};
 
 /// What happens when every attempt at a summary failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Preset {
     /// When a session acts.
     pub when: When,
     /// What the summariser is asked for.
-    pub prompt: &'static Prompt,
+    pub prompt: &'static PromptTemplate,
     /// Text before a summary in the message that holds it.
     pub summary_marker: &'static str,
     /// A summary is the model's message where the user's follows it and the format lets the model begin (`S4.2`); it is

@@ -5,26 +5,28 @@ use serde_json_borrow::Value;
 use std::collections::BTreeMap;
 
 /// An options object, or the part of one at `path`.
-pub(crate) struct Reader<'v> {
+pub(crate) struct OptionReader<'v> {
     value: Option<&'v Value<'v>>,
     path: String,
 }
 
-impl<'v> Reader<'v> {
+impl<'v> OptionReader<'v> {
     /// The options themselves: an object, or nothing.
     pub(crate) fn new(value: &'v Value<'v>) -> Result<Self> {
-        Reader { value: None, path: String::new() }.group(Some(value))
+        OptionReader { value: None, path: String::new() }.group(Some(value))
     }
 
     /// A value that has a name of its own, as `goal` has.
     pub(crate) fn named(value: &'v Value<'v>, name: &str) -> Result<Self> {
-        Reader { value: None, path: name.to_string() }.group(Some(value))
+        OptionReader { value: None, path: name.to_string() }.group(Some(value))
     }
 
     fn group(&self, value: Option<&'v Value<'v>>) -> Result<Self> {
         match value {
-            None | Some(Value::Null) => Ok(Reader { value: None, path: self.path.clone() }),
-            Some(value @ Value::Object(_)) => Ok(Reader { value: Some(value), path: self.path.clone() }),
+            None | Some(Value::Null) => Ok(OptionReader { value: None, path: self.path.clone() }),
+            Some(value @ Value::Object(_)) => {
+                Ok(OptionReader { value: Some(value), path: self.path.clone() })
+            }
             Some(_) => Err(Error::option(self.path.clone(), "must be an object")),
         }
     }
@@ -40,7 +42,7 @@ impl<'v> Reader<'v> {
 
     /// The group of options under `key`.
     pub(crate) fn child(&self, key: &str) -> Result<Self> {
-        Reader { value: None, path: self.name(key) }.group(self.get(key))
+        OptionReader { value: None, path: self.name(key) }.group(self.get(key))
     }
 
     /// True when the group was given.
@@ -82,17 +84,17 @@ impl<'v> Reader<'v> {
     }
 
     /// A list of groups, or nothing.
-    pub(crate) fn children(&self, key: &str) -> Result<Option<Vec<Reader<'v>>>> {
-        self.get(key).map(|value| Reader::list(&self.name(key), value)).transpose()
+    pub(crate) fn children(&self, key: &str) -> Result<Option<Vec<OptionReader<'v>>>> {
+        self.get(key).map(|value| OptionReader::list(&self.name(key), value)).transpose()
     }
 
     /// The groups of a list.
-    pub(super) fn list(path: &str, value: &'v Value<'v>) -> Result<Vec<Reader<'v>>> {
+    pub(super) fn list(path: &str, value: &'v Value<'v>) -> Result<Vec<OptionReader<'v>>> {
         let Value::Array(items) = value else { return Err(Error::option(path, "must be a list of objects")) };
         let each = items
             .iter()
             .enumerate()
-            .map(|(at, item)| Reader { value: None, path: format!("{path}[{at}]") }.group(Some(item)));
+            .map(|(at, item)| OptionReader { value: None, path: format!("{path}[{at}]") }.group(Some(item)));
         each.collect()
     }
 

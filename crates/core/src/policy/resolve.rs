@@ -1,11 +1,11 @@
 //! The options as the engine uses them: resolved against the preset and the window.
 
-use super::given::Given;
+use super::given::GivenOptions;
 use super::numbers::{Window, numbers, price_rule, prices, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, QUERY_TOOLS, READ_TOOLS, SEARCH_TOOLS, When,
 };
-use super::reader::Reader;
+use super::reader::OptionReader;
 use super::row::MAX;
 use super::rung::Rung;
 use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
@@ -61,8 +61,8 @@ impl Settings {
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Settings> {
-        let facts = Reader::new(options)?.child("facts")?;
-        let options = &Given::read(options)?;
+        let facts = OptionReader::new(options)?.child("facts")?;
+        let options = &GivenOptions::read(options)?;
         let preset = options.preset;
         let window = window(options, &facts)?;
         let output = match options.count("maxOutputTokens") {
@@ -135,7 +135,7 @@ impl Settings {
 
 /// The preset's reserve; else the most that the model can answer, where that is known. Few answers are as long as what
 /// models may answer today, which can be the whole window: no more than the document's is kept free (`S3.2`).
-fn room_for_answer(options: &Given<'_>, facts: &Reader<'_>, window: usize) -> Result<usize> {
+fn room_for_answer(options: &GivenOptions<'_>, facts: &OptionReader<'_>, window: usize) -> Result<usize> {
     if options.preset.checkpoints {
         return Ok(safety_margin(options, window));
     }
@@ -145,19 +145,19 @@ fn room_for_answer(options: &Given<'_>, facts: &Reader<'_>, window: usize) -> Re
 
 /// What is kept free of the most that an answer may take, where the app says that: all of it, but in a preset that has a
 /// reserve no more than the reserve (`S3.2`).
-fn kept_free(options: &Given<'_>, output: usize) -> usize {
+fn kept_free(options: &GivenOptions<'_>, output: usize) -> usize {
     let When::Left { output: reserve, .. } = options.preset.when else { return output };
     output.min(options.count("advanced.maxOutputReserve").unwrap_or(0).max(reserve))
 }
 
 /// The window: the app's, the model's, or the presets'; or what the provider takes of it where profiles say so
 /// (`S5.12`).
-fn window(options: &Given<'_>, facts: &Reader<'_>) -> Result<usize> {
+fn window(options: &GivenOptions<'_>, facts: &OptionReader<'_>) -> Result<usize> {
     let known = facts.integer("contextWindow", MIN_WINDOW, MAX)?;
     let size = options.count("contextWindow").or(known).unwrap_or(DEFAULT_WINDOW);
     let path = "presetOptions.profiles";
     let Some(given) = options.value(path) else { return Ok(size) };
-    let read = |entry: &Reader<'_>| {
+    let read = |entry: &OptionReader<'_>| {
         let required = |key: &str| entry.error(key, "is required");
         Ok(Profile {
             model: entry.text("model")?.ok_or_else(|| required("model"))?.to_string(),
@@ -166,14 +166,14 @@ fn window(options: &Given<'_>, facts: &Reader<'_>) -> Result<usize> {
             share: entry.number("share", 0.001, 1.0)?.unwrap_or(1.0),
         })
     };
-    let entries = Reader::list(options.path_of(path), given)?;
+    let entries = OptionReader::list(options.path_of(path), given)?;
     let profiles = entries.iter().map(read).collect::<Result<Vec<_>>>()?;
     let model = options.text("model").ok_or_else(|| Error::option("model", "is required with profiles"))?;
     limit_of(&profiles, model, size)
 }
 
 /// True where the window is the presets'.
-fn is_window_assumed(options: &Given<'_>, facts: &Reader<'_>) -> Result<bool> {
+fn is_window_assumed(options: &GivenOptions<'_>, facts: &OptionReader<'_>) -> Result<bool> {
     Ok(!options.has("contextWindow")
         && !options.has("presetOptions.profiles")
         && facts.integer("contextWindow", MIN_WINDOW, MAX)?.is_none())
@@ -185,19 +185,19 @@ fn is_window_assumed(options: &Given<'_>, facts: &Reader<'_>) -> Result<bool> {
 pub(crate) fn read_goal(json: &str) -> Result<Goal> {
     let unreadable = |error| Error::option("goal", Error::of_json(&error));
     let value: Value<'_> = serde_json::from_str(json).map_err(unreadable)?;
-    check_goal(&Reader::named(&value, "goal")?)?;
+    check_goal(&OptionReader::named(&value, "goal")?)?;
     serde_json::from_str(json).map_err(unreadable)
 }
 
 /// Names the field of a goal that cannot be read, and what it may be.
-fn check_goal(goal: &Reader<'_>) -> Result<()> {
-    let text = |of: &Reader<'_>, key: &str| match of.text(key)? {
+fn check_goal(goal: &OptionReader<'_>) -> Result<()> {
+    let text = |of: &OptionReader<'_>, key: &str| match of.text(key)? {
         Some(_) => Ok(()),
         None => Err(of.error(key, "must be a text that is not empty, and is missing")),
     };
     text(goal, "id")?;
     text(goal, "description")?;
-    let choice = |of: &Reader<'_>, key: &str, names: &[&'static str]| {
+    let choice = |of: &OptionReader<'_>, key: &str, names: &[&'static str]| {
         of.choice(key, &names.iter().map(|name| (*name, ())).collect::<Vec<_>>())
     };
     choice(goal, "priority", &["low", "medium", "high"])?;
@@ -223,17 +223,17 @@ fn check_goal(goal: &Reader<'_>) -> Result<()> {
 }
 
 /// Names of tools, in lower case; none for every tool.
-fn compactable_tools(options: &Given<'_>) -> Option<Vec<String>> {
+fn compactable_tools(options: &GivenOptions<'_>) -> Option<Vec<String>> {
     let takes_all = options.preset.clears_every_tool && !options.has("clear.tools");
     (!takes_all).then(|| tools(options, "clear.tools", &COMPACTABLE_TOOLS))
 }
 
-fn tools(options: &Given<'_>, path: &str, default: &[&str]) -> Vec<String> {
+fn tools(options: &GivenOptions<'_>, path: &str, default: &[&str]) -> Vec<String> {
     let given = options.names(path);
     given.as_deref().unwrap_or(default).iter().map(|tool| tool.to_lowercase()).collect()
 }
 
-fn process_tools(options: &Given<'_>) -> ProcessTools {
+fn process_tools(options: &GivenOptions<'_>) -> ProcessTools {
     ProcessTools {
         search: tools(options, "digest.tools.search", &SEARCH_TOOLS),
         files: tools(options, "digest.tools.files", &READ_TOOLS),
@@ -252,7 +252,7 @@ const SWITCHES: [(&str, Rung); 5] = [
 ];
 
 /// The preset's rungs, with those that options switch on, in the order of the ladder.
-fn rungs(options: &Given<'_>) -> Vec<Rung> {
+fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
     let preset = options.preset;
     let mut rungs: Vec<Rung> = preset.rungs.to_vec();
     // How results are shortened follows a layout of the whole history that only this preset has.
@@ -264,7 +264,7 @@ fn rungs(options: &Given<'_>) -> Vec<Rung> {
     rungs
 }
 
-fn summariser(options: &Given<'_>) -> Result<Summariser> {
+fn summariser(options: &GivenOptions<'_>) -> Result<Summariser> {
     let provider = "summarize.provider";
     if options.has("summarize.call") {
         if options.has_group(provider) {
@@ -281,14 +281,14 @@ fn summariser(options: &Given<'_>) -> Result<Summariser> {
         model: options.text("summarize.provider.model").ok_or_else(|| required("model"))?.to_string(),
         url: options.text("summarize.provider.url").map(str::to_string),
         headers: match options.value("summarize.provider.headers") {
-            Some(headers) => Reader::texts(options.path_of("summarize.provider.headers"), headers)?,
+            Some(headers) => OptionReader::texts(options.path_of("summarize.provider.headers"), headers)?,
             None => BTreeMap::new(),
         },
     }))
 }
 
 /// What stays at the end: what the app says, else what the preset does.
-fn keep(options: &Given<'_>, numbers: &Numbers) -> Result<Keep> {
+fn keep(options: &GivenOptions<'_>, numbers: &Numbers) -> Result<Keep> {
     let preset = match numbers.keep_tokens {
         0 => Keep::Messages(numbers.preserve_count),
         tokens => Keep::Tokens(tokens),
@@ -309,7 +309,7 @@ fn one_of(messages: Option<usize>, tokens: Option<usize>, fraction: Option<f64>)
 
 /// What `splitMessages` is told to keep; the default is the presets'.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
-    let keep = Reader::new(options)?.child("keep")?;
+    let keep = OptionReader::new(options)?.child("keep")?;
     let (messages, tokens) = (keep.integer("messages", 1, MAX)?, keep.integer("tokens", 1, MAX)?);
     let given = one_of(messages, tokens, keep.number("fraction", 0.0, 1.0)?)?;
     Ok(given.unwrap_or(Keep::Messages(NUMBERS.preserve_count)))

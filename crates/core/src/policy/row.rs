@@ -10,7 +10,7 @@ pub(super) const MAX: usize = 1_000_000_000;
 
 /// The values that an option takes.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum OptionKind {
     /// A whole number.
     Count {
         /// The smallest one.
@@ -60,7 +60,7 @@ pub enum Calls {
 }
 
 /// Where the numbers of a preset have the value of an option; none where this preset has no such number.
-pub(super) type Place = fn(&mut Numbers) -> Option<&mut dyn Number>;
+pub(super) type NumberPlace = fn(&mut Numbers) -> Option<&mut dyn Number>;
 
 /// An option.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ pub struct Row {
     /// Its name, with the group's before it.
     pub path: &'static str,
     /// Its values.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// `false` switches off what it is about.
     pub or_false: bool,
     /// Its group cannot be without it.
@@ -85,7 +85,7 @@ pub struct Row {
     pub rung: Option<Rung>,
     /// What it does.
     pub doc: &'static str,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<NumberPlace>,
     /// In windows smaller than the presets were written for, the default shrinks down to this.
     pub(super) scaled: Option<usize>,
 }
@@ -111,7 +111,7 @@ pub enum Off {
 }
 
 impl Row {
-    const fn new(path: &'static str, kind: Kind) -> Row {
+    const fn new(path: &'static str, kind: OptionKind) -> Row {
         Row {
             path,
             kind,
@@ -129,11 +129,11 @@ impl Row {
     }
 
     pub(super) const fn count(path: &'static str, least: usize) -> Row {
-        Row::new(path, Kind::Count { least, most: MAX })
+        Row::new(path, OptionKind::Count { least, most: MAX })
     }
 
     pub(super) const fn range(path: &'static str, least: usize, most: usize) -> Row {
-        Row::new(path, Kind::Count { least, most })
+        Row::new(path, OptionKind::Count { least, most })
     }
 
     /// A share, of which 0 would make no sense.
@@ -142,48 +142,48 @@ impl Row {
     }
 
     pub(super) const fn number(path: &'static str, least: f64, most: f64) -> Row {
-        Row::new(path, Kind::Number { least, most })
+        Row::new(path, OptionKind::Number { least, most })
     }
 
     pub(super) const fn flag(path: &'static str) -> Row {
-        Row::new(path, Kind::Flag)
+        Row::new(path, OptionKind::Flag)
     }
 
     pub(super) const fn text(path: &'static str) -> Row {
-        Row::new(path, Kind::Text)
+        Row::new(path, OptionKind::Text)
     }
 
     pub(super) const fn names(path: &'static str) -> Row {
-        Row::new(path, Kind::Names)
+        Row::new(path, OptionKind::Names)
     }
 
     pub(super) const fn choice(path: &'static str, names: fn() -> Vec<&'static str>) -> Row {
-        Row::new(path, Kind::Choice(names))
+        Row::new(path, OptionKind::Choice(names))
     }
 
     pub(super) const fn function(path: &'static str, of: &'static str) -> Row {
-        Row::new(path, Kind::Function(of))
+        Row::new(path, OptionKind::Function(of))
     }
 
     pub(super) const fn value(path: &'static str, of: &'static str) -> Row {
-        Row::new(path, Kind::Value(of))
+        Row::new(path, OptionKind::Value(of))
     }
 
     pub(super) const fn host(path: &'static str, of: &'static str) -> Row {
-        Row::new(path, Kind::Host(of))
+        Row::new(path, OptionKind::Host(of))
     }
 
     pub(super) const fn group(path: &'static str) -> Row {
-        Row::new(path, Kind::Group { name: None, short: None })
+        Row::new(path, OptionKind::Group { name: None, short: None })
     }
 
     pub(super) const fn named(path: &'static str, name: &'static str) -> Row {
-        Row::new(path, Kind::Group { name: Some(name), short: None })
+        Row::new(path, OptionKind::Group { name: Some(name), short: None })
     }
 
     pub(super) const fn short(mut self, member: &'static str) -> Row {
-        if let Kind::Group { name, .. } = self.kind {
-            self.kind = Kind::Group { name, short: Some(member) };
+        if let OptionKind::Group { name, .. } = self.kind {
+            self.kind = OptionKind::Group { name, short: Some(member) };
         }
         self
     }
@@ -225,7 +225,7 @@ impl Row {
         self
     }
 
-    pub(super) const fn at(mut self, place: Place) -> Row {
+    pub(super) const fn at(mut self, place: NumberPlace) -> Row {
         self.place = Some(place);
         self
     }

@@ -1,7 +1,7 @@
 //! Options of the functions that need no session.
 
 use super::presets::{BALANCED, PRESETS, Preset};
-use super::reader::Reader;
+use super::reader::OptionReader;
 use super::resolve::{DEFAULT_WINDOW, ESTIMATORS, MIN_WINDOW, estimator, read_goal};
 use super::row::MAX;
 use crate::checkpoint::{Goal, LEVELS, Level, Mode, Range};
@@ -49,7 +49,7 @@ impl StandaloneOptions {
     ///
     /// Errors: [`crate::Code::InvalidOption`] naming the option.
     pub fn read(options: &Value<'_>) -> Result<Self> {
-        let options = Reader::new(options)?;
+        let options = OptionReader::new(options)?;
         let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, *preset)).collect();
         let preset = options.choice("preset", &presets)?.unwrap_or(&BALANCED);
         let numbers = preset.numbers;

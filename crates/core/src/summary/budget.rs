@@ -5,7 +5,7 @@
 //! result is measured as a whole, because an estimate of a text is not the sum of those of its parts.
 
 use super::prompt::{PREVIOUS, PromptOptions, REQUEST, fill};
-use super::render::{Block, CLOSE, Class, Piece, clip, escape, without_base64};
+use super::render::{CLOSE, Class, MessageBlock, Piece, clip, escape, without_base64};
 use crate::error::{Error, Result};
 use crate::tokens::Estimator;
 use std::borrow::Cow;
@@ -32,14 +32,14 @@ pub(super) struct Fitted {
 
 /// The user message for `blocks` that fits beside `system` into `options.max_input_tokens`.
 pub(super) fn fit(
-    blocks: Vec<Block<'_>>,
+    blocks: Vec<MessageBlock<'_>>,
     system: &str,
     ending: &str,
     options: &PromptOptions<'_>,
 ) -> Result<Fitted> {
     let estimator = options.estimator;
     let previous = options.previous_summary.map(str::trim).filter(|text| !text.is_empty());
-    let draft = Draft {
+    let draft = PromptDraft {
         blocks,
         previous: previous.map(|text| Piece {
             before: String::new(),
@@ -51,19 +51,19 @@ pub(super) fn fit(
         estimator,
     };
     let Some(limit) = options.max_input_tokens else {
-        return Ok(Fitted { content: draft.write(&Cut::none()), truncated: false });
+        return Ok(Fitted { content: draft.write(&DraftCut::none()), truncated: false });
     };
     let spent = estimator.text(system) + FRAMES;
     let room = limit.saturating_sub(spent);
     let sizes = draft.measure();
     // Only worth writing out when it can fit: a text is never much smaller than the sum of its parts.
     if sizes.texts <= room {
-        let content = draft.write(&Cut::none());
+        let content = draft.write(&DraftCut::none());
         if estimator.text(&content) <= room {
             return Ok(Fitted { content, truncated: false });
         }
     }
-    let empty = draft.write(&Cut::all(&draft));
+    let empty = draft.write(&DraftCut::all(&draft));
     let frame = estimator.text(&empty);
     if frame + LEAST_ROOM > room {
         let least = spent + frame + LEAST_ROOM;
@@ -85,14 +85,14 @@ pub(super) fn fit(
 }
 
 /// A conversation before it is cut to size.
-struct Draft<'a> {
-    blocks: Vec<Block<'a>>,
+struct PromptDraft<'a> {
+    blocks: Vec<MessageBlock<'a>>,
     previous: Option<Piece<'a>>,
     ending: &'a str,
     estimator: Estimator,
 }
 
-/// Tokens of every text, in the order of [`Draft::pieces`].
+/// Tokens of every text, in the order of [`PromptDraft::pieces`].
 struct Sizes {
     pieces: Vec<usize>,
     /// Sum of the texts alone.
@@ -103,19 +103,19 @@ struct Sizes {
 
 /// How a draft is cut: a cap for each tier, and the messages `from..to` left out.
 #[derive(Clone, Copy)]
-struct Cut {
+struct DraftCut {
     caps: [usize; 3],
     from: usize,
     to: usize,
 }
 
-impl Cut {
-    fn none() -> Cut {
-        Cut { caps: [usize::MAX; 3], from: 0, to: 0 }
+impl DraftCut {
+    fn none() -> DraftCut {
+        DraftCut { caps: [usize::MAX; 3], from: 0, to: 0 }
     }
 
-    fn all(draft: &Draft<'_>) -> Cut {
-        Cut { caps: [FLOOR; 3], from: 0, to: draft.blocks.len() }
+    fn all(draft: &PromptDraft<'_>) -> DraftCut {
+        DraftCut { caps: [FLOOR; 3], from: 0, to: draft.blocks.len() }
     }
 
     fn cap(&self, tier: Option<usize>) -> usize {
@@ -123,7 +123,7 @@ impl Cut {
     }
 }
 
-impl Draft<'_> {
+impl PromptDraft<'_> {
     /// In which order a piece of message `index` gives: 0 first. `None` never.
     fn tier(&self, index: usize, class: Class) -> Option<usize> {
         let newest = index + NEWEST >= self.blocks.len();
@@ -153,17 +153,17 @@ impl Draft<'_> {
     }
 
     /// Tokens of the tags of a message; one more for each text, for what joining adds.
-    fn tags(&self, block: &Block<'_>) -> usize {
+    fn tags(&self, block: &MessageBlock<'_>) -> usize {
         let text = |text: &str| self.estimator.text(text) + 1;
         let inside: usize = block.pieces.iter().map(|p| text(&p.before) + text(&p.after) + 1).sum();
         text(&block.open) + text(CLOSE) + inside
     }
 
     /// The cut that brings the content to about `aim` tokens.
-    fn cut(&self, sizes: &Sizes, aim: usize) -> Cut {
+    fn cut(&self, sizes: &Sizes, aim: usize) -> DraftCut {
         let frame = self.estimator.text(REQUEST) + self.estimator.text(self.ending) + 32;
         let aim = aim.saturating_sub(frame);
-        let mut cut = Cut::none();
+        let mut cut = DraftCut::none();
         if self.level(&mut cut, sizes, aim) {
             return cut;
         }
@@ -184,7 +184,7 @@ impl Draft<'_> {
     }
 
     /// Sets the caps for the messages that `cut` keeps; true when they then fit into `aim`.
-    fn level(&self, cut: &mut Cut, sizes: &Sizes, aim: usize) -> bool {
+    fn level(&self, cut: &mut DraftCut, sizes: &Sizes, aim: usize) -> bool {
         let kept = |index: usize| !(cut.from..cut.to).contains(&index);
         let mut tiers: [Vec<usize>; 3] = Default::default();
         let mut total: usize =
@@ -205,7 +205,7 @@ impl Draft<'_> {
         excess == 0
     }
 
-    fn write(&self, cut: &Cut) -> String {
+    fn write(&self, cut: &DraftCut) -> String {
         let mut out = String::new();
         for (index, block) in self.blocks.iter().enumerate() {
             if (cut.from..cut.to).contains(&index) {
@@ -236,7 +236,7 @@ impl Draft<'_> {
 }
 
 /// Writes a block, its texts as `text` has them.
-fn write<'p>(out: &mut String, block: &'p Block<'_>, text: impl Fn(&'p Piece<'_>) -> Cow<'p, str>) {
+fn write<'p>(out: &mut String, block: &'p MessageBlock<'_>, text: impl Fn(&'p Piece<'_>) -> Cow<'p, str>) {
     out.push_str(&block.open);
     for piece in &block.pieces {
         out.push_str(&piece.before);
@@ -248,7 +248,7 @@ fn write<'p>(out: &mut String, block: &'p Block<'_>, text: impl Fn(&'p Piece<'_>
 }
 
 /// A block as it stands in a request that has room for all of it.
-pub(super) fn whole(block: &Block<'_>) -> String {
+pub(super) fn whole(block: &MessageBlock<'_>) -> String {
     let mut out = String::new();
     write(&mut out, block, |piece| escape(&piece.text));
     out

@@ -1,7 +1,7 @@
 //! A summary without a model: what the user said, what was touched and run, what failed, and the lines of the
 //! conversation that carry the most facts for their length. Deterministic, in the sections of `S1.7`.
 
-use super::facts::{Fact, FactKind, Found, collect, is_error_line, is_path_key};
+use super::facts::{Fact, FactKind, FoundFacts, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
 use super::quote::{KEPT, RECORD, RULES};
 use super::render::{MARKER_TOKENS, clip, without_base64};
@@ -65,7 +65,7 @@ pub(crate) fn is_earlier(text: &str) -> bool {
 
 /// A summary of `messages` in at most `target_tokens` tokens, written without a model. Empty when nothing fits.
 pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Estimator) -> String {
-    let mut page = Page { items: Vec::new(), headings: 0, left: target_tokens, estimator };
+    let mut page = ExtractPage { items: Vec::new(), headings: 0, left: target_tokens, estimator };
     let part = |percent: usize| target_tokens / 100 * percent + target_tokens % 100 * percent / 100;
 
     let said = |role| {
@@ -101,13 +101,13 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
         let prose = messages.get(index).is_some_and(|message| message.role != Role::Tool);
         if EVIDENCE.contains(&text.len()) {
             let tokens = estimator.text(text) + 2;
-            lines.push(Line { index, text, known: known.to_vec(), tokens, prose });
+            lines.push(EvidenceLine { index, text, known: known.to_vec(), tokens, prose });
         } else if prose {
             // A paragraph too long for a bullet: its sentences, their facts looked up when all are known.
             let pieces = sentences(text).filter(|piece| EVIDENCE.contains(&piece.len()));
             lines.extend(pieces.map(|text| {
                 let tokens = estimator.text(text) + 2;
-                Line { index, text, known: Vec::new(), tokens, prose }
+                EvidenceLine { index, text, known: Vec::new(), tokens, prose }
             }));
         }
     });
@@ -138,21 +138,21 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
 }
 
 /// The bullets chosen so far, most important first.
-struct Page {
-    items: Vec<Item>,
+struct ExtractPage {
+    items: Vec<Bullet>,
     /// Bit set of the sections that have a heading already.
     headings: u32,
     left: usize,
     estimator: Estimator,
 }
 
-struct Item {
+struct Bullet {
     section: usize,
     index: usize,
     line: String,
 }
 
-impl Page {
+impl ExtractPage {
     /// Adds a bullet of at most `cap` tokens, once; what it costs, or `None` when there is no room.
     fn add(&mut self, section: usize, index: usize, label: &str, text: &str, cap: usize) -> Option<usize> {
         let heading = match self.headings & (1 << section) {
@@ -178,7 +178,7 @@ impl Page {
         let spent = fixed + self.estimator.text(&body);
         self.left -= spent.min(self.left);
         self.headings |= 1 << section;
-        self.items.push(Item { section, index, line });
+        self.items.push(Bullet { section, index, line });
         Some(spent)
     }
 
@@ -269,7 +269,7 @@ impl Page {
     }
 
     /// Fills what is left with the lines that add the most weight of facts not on the page yet, for their length.
-    fn evidence(&mut self, lines: &[Line<'_>], found: &Found) {
+    fn evidence(&mut self, lines: &[EvidenceLine<'_>], found: &FoundFacts) {
         let mut weights = found.weights();
         // What is on the page is worth nothing more.
         for item in &self.items {
@@ -304,7 +304,7 @@ impl Page {
         loop {
             let mut out = String::new();
             for (section, name) in SECTIONS.iter().enumerate() {
-                let items: Vec<&Item> = self.items.iter().filter(|item| item.section == section).collect();
+                let items: Vec<&Bullet> = self.items.iter().filter(|item| item.section == section).collect();
                 let items = order::by_key(items, |item| item.index as u64);
                 if !items.is_empty() {
                     out.push_str(if out.is_empty() { "" } else { "\n" });
@@ -328,7 +328,7 @@ impl Page {
 }
 
 /// A line that may become evidence.
-struct Line<'t> {
+struct EvidenceLine<'t> {
     index: usize,
     text: &'t str,
     /// Ids of the facts in it, each once.
@@ -338,7 +338,7 @@ struct Line<'t> {
     prose: bool,
 }
 
-impl Line<'_> {
+impl EvidenceLine<'_> {
     /// Weight of its facts that are not on the page, for its length, as an integer so that it orders totally.
     fn value(&self, weights: &[f64]) -> u64 {
         let weight: f64 = self.known.iter().filter_map(|id| weights.get(*id)).sum();

@@ -93,26 +93,26 @@ pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
 
 /// Everything that was found. A thing's id is its place in the order of discovery.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundFacts {
     /// The newest entry with this text; entries of other kinds with the same text are chained to it.
     newest: HashMap<String, usize>,
-    entries: Vec<Entry>,
+    entries: Vec<FactEntry>,
 }
 
-struct Entry {
+struct FactEntry {
     kind: FactKind,
     first: usize,
     mass: f64,
     chained: Option<usize>,
 }
 
-impl Entry {
+impl FactEntry {
     fn weight(&self) -> f64 {
         self.kind.weight() * self.mass.sqrt()
     }
 }
 
-impl Found {
+impl FoundFacts {
     /// Counts a mention; the thing's id.
     fn add(&mut self, kind: FactKind, text: &str, index: usize, mass: f64) -> usize {
         let known = self.newest.get(text).copied();
@@ -128,7 +128,7 @@ impl Found {
             }
         }
         let id = self.entries.len();
-        self.entries.push(Entry { kind, first: index, mass, chained: known });
+        self.entries.push(FactEntry { kind, first: index, mass, chained: known });
         match self.newest.get_mut(text) {
             Some(newest) => *newest = id,
             None => {
@@ -153,7 +153,7 @@ impl Found {
 
     /// Weights by id.
     pub(super) fn weights(&self) -> Vec<f64> {
-        self.entries.iter().map(Entry::weight).collect()
+        self.entries.iter().map(FactEntry::weight).collect()
     }
 
     /// The facts of the wanted kinds, best first; ties in order of appearance, then of text.
@@ -188,8 +188,8 @@ impl Found {
 pub(super) fn collect<'m>(
     messages: &'m [Message<'_>],
     see: &mut impl FnMut(usize, &'m str, &[usize]),
-) -> Found {
-    let mut found = Found::default();
+) -> FoundFacts {
+    let mut found = FoundFacts::default();
     let mut ids = Vec::new();
     let last = messages.len().max(1) as f64;
     for (index, message) in messages.iter().enumerate() {

@@ -45,8 +45,8 @@ pub(crate) use scan::names;
 pub(crate) use verify::{goes_on, objection, word_for_word};
 
 pub use prompt::{
-    BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, Prompt, PromptMessage, PromptOptions,
-    SECTIONS, SummaryRequest,
+    BALANCED, CHECKPOINT, FACTOR3, LAYERED, OFFLOAD, PROMPT_VERSION, PromptMessage, PromptOptions,
+    PromptTemplate, SECTIONS, SummaryRequest,
 };
 
 #[cfg(test)]

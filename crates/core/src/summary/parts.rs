@@ -2,8 +2,8 @@
 //! part, and what makes one summary of those of the parts.
 
 use super::budget::{FRAMES, content, fitting, whole};
-use super::prompt::{KEPT_PART, Prompt, PromptOptions, SummaryRequest, rejected};
-use super::render::{Block, Class, Piece, blocks_of};
+use super::prompt::{KEPT_PART, PromptOptions, PromptTemplate, SummaryRequest, rejected};
+use super::render::{Class, MessageBlock, Piece, blocks_of};
 use crate::error::Result;
 use crate::message::{Exchanges, Message};
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ pub(crate) struct Run {
     pub(crate) tokens: usize,
 }
 
-impl Prompt {
+impl PromptTemplate {
     /// The messages `all` in as few runs as fit a request each. They end where exchanges end; one that is too long is
     /// parted between its messages, and only a message that is too long by itself is not shown whole.
     pub(crate) fn split(
@@ -70,7 +70,7 @@ impl Prompt {
 
     /// The request for a summary of a part of a conversation.
     ///
-    /// Errors: as [`Prompt::build`].
+    /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn part(
         &self,
         messages: &[Message<'_>],
@@ -86,14 +86,14 @@ impl Prompt {
 
     /// The request for one summary of `messages` in the place of the summaries of their parts.
     ///
-    /// Errors: as [`Prompt::build`].
+    /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn merge(
         &self,
         texts: &[&str],
         messages: &[Message<'_>],
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
-        let block = |text: &&'_ str| Block {
+        let block = |text: &&'_ str| MessageBlock {
             open: "<message>\n".into(),
             pieces: vec![Piece {
                 before: "<previous_summary>\n".into(),

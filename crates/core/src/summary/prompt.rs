@@ -4,7 +4,7 @@ use super::budget;
 use super::facts::{Fact, facts};
 use super::focus::{self, Focus};
 use super::quote::quoted_text;
-use super::render::{Block, blocks, escape};
+use super::render::{MessageBlock, blocks, escape};
 use super::text::head;
 use crate::checkpoint::Goal;
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub const PROMPT_VERSION: u32 = 4;
 
 /// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prompt {
+pub struct PromptTemplate {
     /// The preset that it is written for.
     pub name: &'static str,
     /// What the summary should look like.
@@ -40,33 +40,33 @@ pub const SECTIONS: [&str; 8] = [
 ];
 
 /// The prompt of preset `offload` (`S1.7`).
-pub static OFFLOAD: Prompt =
-    Prompt { name: "offload", form: include_str!("prompts/offload.md"), sections: &SECTIONS };
+pub static OFFLOAD: PromptTemplate =
+    PromptTemplate { name: "offload", form: include_str!("prompts/offload.md"), sections: &SECTIONS };
 
 /// The prompt of preset `balanced`: what a list of facts beside it cannot tell.
-pub static BALANCED: Prompt = Prompt {
+pub static BALANCED: PromptTemplate = PromptTemplate {
     name: "balanced",
     form: include_str!("prompts/balanced.md"),
     sections: &["Goal", "State", "Decisions", "What failed", "Next"],
 };
 
 /// The prompt of preset `layered` (`S3.4`).
-pub static LAYERED: Prompt = Prompt {
+pub static LAYERED: PromptTemplate = PromptTemplate {
     name: "layered",
     form: include_str!("prompts/layered.md"),
     sections: &["Goals", "Actions", "Decisions", "Current State"],
 };
 
 /// The prompt of preset `factor3` (`S4.2`).
-pub static FACTOR3: Prompt = Prompt {
+pub static FACTOR3: PromptTemplate = PromptTemplate {
     name: "factor3",
     form: include_str!("prompts/factor3.md"),
     sections: &["Key Decisions", "Unresolved Issues", "Current Task State"],
 };
 
 /// The prompt of preset `checkpoint` (`S5.10`).
-pub static CHECKPOINT: Prompt =
-    Prompt { name: "checkpoint", form: include_str!("prompts/checkpoint.md"), sections: &[] };
+pub static CHECKPOINT: PromptTemplate =
+    PromptTemplate { name: "checkpoint", form: include_str!("prompts/checkpoint.md"), sections: &[] };
 
 /// The system prompt around a form; places `{form}`, `{targetTokens}`.
 const FRAME: &str = include_str!("prompts/frame.md");
@@ -163,7 +163,7 @@ pub struct PromptMessage {
     pub content: String,
 }
 
-impl Prompt {
+impl PromptTemplate {
     /// The request for a summary of `messages`.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl Prompt {
     /// The request for a summary of `blocks`, which stand for `messages`; `more` is said behind the rules.
     pub(super) fn request(
         &self,
-        blocks: Vec<Block<'_>>,
+        blocks: Vec<MessageBlock<'_>>,
         messages: &[Message<'_>],
         more: &str,
         options: &PromptOptions<'_>,

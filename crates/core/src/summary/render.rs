@@ -86,7 +86,7 @@ pub(super) struct Piece<'a> {
 
 /// One message: its opening tag and its pieces. [`CLOSE`] ends it.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
+pub(super) struct MessageBlock<'a> {
     /// The opening tag.
     pub(super) open: String,
     /// Its contents, in order.
@@ -97,7 +97,7 @@ pub(super) struct Block<'a> {
 pub(super) const CLOSE: &str = "</message>\n";
 
 /// Reads messages into blocks, borrowing their texts. One pass.
-pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_>) -> Vec<Block<'a>> {
+pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_>) -> Vec<MessageBlock<'a>> {
     blocks_of(messages, &(0..messages.len()), options)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn blocks_of<'a>(
     messages: &'a [Message<'_>],
     of: &Range<usize>,
     options: &PromptOptions<'_>,
-) -> Vec<Block<'a>> {
+) -> Vec<MessageBlock<'a>> {
     let mut waiting: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut blocks = Vec::with_capacity(of.len());
     for (position, message) in messages.iter().enumerate().take(of.end) {
@@ -130,7 +130,7 @@ pub(super) fn blocks_of<'a>(
             let index =
                 options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
             let open = format!("<message{index} role=\"{}\">\n", message.role.as_str());
-            blocks.push(Block { open, pieces });
+            blocks.push(MessageBlock { open, pieces });
         }
     }
     blocks

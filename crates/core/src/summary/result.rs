@@ -9,7 +9,7 @@ const SYSTEM: &str = include_str!("prompts/result.md");
 
 /// What a tool was called for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Purpose {
+pub(crate) struct ToolPurpose {
     /// What the model said with the call; told in the second layer only (`S2.4`).
     pub(crate) thought: String,
     /// The tool's name.
@@ -32,7 +32,7 @@ pub(crate) struct Shorten<'t> {
 }
 
 /// The request for a shorter text.
-pub(crate) fn shorten(purpose: &Purpose, ask: &Shorten<'_>, estimator: Estimator) -> SummaryRequest {
+pub(crate) fn shorten(purpose: &ToolPurpose, ask: &Shorten<'_>, estimator: Estimator) -> SummaryRequest {
     let part = ask.part.map(|(nth, of)| format!(" (part {nth} of {of})")).unwrap_or_default();
     let target = ask.target_chars.to_string();
     let system = fill(SYSTEM.trim_end(), &[("part", &part), ("targetChars", &target)]);

@@ -2,11 +2,11 @@
 
 /// The count of a text that comes in parts.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sum {
+pub struct Chars4Sum {
     characters: usize,
 }
 
-impl Sum {
+impl Chars4Sum {
     /// Adds what comes next.
     pub fn add(&mut self, bytes: &[u8]) {
         // Each character has one byte that does not go on with another.
@@ -21,7 +21,7 @@ impl Sum {
 
 /// The estimate of a text.
 pub(super) fn text(text: &str) -> usize {
-    Sum { characters: text.chars().count() }.tokens()
+    Chars4Sum { characters: text.chars().count() }.tokens()
 }
 
 #[cfg(test)]

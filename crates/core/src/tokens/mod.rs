@@ -87,7 +87,7 @@ pub enum Sum {
     /// By weights.
     Calibrated(Family, context_compactor_estimator::Sum),
     /// By characters.
-    Chars4(chars4::Sum),
+    Chars4(chars4::Chars4Sum),
 }
 
 impl Sum {

@@ -3,7 +3,7 @@
 //! The reader in JavaScript gives the same answers to the same options (`tests/node/option-bounds.test.mjs`): they are in
 //! `tests/fixtures/option-bounds.json`, which `BLESS=1` writes anew.
 
-use context_compactor_core::policy::{Kind, OPTIONS, Off, Row, Rung, Settings, check_options};
+use context_compactor_core::policy::{OPTIONS, Off, OptionKind, Row, Rung, Settings, check_options};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -78,7 +78,7 @@ fn at(path: &str, value: Value) -> Option<Value> {
 /// At, one below and one above each bound, and what is of another type.
 fn values(row: &Row) -> Vec<Value> {
     let mut values = match row.kind {
-        Kind::Count { least, most } => {
+        OptionKind::Count { least, most } => {
             let below = least as i64 - 1;
             vec![
                 json!(least),
@@ -89,23 +89,23 @@ fn values(row: &Row) -> Vec<Value> {
                 json!("1"),
             ]
         }
-        Kind::Number { least, most } => {
+        OptionKind::Number { least, most } => {
             vec![json!(least), json!(least - 0.0005), json!(most), json!(most + 0.5), json!(true)]
         }
-        Kind::Flag => vec![json!(true), json!(1)],
-        Kind::Text => vec![json!("text"), json!(" "), json!(1)],
-        Kind::Names => vec![json!(["a"]), json!([]), json!(["a", ""]), json!("a")],
-        Kind::Choice(names) => {
+        OptionKind::Flag => vec![json!(true), json!(1)],
+        OptionKind::Text => vec![json!("text"), json!(" "), json!(1)],
+        OptionKind::Names => vec![json!(["a"]), json!([]), json!(["a", ""]), json!("a")],
+        OptionKind::Choice(names) => {
             let mut values: Vec<Value> = names().iter().map(|name| json!(name)).collect();
             values.extend([json!("nonsense"), json!(format!("{}s", names()[0])), json!(1)]);
             values
         }
-        Kind::Function(_) => vec![json!(FUNCTION), json!(1)],
-        Kind::Group { .. } => vec![json!({}), json!(1), json!([])],
-        Kind::Value(_) | Kind::Host(_) => Vec::new(),
+        OptionKind::Function(_) => vec![json!(FUNCTION), json!(1)],
+        OptionKind::Group { .. } => vec![json!({}), json!(1), json!([])],
+        OptionKind::Value(_) | OptionKind::Host(_) => Vec::new(),
     };
     values.push(json!(false));
-    if matches!(row.kind, Kind::Value(_) | Kind::Host(_)) { Vec::new() } else { values }
+    if matches!(row.kind, OptionKind::Value(_) | OptionKind::Host(_)) { Vec::new() } else { values }
 }
 
 /// What the host performs, and the engine has no setting for.
@@ -116,22 +116,23 @@ fn h4_every_option_changes_the_settings_in_every_preset_that_takes_it() {
     let mut idle = Vec::new();
     let mut tried = 0;
     for row in OPTIONS {
-        if PERFORMED.contains(&row.path) || matches!(row.kind, Kind::Group { .. } | Kind::Host(_)) {
+        if PERFORMED.contains(&row.path) || matches!(row.kind, OptionKind::Group { .. } | OptionKind::Host(_))
+        {
             continue;
         }
         let value = match row.kind {
             // No default is any of these.
-            Kind::Count { least, most } => json!((least + 7_777).min(most)),
-            Kind::Number { most, .. } => json!(if most > 1.0 { 7.5 } else { 0.777 }),
-            Kind::Names => json!(["somebody_else"]),
-            Kind::Text => json!("something"),
-            Kind::Function(_) => json!(true),
+            OptionKind::Count { least, most } => json!((least + 7_777).min(most)),
+            OptionKind::Number { most, .. } => json!(if most > 1.0 { 7.5 } else { 0.777 }),
+            OptionKind::Names => json!(["somebody_else"]),
+            OptionKind::Text => json!("something"),
+            OptionKind::Function(_) => json!(true),
             _ => Value::Null,
         };
         let values = match row.kind {
-            Kind::Flag => vec![json!(true), json!(false)],
-            Kind::Choice(names) => names().iter().map(|name| json!(name)).collect(),
-            Kind::Value(_) => continue,
+            OptionKind::Flag => vec![json!(true), json!(false)],
+            OptionKind::Choice(names) => names().iter().map(|name| json!(name)).collect(),
+            OptionKind::Value(_) => continue,
             _ => vec![value],
         };
         for preset in ["balanced", "offload", "react", "layered", "factor3", "checkpoint"] {

@@ -1,6 +1,6 @@
 //! `docs/presets.md` is made from the tables of presets and options. `BLESS=1` writes it anew.
 
-use context_compactor_core::policy::{Kind, OPTIONS, PRESETS, Preset, Rung, When};
+use context_compactor_core::policy::{OPTIONS, OptionKind, PRESETS, Preset, Rung, When};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -195,10 +195,10 @@ fn groups() -> Vec<(&'static str, Vec<Row>)> {
     groups
 }
 
-fn shown(kind: Kind, value: f64) -> String {
+fn shown(kind: OptionKind, value: f64) -> String {
     match kind {
-        Kind::Flag => if value == 0.0 { "no" } else { "yes" }.to_owned(),
-        Kind::Number { most, .. } if most <= 1.0 => percent(value),
+        OptionKind::Flag => if value == 0.0 { "no" } else { "yes" }.to_owned(),
+        OptionKind::Number { most, .. } if most <= 1.0 => percent(value),
         _ => number(value as usize),
     }
 }

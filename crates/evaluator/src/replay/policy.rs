@@ -4,7 +4,7 @@ use super::needs::Part;
 use super::simulation::{Context, MARK};
 use super::trace::Call;
 use context_compactor_core::policy::cost::{
-    Decision, Meter, Rule, calls_expected, clearing_saves, fetched_again,
+    Meter, Rule, Verdict, calls_expected, clearing_saves, fetched_again,
 };
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,7 @@ impl Pilot {
                 let moment = context.moment(call, tail);
                 let decision = self.meter.decide(&rule, prices, &moment);
                 let full = tokens >= ceiling && moment.after < tokens;
-                if decision == Decision::Buy || full {
+                if decision == Verdict::Buy || full {
                     return Action::Compact { tail };
                 }
                 let left = self.meter.calls_left(&rule, prices, &moment);

@@ -1,6 +1,6 @@
 //! Price sheets: what replays are priced with.
 
-use context_compactor_core::policy::cost::{Prices, Rates, Tier};
+use context_compactor_core::policy::cost::{PriceTier, Prices, Rates};
 
 /// A name, and prices.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Sheet {
     /// Its prices.
     pub fn prices(&self) -> Prices {
         let rates = |[input, output, read, write]: [f64; 4]| Rates::of(input, output, read, write);
-        let tiers = self.above.iter().map(|(above, prices)| Tier { above: *above, rates: rates(*prices) });
+        let tiers =
+            self.above.iter().map(|(above, prices)| PriceTier { above: *above, rates: rates(*prices) });
         Prices { base: rates(self.rates), tiers: tiers.collect(), ttl_ms: TTL_MS }
     }
 }

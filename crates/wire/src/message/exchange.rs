@@ -25,7 +25,7 @@ pub struct Exchanges {
 }
 
 /// What waits for a partner: messages by id, newest last.
-type Open<'m> = HashMap<&'m str, Vec<usize>>;
+type Unpaired<'m> = HashMap<&'m str, Vec<usize>>;
 
 /// Spans of messages that stay together.
 #[derive(Default)]
@@ -66,7 +66,8 @@ impl Spans {
 impl Exchanges {
     /// Pairs the calls and results of a history, in one pass.
     pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
-        let (mut calls, mut ties, mut callers) = (Open::new(), Open::new(), HashMap::<&str, usize>::new());
+        let (mut calls, mut ties, mut callers) =
+            (Unpaired::new(), Unpaired::new(), HashMap::<&str, usize>::new());
         let (mut pairs, mut orphaned, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         // First message of a response that began with reasoning, as long as it goes on.
         let mut response: Option<usize> = None;
@@ -144,6 +145,6 @@ fn refers(message: &Message<'_>) -> bool {
     message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Pairing::Refers, .. }))
 }
 
-fn take(open: &mut Open<'_>, id: &str) -> Option<usize> {
+fn take(open: &mut Unpaired<'_>, id: &str) -> Option<usize> {
     open.get_mut(id).and_then(Vec::pop)
 }

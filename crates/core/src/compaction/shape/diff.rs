@@ -13,7 +13,7 @@ const TOGETHER: u64 = 4;
 
 /// What a line of a diff is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     /// It names a file; so many lines were added and removed below it.
     File(usize, usize),
     /// The header of a hunk.
@@ -39,9 +39,9 @@ pub(super) fn is_diff(text: &str) -> bool {
 }
 
 /// The lines with what they are.
-fn read(text: &str) -> Vec<(&str, Kind)> {
+fn read(text: &str) -> Vec<(&str, LineKind)> {
     let has_git = text.lines().any(|line| line.starts_with("diff --git "));
-    let mut lines: Vec<(&str, Kind)> = Vec::new();
+    let mut lines: Vec<(&str, LineKind)> = Vec::new();
     let mut file: Option<usize> = None;
     let (mut nth, mut in_hunk) = (0, false);
     let mut rest = text.lines().peekable();
@@ -51,18 +51,18 @@ fn read(text: &str) -> Vec<(&str, Kind)> {
             !has_git && line.starts_with("--- ") && rest.peek().is_some_and(|next| next.starts_with("+++ "));
         let kind = if line.starts_with("diff --git ") || opens_plain {
             (file, in_hunk) = (Some(lines.len()), false);
-            Kind::File(0, 0)
+            LineKind::File(0, 0)
         } else if line.starts_with("@@ ") && file.is_some() {
             (nth, in_hunk) = (0, true);
-            Kind::Hunk
+            LineKind::Hunk
         } else if in_hunk && line.starts_with(['+', '-']) {
             nth += 1;
-            if let Some((_, Kind::File(added, removed))) = file.and_then(|at| lines.get_mut(at)) {
+            if let Some((_, LineKind::File(added, removed))) = file.and_then(|at| lines.get_mut(at)) {
                 *(if line.starts_with('+') { added } else { removed }) += 1;
             }
-            Kind::Changed(nth)
+            LineKind::Changed(nth)
         } else {
-            Kind::Other
+            LineKind::Other
         };
         lines.push((line, kind));
     }
@@ -75,7 +75,7 @@ pub(super) fn shape(text: &str, target: usize) -> String {
     let files: Vec<(usize, usize)> = lines
         .iter()
         .filter_map(|(_, kind)| match kind {
-            Kind::File(added, removed) => Some((*added, *removed)),
+            LineKind::File(added, removed) => Some((*added, *removed)),
             _ => None,
         })
         .collect();
@@ -84,25 +84,25 @@ pub(super) fn shape(text: &str, target: usize) -> String {
     let mut out = format!("[diff: {} files, +{added} -{removed}]\n", files.len());
     let room = target.saturating_sub(out.chars().count());
     let shown = lines.iter().map(|(line, kind)| match kind {
-        Kind::File(added, removed) => Cow::Owned(format!("{line} [+{added} -{removed}]")),
+        LineKind::File(added, removed) => Cow::Owned(format!("{line} [+{added} -{removed}]")),
         _ => clip(line, LONGEST),
     });
     let mut chosen = Lines::new(shown, "lines");
-    let of = |wanted: fn(Kind) -> bool| {
+    let of = |wanted: fn(LineKind) -> bool| {
         lines.iter().enumerate().filter(move |(_, (_, kind))| wanted(*kind)).map(|(at, _)| at)
     };
-    chosen.take(of(|kind| matches!(kind, Kind::File(..))), room);
+    chosen.take(of(|kind| matches!(kind, LineKind::File(..))), room);
     // Who made the change and why stands above the first file.
-    let first = of(|kind| matches!(kind, Kind::File(..))).next().unwrap_or(0);
+    let first = of(|kind| matches!(kind, LineKind::File(..))).next().unwrap_or(0);
     chosen.take(0..first.min(12), room);
     let half = room.saturating_add(chosen.chars()) / 2;
-    chosen.take(of(|kind| kind == Kind::Hunk), half);
+    chosen.take(of(|kind| kind == LineKind::Hunk), half);
     // The first changed lines of every hunk, then the next ones: no file takes all the room.
     let changed: Vec<(usize, u64)> = lines
         .iter()
         .enumerate()
         .filter_map(|(at, (_, kind))| match kind {
-            Kind::Changed(nth) => Some((at, *nth)),
+            LineKind::Changed(nth) => Some((at, *nth)),
             _ => None,
         })
         .collect();

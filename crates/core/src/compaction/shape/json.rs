@@ -1,7 +1,7 @@
 //! JSON: keys and nesting stay, long lists are sampled, long texts clipped. What comes out is JSON again; what is left
 //! out is told in its place. Numbers, ids and escapes are those of the input, to the letter.
 
-use super::text::{Level, clip, count, level};
+use super::text::{Severity, clip, count, level};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -55,15 +55,15 @@ pub(super) fn read(text: &str) -> Option<Node<'_>> {
     }
     // Checked whole first, its depth too: the walk below takes it as it is.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
-    Walk { text, at: 0 }.value()
+    JsonWalk { text, at: 0 }.value()
 }
 
-struct Walk<'t> {
+struct JsonWalk<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> JsonWalk<'t> {
     /// The next byte that is no blank.
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -92,7 +92,7 @@ impl<'t> Walk<'t> {
                     let mut node = self.value()?;
                     let told =
                         !matches!(node.value, Value::Scalar("null" | "false" | "0")) && !is_empty(&node);
-                    node.alarming |= told && level(key) == Level::Error;
+                    node.alarming |= told && level(key) == Severity::Error;
                     alarming |= node.alarming;
                     fields.push((key, node));
                 }
@@ -116,7 +116,7 @@ impl<'t> Walk<'t> {
             b'"' => {
                 let text = self.string()?;
                 // Prose that speaks of errors does not report one.
-                let alarming = text.len() < NAME && level(text) == Level::Error;
+                let alarming = text.len() < NAME && level(text) == Severity::Error;
                 (Value::Text(text), alarming)
             }
             _ => {

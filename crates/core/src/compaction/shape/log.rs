@@ -1,7 +1,7 @@
 //! Logs: errors and warnings whole, repeated lines once with their number, the first and the last lines, the time span.
 
 use super::fit::{Lines, ends};
-use super::text::{Level, clip, is_continuation, is_logged, level, timestamp};
+use super::text::{Severity, clip, is_continuation, is_logged, level, timestamp};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -26,9 +26,9 @@ pub(super) fn is_log(text: &str) -> bool {
     logged >= LEAST_LINES && logged >= other && logged * 4 >= stacked
 }
 
-struct Line<'t> {
+struct ConsoleLine<'t> {
     text: &'t str,
-    level: Level,
+    level: Severity,
     /// Lines of the same template, this one included.
     count: usize,
 }
@@ -36,8 +36,8 @@ struct Line<'t> {
 /// The log in at most `target` characters.
 pub(super) fn shape(text: &str, target: usize) -> String {
     let lines = levelled(text);
-    let of = |wanted: Level| lines.iter().filter(|line| line.level == wanted).count();
-    let (errors, warnings) = (of(Level::Error), of(Level::Warning));
+    let of = |wanted: Severity| lines.iter().filter(|line| line.level == wanted).count();
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let mut out = format!("[log: {} lines, {errors} of errors, {warnings} of warnings", lines.len());
     let mut times = lines.iter().filter_map(|line| timestamp(line.text));
     let mut back = lines.iter().rev().filter_map(|line| timestamp(line.text));
@@ -56,27 +56,27 @@ pub(super) fn shape(text: &str, target: usize) -> String {
 
 /// The lines that are shown: errors first, both ends, warnings, one of each template. Nothing when errors were not to
 /// be folded, and do not all fit.
-fn choose(lines: Vec<Line<'_>>, folds_errors: bool, room: usize) -> Option<Lines<'_>> {
+fn choose(lines: Vec<ConsoleLine<'_>>, folds_errors: bool, room: usize) -> Option<Lines<'_>> {
     let folded = fold(lines, folds_errors);
     let mut chosen = Lines::new(folded.iter().map(|line| shown(line, !folds_errors)), "lines");
-    let at_level = |wanted: Level| {
+    let at_level = |wanted: Severity| {
         let all: Vec<usize> =
             folded.iter().enumerate().filter(|(_, line)| line.level == wanted).map(|(at, _)| at).collect();
         ends(all.len()).filter_map(move |nth| all.get(nth).copied())
     };
-    let all_fit = chosen.take(at_level(Level::Error), room);
+    let all_fit = chosen.take(at_level(Severity::Error), room);
     if !all_fit && !folds_errors {
         return None;
     }
     chosen.take(ends(folded.len()).take(2 * ENDS), room);
-    chosen.take(at_level(Level::Warning), room);
-    chosen.fill(at_level(Level::Other), room);
+    chosen.take(at_level(Severity::Warning), room);
+    chosen.fill(at_level(Severity::Other), room);
     Some(chosen)
 }
 
 /// A line as it is shown; errors whole where they fit.
-fn shown<'t>(line: &Line<'t>, whole_errors: bool) -> Cow<'t, str> {
-    let text = if line.level == Level::Error && whole_errors {
+fn shown<'t>(line: &ConsoleLine<'t>, whole_errors: bool) -> Cow<'t, str> {
+    let text = if line.level == Severity::Error && whole_errors {
         Cow::Borrowed(line.text)
     } else {
         clip(line.text, LONGEST)
@@ -85,25 +85,25 @@ fn shown<'t>(line: &Line<'t>, whole_errors: bool) -> Cow<'t, str> {
 }
 
 /// The lines with their levels; what follows an error and belongs to it is an error too.
-fn levelled(text: &str) -> Vec<Line<'_>> {
-    let mut above = Level::Other;
+fn levelled(text: &str) -> Vec<ConsoleLine<'_>> {
+    let mut above = Severity::Other;
     let mut lines = Vec::new();
     for text in text.lines().filter(|line| !line.trim().is_empty()) {
         let own = level(text);
         let level = if is_continuation(text) && !is_logged(text) { own.min(above) } else { own };
         above = level;
-        lines.push(Line { text, level, count: 1 });
+        lines.push(ConsoleLine { text, level, count: 1 });
     }
     lines
 }
 
 /// Lines of one template become the first of them; errors and both ends of the log stay, unless errors fold too.
-fn fold(lines: Vec<Line<'_>>, errors_too: bool) -> Vec<Line<'_>> {
+fn fold(lines: Vec<ConsoleLine<'_>>, errors_too: bool) -> Vec<ConsoleLine<'_>> {
     let last = lines.len().saturating_sub(ENDS);
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut folded: Vec<Line<'_>> = Vec::new();
+    let mut folded: Vec<ConsoleLine<'_>> = Vec::new();
     for (at, line) in lines.into_iter().enumerate() {
-        let stays = at >= last || line.level == Level::Error && !errors_too;
+        let stays = at >= last || line.level == Severity::Error && !errors_too;
         if !stays {
             if let Some(known) = seen.get(&template(line.text)).and_then(|at| folded.get_mut(*at)) {
                 known.count += 1;

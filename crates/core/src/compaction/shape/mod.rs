@@ -23,7 +23,7 @@ use text::count;
 
 /// What a text is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     /// An object or a list.
     Json,
     /// One of them on each line.
@@ -38,16 +38,16 @@ pub(crate) enum Kind {
     Html,
 }
 
-impl Kind {
+impl TextKind {
     /// The name in logs and in texts.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Kind::Json => "JSON",
-            Kind::JsonLines => "JSON lines",
-            Kind::Table => "table",
-            Kind::Log => "log",
-            Kind::Diff => "diff",
-            Kind::Html => "HTML",
+            TextKind::Json => "JSON",
+            TextKind::JsonLines => "JSON lines",
+            TextKind::Table => "table",
+            TextKind::Log => "log",
+            TextKind::Diff => "diff",
+            TextKind::Html => "HTML",
         }
     }
 }
@@ -56,7 +56,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shaped {
     /// What it was.
-    pub(crate) kind: Kind,
+    pub(crate) kind: TextKind,
     /// What it is now.
     pub(crate) text: String,
     /// Nothing of it is left but its size.
@@ -93,14 +93,14 @@ impl<'t> Content<'t> {
         table::read(text).map(Content::Table)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> TextKind {
         match self {
-            Content::Json(_) => Kind::Json,
-            Content::JsonLines(_) => Kind::JsonLines,
-            Content::Table(_) => Kind::Table,
-            Content::Log => Kind::Log,
-            Content::Diff => Kind::Diff,
-            Content::Html => Kind::Html,
+            Content::Json(_) => TextKind::Json,
+            Content::JsonLines(_) => TextKind::JsonLines,
+            Content::Table(_) => TextKind::Table,
+            Content::Log => TextKind::Log,
+            Content::Diff => TextKind::Diff,
+            Content::Html => TextKind::Html,
         }
     }
 }

@@ -11,7 +11,7 @@ const STRIDE: usize = 100;
 
 /// How definitions of a language begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Language {
+enum CodeLanguage {
     Markdown,
     Code(&'static [&'static str]),
     /// `key:` or `[section]` at the left edge.
@@ -85,31 +85,31 @@ const ANY: &[&str] = &[
 ];
 
 /// The language, and whether functions of C's form (`int main(…) {`) are in it.
-fn language(path: &str) -> (Language, bool) {
+fn language(path: &str) -> (CodeLanguage, bool) {
     let name = path.rsplit(['/', '\\']).next().unwrap_or("");
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
     match extension.as_str() {
-        "md" | "mdx" | "markdown" => (Language::Markdown, false),
-        "py" | "pyi" => (Language::Code(PYTHON), false),
-        "rs" => (Language::Code(RUST), false),
+        "md" | "mdx" | "markdown" => (CodeLanguage::Markdown, false),
+        "py" | "pyi" => (CodeLanguage::Code(PYTHON), false),
+        "rs" => (CodeLanguage::Code(RUST), false),
         "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "vue" | "svelte" => {
-            (Language::Code(SCRIPT), true)
+            (CodeLanguage::Code(SCRIPT), true)
         }
-        "go" => (Language::Code(GO), false),
+        "go" => (CodeLanguage::Code(GO), false),
         "c" | "h" | "cc" | "cpp" | "hpp" | "cxx" | "java" | "cs" | "kt" | "scala" | "dart" => {
-            (Language::Code(C_LIKE), true)
+            (CodeLanguage::Code(C_LIKE), true)
         }
         "rb" | "php" | "swift" | "lua" | "pl" | "ex" | "exs" | "sh" | "bash" | "zig" => {
-            (Language::Code(OTHERS), true)
+            (CodeLanguage::Code(OTHERS), true)
         }
-        "sql" => (Language::Code(SQL), false),
-        "yaml" | "yml" | "toml" | "ini" | "cfg" | "conf" => (Language::Keys, false),
-        _ => (Language::Code(ANY), false),
+        "sql" => (CodeLanguage::Code(SQL), false),
+        "yaml" | "yml" | "toml" | "ini" | "cfg" | "conf" => (CodeLanguage::Keys, false),
+        _ => (CodeLanguage::Code(ANY), false),
     }
 }
 
 /// A definition: the line (from 0), its depth, its text.
-struct Entry<'t> {
+struct Definition<'t> {
     line: usize,
     depth: usize,
     text: &'t str,
@@ -119,11 +119,11 @@ struct Entry<'t> {
 pub(super) fn outline(lines: &[&str], number: usize, path: &str, most: usize) -> String {
     let (language, functions) = language(path);
     let mut entries = match language {
-        Language::Markdown => headings(lines),
-        Language::Keys => keys(lines),
-        Language::Code(words) => definitions(lines, words, functions),
+        CodeLanguage::Markdown => headings(lines),
+        CodeLanguage::Keys => keys(lines),
+        CodeLanguage::Code(words) => definitions(lines, words, functions),
     };
-    if entries.is_empty() && language == Language::Code(ANY) {
+    if entries.is_empty() && language == CodeLanguage::Code(ANY) {
         entries = headings(lines);
     }
     if entries.is_empty() {
@@ -152,7 +152,7 @@ pub(super) fn outline(lines: &[&str], number: usize, path: &str, most: usize) ->
 }
 
 /// The last line of each: the one before the next entry that is not inside it.
-fn ends(entries: &[Entry<'_>], lines: usize) -> Vec<usize> {
+fn ends(entries: &[Definition<'_>], lines: usize) -> Vec<usize> {
     let mut ends = vec![lines.saturating_sub(1); entries.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
@@ -170,29 +170,29 @@ fn ends(entries: &[Entry<'_>], lines: usize) -> Vec<usize> {
     ends
 }
 
-fn headings<'t>(lines: &[&'t str]) -> Vec<Entry<'t>> {
+fn headings<'t>(lines: &[&'t str]) -> Vec<Definition<'t>> {
     let mut fenced = false;
     let mut entries = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         fenced ^= line.trim_start().starts_with("```");
         let marks = line.bytes().take_while(|byte| *byte == b'#').count();
         if !fenced && (1..=6).contains(&marks) && line.as_bytes().get(marks) == Some(&b' ') {
-            entries.push(Entry { line: at, depth: marks - 1, text: line.trim_end() });
+            entries.push(Definition { line: at, depth: marks - 1, text: line.trim_end() });
         }
     }
     entries
 }
 
-fn keys<'t>(lines: &[&'t str]) -> Vec<Entry<'t>> {
+fn keys<'t>(lines: &[&'t str]) -> Vec<Definition<'t>> {
     let is_key = |line: &str| {
         let named = line.split_once(':').is_some_and(|(key, _)| !key.contains(' '));
         line.starts_with('[') || line.starts_with(char::is_alphabetic) && named
     };
     let found = lines.iter().enumerate().filter(|(_, line)| is_key(line));
-    found.map(|(line, text)| Entry { line, depth: 0, text: text.trim_end() }).collect()
+    found.map(|(line, text)| Definition { line, depth: 0, text: text.trim_end() }).collect()
 }
 
-fn definitions<'t>(lines: &[&'t str], words: &[&str], functions: bool) -> Vec<Entry<'t>> {
+fn definitions<'t>(lines: &[&'t str], words: &[&str], functions: bool) -> Vec<Definition<'t>> {
     let unit = lines
         .iter()
         .map(|line| line.len() - line.trim_start().len())
@@ -205,7 +205,7 @@ fn definitions<'t>(lines: &[&'t str], words: &[&str], functions: bool) -> Vec<En
         if is_definition(text, words) || functions && is_function(line, text) {
             let indent = line.len() - line.trim_start().len();
             let text = text.trim_end_matches(['{', ' ']);
-            entries.push(Entry { line: at, depth: indent / unit, text });
+            entries.push(Definition { line: at, depth: indent / unit, text });
         }
     }
     entries
@@ -254,12 +254,12 @@ fn is_function(line: &str, text: &str) -> bool {
 }
 
 /// A line of every stretch, the first that says something.
-fn strides<'t>(lines: &[&'t str]) -> Vec<Entry<'t>> {
+fn strides<'t>(lines: &[&'t str]) -> Vec<Definition<'t>> {
     let stretches = lines.chunks(STRIDE).enumerate();
     stretches
         .map(|(nth, stretch)| {
             let text = stretch.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or("");
-            Entry { line: nth * STRIDE, depth: 0, text }
+            Definition { line: nth * STRIDE, depth: 0, text }
         })
         .collect()
 }

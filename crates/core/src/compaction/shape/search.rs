@@ -15,7 +15,7 @@ const LABELS: &[&str] =
 
 /// One result.
 #[derive(Debug, Default)]
-struct Found<'t> {
+struct SearchResult<'t> {
     title: Cow<'t, str>,
     url: Cow<'t, str>,
     snippet: String,
@@ -24,12 +24,12 @@ struct Found<'t> {
 /// The results of a search that answered with JSON.
 pub(super) fn of_json(node: &Node<'_>, snippet_chars: usize) -> Option<String> {
     let results = results(node, 0)?;
-    let found: Vec<Found<'_>> = results
+    let found: Vec<SearchResult<'_>> = results
         .iter()
         .filter_map(|item| {
             let snippet = first(item, SNIPPETS).unwrap_or_default().into_owned();
             let title = first(item, TITLES).unwrap_or_default();
-            first(item, URLS).map(|url| Found { title, url, snippet })
+            first(item, URLS).map(|url| SearchResult { title, url, snippet })
         })
         .collect();
     let answer = node.get("answer").and_then(Node::text).filter(|answer| !answer.is_empty());
@@ -62,7 +62,7 @@ fn results<'n, 't>(node: &'n Node<'t>, depth: usize) -> Option<&'n [Node<'t>]> {
 
 /// The results of a search that answered with text: blocks, each with an address.
 pub(super) fn of_text(text: &str, snippet_chars: usize) -> Option<String> {
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut found: Vec<SearchResult<'_>> = Vec::new();
     for block in blocks(text) {
         let Some((at, url)) = block.iter().enumerate().find_map(|(at, line)| Some((at, address(line)?)))
         else {
@@ -72,7 +72,7 @@ pub(super) fn of_text(text: &str, snippet_chars: usize) -> Option<String> {
             }
             continue;
         };
-        let mut result = Found { url: Cow::Borrowed(url), ..Found::default() };
+        let mut result = SearchResult { url: Cow::Borrowed(url), ..SearchResult::default() };
         let titled = block.first().map(|line| title(line)).unwrap_or_default();
         result.title = Cow::Borrowed(titled);
         let rest = block.iter().enumerate().filter(|(nth, _)| *nth != 0 && *nth != at).map(|(_, line)| *line);
@@ -148,9 +148,9 @@ fn join(snippet: &mut String, lines: &[&str]) {
     }
 }
 
-fn write(found: &[Found<'_>], all: usize, snippet_chars: usize, out: &mut String) {
+fn write(found: &[SearchResult<'_>], all: usize, snippet_chars: usize, out: &mut String) {
     let _ = write!(out, "{all} results");
-    for (nth, Found { title, url, snippet }) in found.iter().enumerate() {
+    for (nth, SearchResult { title, url, snippet }) in found.iter().enumerate() {
         let title = if title.is_empty() { url } else { title };
         let _ = write!(out, "\n{}. {}\n   {url}", nth + 1, clip(title, snippet_chars));
         let snippet = snippet.split_whitespace().collect::<Vec<_>>().join(" ");

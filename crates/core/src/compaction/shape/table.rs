@@ -1,7 +1,7 @@
 //! Tables: the header, the first and the last rows, and those that report an error.
 
 use super::fit::{Lines, ends};
-use super::text::{Level, clip, is_logged, level};
+use super::text::{Severity, clip, is_logged, level};
 
 /// Fewer records than this are no table.
 const LEAST_ROWS: usize = 4;
@@ -156,7 +156,7 @@ pub(super) fn shape(table: &Table<'_>, target: usize) -> String {
     let mut lines = Lines::new(all.map(|line| clip(line, widest)), "rows");
     let behind = above + rows..lines.len();
     lines.take((0..above).chain(behind), room);
-    let wrong = |at: &usize| table.rows.get(*at).is_some_and(|row| level(row) == Level::Error);
+    let wrong = |at: &usize| table.rows.get(*at).is_some_and(|row| level(row) == Severity::Error);
     // Half of what is left is for rows that report an error: a column of errors says little.
     let half = room.saturating_add(lines.chars()) / 2;
     lines.take([0, rows - 1, 1, rows - 2].map(|nth| above + nth), room);

@@ -36,7 +36,7 @@ pub(super) fn clip(text: &str, chars: usize) -> Cow<'_, str> {
 
 /// What a line says about how things went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum Severity {
     Error,
     Warning,
     Other,
@@ -87,8 +87,8 @@ const WARNINGS: &[&str] = &["warn", "warning", "warnings", "deprecated"];
 const QUIET: &[&str] = &["info", "debug", "trace", "notice", "verbose"];
 
 /// The level of a line. A line that names itself harmless and speaks of an error counts as a warning.
-pub(super) fn level(line: &str) -> Level {
-    let mut found = Level::Other;
+pub(super) fn level(line: &str) -> Severity {
+    let mut found = Severity::Other;
     let mut quiet = false;
     let mut before = "";
     for (at, word) in words(line) {
@@ -96,16 +96,16 @@ pub(super) fn level(line: &str) -> Level {
         let none = is_any(before, &["0", "no", "without", "zero"]);
         let is_error = is_any(word, ERRORS) || ends_with(word, "error") || ends_with(word, "exception");
         if is_error && !none {
-            found = Level::Error;
+            found = Severity::Error;
             break;
         }
         if is_any(word, WARNINGS) && !none {
-            found = Level::Warning;
+            found = Severity::Warning;
         }
         quiet |= at < 80 && is_any(word, QUIET);
         before = word;
     }
-    if quiet && found == Level::Error { Level::Warning } else { found }
+    if quiet && found == Severity::Error { Severity::Warning } else { found }
 }
 
 /// A line that a program's log would begin like this: with a time, or with a level.
@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn levels_and_times() {
         for (line, expected) in [
-            ("2026-11-22 ERROR boom", Level::Error),
-            ("java.lang.NullPointerException: x", Level::Error),
-            ("12 passed, 0 failed", Level::Other),
-            ("no errors", Level::Other),
-            ("warning: unused variable", Level::Warning),
-            ("INFO retrying after error", Level::Warning),
-            ("all is well", Level::Other),
+            ("2026-11-22 ERROR boom", Severity::Error),
+            ("java.lang.NullPointerException: x", Severity::Error),
+            ("12 passed, 0 failed", Severity::Other),
+            ("no errors", Severity::Other),
+            ("warning: unused variable", Severity::Warning),
+            ("INFO retrying after error", Severity::Warning),
+            ("all is well", Severity::Other),
         ] {
             assert_eq!(level(line), expected, "{line}");
         }

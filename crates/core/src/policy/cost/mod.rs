@@ -8,8 +8,8 @@
 mod prices;
 mod rule;
 
-pub use prices::{Cost, DEFAULT_PRICES, Prices, Rates, Tier};
-pub use rule::{CostSnapshot, Decision, LastCall, Meter, Rule};
+pub use prices::{Cost, DEFAULT_PRICES, PriceTier, Prices, Rates};
+pub use rule::{CostSnapshot, LastCall, Meter, Rule, Verdict};
 
 pub(crate) use prices::read as read_prices;
 

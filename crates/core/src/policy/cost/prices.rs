@@ -1,7 +1,7 @@
 //! Prices of a model's tokens.
 
 use crate::error::{Error, Result};
-use crate::policy::reader::Reader;
+use crate::policy::reader::OptionReader;
 use crate::policy::row::MAX;
 use serde_json_borrow::Value;
 
@@ -29,7 +29,7 @@ pub struct Rates {
 
 /// Prices from a size of the prompt on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tier {
+pub struct PriceTier {
     /// They hold for prompts of more tokens than this.
     pub above: usize,
     /// Of all tokens of such a request.
@@ -42,7 +42,7 @@ pub struct Prices {
     /// Prices of a prompt of any size.
     pub base: Rates,
     /// Prices of larger ones, by size.
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<PriceTier>,
     /// How long the provider's cache holds a prompt that is not used, in ms.
     pub ttl_ms: u64,
 }
@@ -71,7 +71,7 @@ impl Prices {
     ///
     /// Errors: [`Code::InvalidOption`](crate::Code::InvalidOption) with the field, as in `tiers[0].above`.
     pub fn of_option(value: &Value<'_>) -> Result<Self> {
-        read(&Reader::new(value)?)?.ok_or_else(|| Error::option("", "prices are required"))
+        read(&OptionReader::new(value)?)?.ok_or_else(|| Error::option("", "prices are required"))
     }
 
     /// The prices of a request whose prompt has `tokens` tokens.
@@ -105,11 +105,11 @@ pub(super) fn times(tokens: usize, price: Cost) -> Cost {
 
 /// Prices of options: USD for a million tokens. What is not said of the cache is what providers without one ask: the
 /// price of input.
-pub(crate) fn read(group: &Reader<'_>) -> Result<Option<Prices>> {
+pub(crate) fn read(group: &OptionReader<'_>) -> Result<Option<Prices>> {
     if !group.is_given() {
         return Ok(None);
     }
-    let rates = |group: &Reader<'_>| {
+    let rates = |group: &OptionReader<'_>| {
         let price = |key: &str| group.number(key, 0.0, MAX_PRICE);
         let required = |key: &str| price(key)?.ok_or_else(|| group.error(key, "is required"));
         let input = required("input")?;
@@ -125,7 +125,7 @@ pub(crate) fn read(group: &Reader<'_>) -> Result<Option<Prices>> {
     let tiers = tiers.iter().map(|tier| {
         let above = tier.integer("above", 0, MAX)?;
         let above = above.ok_or_else(|| tier.error("above", "is required"))?;
-        Ok(Tier { above, rates: rates(tier)? })
+        Ok(PriceTier { above, rates: rates(tier)? })
     });
     let tiers = crate::order::by_key(tiers.collect::<Result<Vec<_>>>()?, |tier| tier.above as u64);
     let ttl_ms = group.integer("ttlMs", 0, MAX)?.map_or(DEFAULT_TTL_MS, |ms| ms as u64);

@@ -103,7 +103,7 @@ pub struct Meter {
 
 /// What the rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum Verdict {
     /// The rent is less than what a compaction costs.
     Rent,
     /// A compaction would free too little, or comes too soon.
@@ -121,16 +121,16 @@ impl Meter {
     }
 
     /// What to do at this moment.
-    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot) -> Decision {
+    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot) -> Verdict {
         let freed = moment.context.saturating_sub(moment.after);
         let is_early = self.compactions > 0 && self.calls < rule.calls;
         if is_early || freed.saturating_mul(100) < moment.context.saturating_mul(rule.frees) {
-            return Decision::Futile;
+            return Verdict::Futile;
         }
         let share = if moment.is_turn { self.share(rule) * rule.turn / 100 } else { self.share(rule) };
         let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(share);
         let rent = u128::from(self.rent) + u128::from(moment.rent(prices));
-        if rent * 100 >= price { Decision::Buy } else { Decision::Rent }
+        if rent * 100 >= price { Verdict::Buy } else { Verdict::Rent }
     }
 
     /// Calls until the rule says that it is time, were they all like the next one.
@@ -171,7 +171,9 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::cost::{DEFAULT_PRICES, Rates, Tier, calls_expected, clearing_saves, fetched_again};
+    use crate::policy::cost::{
+        DEFAULT_PRICES, PriceTier, Rates, calls_expected, clearing_saves, fetched_again,
+    };
 
     /// A prompt of `context` tokens, 6,000 of them fixed, that a compaction makes one of 12,500.
     fn moment(context: usize, cached: usize) -> CostSnapshot {
@@ -191,7 +193,7 @@ mod tests {
         let (rule, mut meter, mut context) = (Rule { refetch: 0, ..Rule::TUNED }, Meter::default(), 12_500);
         loop {
             let now = moment(context, meter.cached(0, prices));
-            if meter.decide(&rule, prices, &now) == Decision::Buy {
+            if meter.decide(&rule, prices, &now) == Verdict::Buy {
                 return context;
             }
             meter.pay(prices, &now, 0);
@@ -237,10 +239,10 @@ mod tests {
         let rich = Meter { rent: Cost::MAX, calls: 9, compactions: 1, last: None };
         let decide =
             |meter: Meter, moment: CostSnapshot| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment);
-        assert_eq!(decide(rich, moment(60_000, 60_000)), Decision::Buy);
-        assert_eq!(decide(rich, moment(17_000, 17_000)), Decision::Futile);
-        assert_eq!(decide(Meter { calls: 1, ..rich }, moment(60_000, 60_000)), Decision::Futile);
-        assert_eq!(decide(Meter::default(), moment(60_000, 60_000)), Decision::Rent);
+        assert_eq!(decide(rich, moment(60_000, 60_000)), Verdict::Buy);
+        assert_eq!(decide(rich, moment(17_000, 17_000)), Verdict::Futile);
+        assert_eq!(decide(Meter { calls: 1, ..rich }, moment(60_000, 60_000)), Verdict::Futile);
+        assert_eq!(decide(Meter::default(), moment(60_000, 60_000)), Verdict::Rent);
     }
 
     #[test]
@@ -249,8 +251,8 @@ mod tests {
         let paid = price * 9 / 10 - moment(40_000, 40_000).rent(&DEFAULT_PRICES);
         let meter = Meter { rent: paid, calls: 9, ..Meter::default() };
         let turn = CostSnapshot { is_turn: true, ..moment(40_000, 40_000) };
-        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &turn), Decision::Buy);
-        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(40_000, 40_000)), Decision::Rent);
+        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &turn), Verdict::Buy);
+        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(40_000, 40_000)), Verdict::Rent);
     }
 
     #[test]
@@ -278,7 +280,7 @@ mod tests {
         let (rule, now, mut meter) = (Rule::TUNED, moment(40_000, 40_000), Meter::default());
         let left = meter.calls_left(&rule, &DEFAULT_PRICES, &now);
         let mut calls = 0;
-        while meter.decide(&rule, &DEFAULT_PRICES, &now) == Decision::Rent {
+        while meter.decide(&rule, &DEFAULT_PRICES, &now) == Verdict::Rent {
             meter.pay(&DEFAULT_PRICES, &now, 0);
             calls += 1;
         }
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn prices_are_those_of_the_prompts_size() {
-        let tier = Tier { above: 200_000, rates: Rates::of(6.0, 22.5, 0.6, 7.5) };
+        let tier = PriceTier { above: 200_000, rates: Rates::of(6.0, 22.5, 0.6, 7.5) };
         let prices = Prices { tiers: vec![tier], ..DEFAULT_PRICES };
         assert_eq!(
             prices.request(100_000, 90_000, 100),
@@ -340,7 +342,7 @@ mod tests {
             };
             assert_eq!(
                 (decide(paid), decide(paid - 1)),
-                (Decision::Buy, Decision::Rent),
+                (Verdict::Buy, Verdict::Rent),
                 "{compactions} {is_turn}"
             );
         }
@@ -360,9 +362,9 @@ mod tests {
         let decide =
             |meter: Meter, context| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(context, context));
         // 30 percent of 17,857 are more than 5,357, and of 17,858 less than 5,358.
-        assert_eq!((decide(rich, 17_857), decide(rich, 17_858)), (Decision::Futile, Decision::Buy));
-        assert_eq!(decide(Meter { calls: 1, ..rich }, 40_000), Decision::Futile);
-        assert_eq!(decide(Meter { calls: 0, compactions: 0, ..rich }, 40_000), Decision::Buy);
+        assert_eq!((decide(rich, 17_857), decide(rich, 17_858)), (Verdict::Futile, Verdict::Buy));
+        assert_eq!(decide(Meter { calls: 1, ..rich }, 40_000), Verdict::Futile);
+        assert_eq!(decide(Meter { calls: 0, compactions: 0, ..rich }, 40_000), Verdict::Buy);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! what came after them.
 
 use super::{OutItem, Session, begin_step, count_fixed};
-use crate::compaction::{self, Climb, Climbed, CompactionResult, Edit, Part, reasoning};
+use crate::compaction::{self, Climb, ClimbPart, Climbed, CompactionResult, Edit, reasoning};
 use crate::error::Result;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
@@ -66,7 +66,7 @@ impl Session {
             let mut held = slot.take()?;
             held.catch_up(&io).await?;
             let goal = fix(&io, &held, &fixed).await?;
-            let part = if held.settings().background { Part::Now } else { Part::Whole };
+            let part = if held.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
             let climb = Climb { part, ..Climb::whole(trigger, None) };
             prepared(&io, &mut held, Some(climb), since, goal).await
         })
@@ -93,7 +93,7 @@ impl Session {
         Machine::new(|io| async move {
             let mut held = slot.take()?;
             let _background = slot.begin_background();
-            let climb = Climb { part: Part::Later, ..Climb::whole(Trigger::Auto, None) };
+            let climb = Climb { part: ClimbPart::Later, ..Climb::whole(Trigger::Auto, None) };
             let done = compaction::climb(&io, &mut held, climb).await?;
             Ok(Later { edits: done.edits, result: done.result })
         })

@@ -118,14 +118,14 @@ fn is_constraint(sentence: &str) -> bool {
 }
 
 /// The tables of a language, to be looked up.
-struct Table {
+struct LanguageTable {
     opens: Index,
     holds: Index,
     unless: Index,
 }
 
-static TABLES: LazyLock<Vec<(&Language, Table)>> = LazyLock::new(|| {
-    let table = |language: &'static Language| Table {
+static TABLES: LazyLock<Vec<(&Language, LanguageTable)>> = LazyLock::new(|| {
+    let table = |language: &'static Language| LanguageTable {
         opens: Index::new(language.opens, language.verbs),
         holds: Index::new(language.holds, language.verbs),
         unless: Index::new(language.unless, language.verbs),

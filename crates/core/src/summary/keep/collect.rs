@@ -7,7 +7,7 @@ use super::super::quote::RULES;
 use super::super::render::without_base64;
 use super::super::scan;
 use super::super::text::{head, sentences, tail};
-use super::cover::Lines;
+use super::cover::CoverLines;
 use super::entities;
 use super::files::{self, Action, Files};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
@@ -32,7 +32,7 @@ const LONG_LINE: usize = 400;
 
 /// Something that a user said.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct SaidText {
     /// The number that the message was added with.
     pub(super) position: usize,
     /// Messages before it.
@@ -44,7 +44,7 @@ pub(super) struct Said {
 
 /// A call that nothing has answered yet.
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     target: String,
     actions: Vec<Action>,
 }
@@ -53,15 +53,15 @@ struct Call {
 #[derive(Debug, Default)]
 pub struct KeepLayerBuilder {
     pub(super) count: usize,
-    pub(super) lines: Lines,
+    pub(super) lines: CoverLines,
     pub(super) files: Files,
     pub(super) open: Open,
     pub(super) spoken: Spoken,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<SaidText>,
     pub(super) constraints: Vec<(usize, String)>,
     /// The end of the conversation.
     pub(super) latest: VecDeque<(usize, String)>,
-    waiting: HashMap<String, Vec<Call>>,
+    waiting: HashMap<String, Vec<OpenCall>>,
 }
 
 /// Something that must not be lost.
@@ -140,7 +140,7 @@ impl KeepLayerBuilder {
             return;
         }
         let whole = text.len() <= TEXT;
-        self.said.push(Said { position, at, text: bounded(&text), whole });
+        self.said.push(SaidText { position, at, text: bounded(&text), whole });
         if self.said.len() > MOST_SAID {
             // The first says what it is all about.
             self.said.remove(1);
@@ -173,7 +173,7 @@ impl KeepLayerBuilder {
         let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
         self.open.call(&call.name, &arguments);
         let target = open::target(&call.name, &arguments, &call.arguments);
-        let waiting = Call { target, actions: files::actions(&call.name, &arguments) };
+        let waiting = OpenCall { target, actions: files::actions(&call.name, &arguments) };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
         let mut told = String::new();
         texts(&arguments, &mut |text| {
@@ -197,7 +197,7 @@ impl KeepLayerBuilder {
             self.waiting.remove(result.call_id.as_ref());
         }
         let text = without_base64(&result.text);
-        if let Some(Call { target, actions }) = call {
+        if let Some(OpenCall { target, actions }) = call {
             self.open.result(&target, result.is_error, &text);
             if !result.is_error {
                 let shown = if actions.len() == 1 { files::shown(&text) } else { None };

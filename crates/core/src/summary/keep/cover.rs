@@ -40,7 +40,7 @@ pub(super) struct Line {
 
 /// The lines of a conversation so far.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct CoverLines {
     things: Vec<Thing>,
     known: HashMap<u64, u32>,
     lines: Vec<Line>,
@@ -50,7 +50,7 @@ pub(super) struct Lines {
     added: usize,
 }
 
-impl Lines {
+impl CoverLines {
     /// Adds a line of the message at `position`, said with this much emphasis.
     pub(super) fn add(&mut self, position: usize, text: &str, emphasis: f64) {
         let mut things: Vec<u32> = Vec::new();

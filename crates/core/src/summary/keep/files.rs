@@ -39,7 +39,7 @@ pub(super) struct Action {
 
 /// A file of the ledger.
 #[derive(Debug)]
-struct Entry {
+struct FileEntry {
     did: Did,
     lines: Option<(u64, u64)>,
     /// When it was touched last.
@@ -47,12 +47,12 @@ struct Entry {
 }
 
 /// A file's path, and the line that tells what became of it.
-pub(super) type Told = (String, String);
+pub(super) type FileLine = (String, String);
 
 /// What became of the files of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, FileEntry>,
     touched: u64,
 }
 
@@ -75,7 +75,7 @@ impl Files {
                 };
             }
             None => {
-                self.entries.insert(path, Entry { did, lines, at });
+                self.entries.insert(path, FileEntry { did, lines, at });
             }
         }
         if self.entries.len() > MOST {
@@ -89,10 +89,10 @@ impl Files {
     }
 
     /// One line for each file, with its path: those that were changed, then those that were only read, each newest first.
-    pub(super) fn lines(&self) -> (Vec<Told>, Vec<Told>) {
-        let newest_first = |(_, entry): &(&String, &Entry)| u64::MAX - entry.at;
+    pub(super) fn lines(&self) -> (Vec<FileLine>, Vec<FileLine>) {
+        let newest_first = |(_, entry): &(&String, &FileEntry)| u64::MAX - entry.at;
         let entries = order::by_key(self.entries.iter().collect(), newest_first);
-        let line = |(path, entry): (&String, &Entry)| {
+        let line = |(path, entry): (&String, &FileEntry)| {
             let did = entry.did.as_str();
             let line = match entry.lines {
                 Some((from, to)) if from == to => format!("{path} ({did}; line {from})"),

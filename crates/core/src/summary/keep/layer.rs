@@ -3,7 +3,7 @@
 use super::super::extractive::{quote, without_number};
 use super::super::render::{MARKER_TOKENS, clip};
 use super::super::text::unlisted;
-use super::collect::{KeepLayerBuilder, MustKeep, Said};
+use super::collect::{KeepLayerBuilder, MustKeep, SaidText};
 use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, LATEST, SAID, TASKS};
 use crate::checkpoint::Preservation;
 use crate::order;
@@ -145,7 +145,7 @@ impl KeepLayerBuilder {
         for line in self.lines.best((&told, &apart), left, self.count, estimator) {
             layer.opened |= 1 << DETAILS;
             let text = quote(&line.text).into_owned();
-            layer.items.push(Item {
+            layer.items.push(LayerItem {
                 section: DETAILS,
                 order: line.order,
                 message: Some(line.position),
@@ -159,7 +159,7 @@ impl KeepLayerBuilder {
 
 /// The bullets chosen so far, most important first.
 struct Sections {
-    items: Vec<Item>,
+    items: Vec<LayerItem>,
     /// Bit set of the sections that have a heading already.
     opened: u32,
     left: usize,
@@ -167,7 +167,7 @@ struct Sections {
     estimator: Estimator,
 }
 
-struct Item {
+struct LayerItem {
     section: usize,
     /// Where it stands in its section.
     order: usize,
@@ -210,12 +210,12 @@ impl Sections {
         let spent = fixed + self.estimator.text(&text);
         self.left -= spent.min(self.left);
         self.opened |= 1 << section;
-        self.items.push(Item { section, order, message: None, quotes: None, text });
+        self.items.push(LayerItem { section, order, message: None, quotes: None, text });
         spent
     }
 
     /// Adds what a user said, and notes when all of it is there.
-    fn say(&mut self, section: usize, order: usize, said: &Said, cap: usize) -> usize {
+    fn say(&mut self, section: usize, order: usize, said: &SaidText, cap: usize) -> usize {
         let before = self.items.len();
         let spent = self.add(section, order, &said.text, cap);
         let whole = quote(said.text.trim());
@@ -232,7 +232,7 @@ impl Sections {
     fn text(&self) -> String {
         let mut out = String::new();
         for (section, name) in self.headings.iter().enumerate() {
-            let items: Vec<&Item> = self.items.iter().filter(|item| item.section == section).collect();
+            let items: Vec<&LayerItem> = self.items.iter().filter(|item| item.section == section).collect();
             if items.is_empty() {
                 continue;
             }

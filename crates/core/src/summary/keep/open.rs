@@ -16,7 +16,7 @@ const CHANGE: &str = "change ";
 
 /// An error that a tool reported.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ToolFailure {
     /// What failed: a call of the same target that succeeds closes it.
     target: String,
     /// The line that says it.
@@ -35,7 +35,7 @@ struct Task {
 /// What is open so far.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    failures: Vec<Failure>,
+    failures: Vec<ToolFailure>,
     tasks: Vec<Task>,
 }
 
@@ -55,7 +55,7 @@ impl Open {
         let first = || text.lines().map(str::trim).find(|line| line.len() > 3);
         let Some(line) = told.or_else(first) else { return };
         self.failures
-            .push(Failure { target: target.to_string(), line: head(unlisted(line), LINE).to_string() });
+            .push(ToolFailure { target: target.to_string(), line: head(unlisted(line), LINE).to_string() });
         if self.failures.len() > MOST {
             self.failures.remove(0);
         }
@@ -97,7 +97,7 @@ impl Open {
     }
 
     /// The errors, oldest first.
-    pub(super) fn failures(&self) -> impl DoubleEndedIterator<Item = &Failure> {
+    pub(super) fn failures(&self) -> impl DoubleEndedIterator<Item = &ToolFailure> {
         self.failures.iter()
     }
 

@@ -233,7 +233,7 @@ fn f39_what_an_earlier_summary_says_still_holds_goes_on_holding() {
 
 #[test]
 fn f39_the_lines_of_a_cover_have_room_together() {
-    let mut lines = super::cover::Lines::default();
+    let mut lines = super::cover::CoverLines::default();
     for nth in 0..40 {
         lines.add(nth, &format!("Step {nth} changed src/part_{nth}.rs and it works now."), 1.0);
     }

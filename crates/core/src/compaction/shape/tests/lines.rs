@@ -1,6 +1,6 @@
 use super::super::fit::{Lines, ends};
 use super::super::log::{is_log, shape};
-use super::super::text::{Level, clip, is_continuation, is_logged, level, timestamp};
+use super::super::text::{Severity, clip, is_continuation, is_logged, level, timestamp};
 
 #[test]
 fn f39_s2_11_a_text_is_cut_where_its_mark_is_shorter_than_the_rest() {
@@ -12,16 +12,16 @@ fn f39_s2_11_a_text_is_cut_where_its_mark_is_shorter_than_the_rest() {
 fn f39_s2_11_the_level_of_a_line_is_what_it_says_first() {
     let at = |at: usize| format!("{}info error", ".".repeat(at));
     for (line, expected) in [
-        ("error", Level::Error),
-        ("my_error x", Level::Error),
-        ("error_log", Level::Other),
-        ("info x", Level::Other),
-        ("a warning", Level::Warning),
-        ("0 warnings", Level::Other),
-        ("without errors, zero failures", Level::Other),
-        ("warning, then error", Level::Error),
-        (&at(79), Level::Warning),
-        (&at(80), Level::Error),
+        ("error", Severity::Error),
+        ("my_error x", Severity::Error),
+        ("error_log", Severity::Other),
+        ("info x", Severity::Other),
+        ("a warning", Severity::Warning),
+        ("0 warnings", Severity::Other),
+        ("without errors, zero failures", Severity::Other),
+        ("warning, then error", Severity::Error),
+        (&at(79), Severity::Warning),
+        (&at(80), Severity::Error),
     ] {
         assert_eq!(level(line), expected, "{line}");
     }

@@ -1,4 +1,4 @@
-use super::super::text::{Level, count, level};
+use super::super::text::{Severity, count, level};
 use super::super::{digest, is_error, is_structured, shape};
 use super::fixtures;
 use crate::policy::{Digest, FACTOR3};
@@ -122,7 +122,7 @@ proptest! {
         };
         let log: Vec<String> = (0..900).map(line).collect();
         let shaped = shape(&log.join("\n"), 4_000).unwrap().text;
-        for line in log.iter().filter(|line| level(line) == Level::Error) {
+        for line in log.iter().filter(|line| level(line) == Severity::Error) {
             prop_assert!(shaped.lines().any(|shown| shown == line), "{line}");
         }
     }

@@ -1,5 +1,5 @@
-use super::super::text::{Level, count, level};
-use super::super::{Kind, digest, is_error, shape};
+use super::super::text::{Severity, count, level};
+use super::super::{TextKind, digest, is_error, shape};
 use crate::policy::{Digest, FACTOR3};
 use crate::wire::{self, Format};
 use flate2::read::GzDecoder;
@@ -53,9 +53,9 @@ fn s2_11_s4_5_recorded_results_keep_the_rules() {
                     text.chars().take(600).collect::<String>()
                 );
             }
-            let errors: Vec<&str> = text.lines().filter(|line| level(line) == Level::Error).collect();
+            let errors: Vec<&str> = text.lines().filter(|line| level(line) == Severity::Error).collect();
             let small = errors.iter().map(|line| line.len() + 80).sum::<usize>() * 2 < target;
-            if shaped.kind == Kind::Log && small {
+            if shaped.kind == TextKind::Log && small {
                 assert!(
                     errors.iter().all(|error| shaped.text.lines().any(|line| line == *error)),
                     "{shaped:?}"

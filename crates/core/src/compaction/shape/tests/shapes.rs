@@ -1,9 +1,9 @@
 use super::super::text::count;
-use super::super::{Kind, shape};
+use super::super::{TextKind, shape};
 use super::fixtures;
 use serde_json::Value;
 
-fn shaped(text: &str, target: usize, kind: Kind) -> String {
+fn shaped(text: &str, target: usize, kind: TextKind) -> String {
     let shaped = shape(text, target).unwrap();
     assert_eq!(shaped.kind, kind);
     assert!(count(&shaped.text) <= target);
@@ -13,7 +13,7 @@ fn shaped(text: &str, target: usize, kind: Kind) -> String {
 #[test]
 fn s2_11_json_keeps_keys_and_nesting_samples_lists_and_clips_texts() {
     let text = fixtures::json(300);
-    let shaped = shaped(&text, 6_000, Kind::Json);
+    let shaped = shaped(&text, 6_000, TextKind::Json);
     assert!(count(&shaped) > 2_500, "the room is used: {}", count(&shaped));
     let value: Value = serde_json::from_str(&shaped).unwrap();
     assert_eq!(value["page"]["next"], "/orders?page=2");
@@ -35,7 +35,7 @@ fn s2_11_json_keeps_keys_and_nesting_samples_lists_and_clips_texts() {
 fn s2_11_json_that_fits_without_its_blanks_loses_nothing() {
     let text = fixtures::json(3);
     let value: Value = serde_json::from_str(&text).unwrap();
-    let shaped = shaped(&text, count(&text) - 1, Kind::Json);
+    let shaped = shaped(&text, count(&text) - 1, TextKind::Json);
     assert_eq!(serde_json::from_str::<Value>(&shaped).unwrap(), value);
 }
 
@@ -46,14 +46,14 @@ fn s2_11_json_has_an_outline_at_any_size_and_shapes_the_texts_in_it() {
         assert!(!shape(&text, target).unwrap().is_bare, "{target}");
     }
     let output = serde_json::json!({ "code": 1, "output": fixtures::log(3_000) }).to_string();
-    let shaped = shaped(&output, 5_000, Kind::Json);
+    let shaped = shaped(&output, 5_000, TextKind::Json);
     let value: Value = serde_json::from_str(&shaped).unwrap();
     assert!(value["output"].as_str().unwrap().starts_with("[log: 3015 lines, 30 of errors"), "{shaped}");
 }
 
 #[test]
 fn s2_11_json_lines_stay_json_lines() {
-    let shaped = shaped(&fixtures::json_lines(2_000), 2_000, Kind::JsonLines);
+    let shaped = shaped(&fixtures::json_lines(2_000), 2_000, TextKind::JsonLines);
     for line in shaped.lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
@@ -62,26 +62,26 @@ fn s2_11_json_lines_stay_json_lines() {
 
 #[test]
 fn s2_11_tables_keep_their_header_both_ends_and_rows_with_errors() {
-    let shaped = shaped(&fixtures::csv(2_000), 1_000, Kind::Table);
+    let shaped = shaped(&fixtures::csv(2_000), 1_000, TextKind::Table);
     assert!(
         shaped.starts_with("[table: 2000 rows, 4 columns]\nid,name,city,balance\n0,\"Ren, 0\",서울,0\n"),
         "{shaped}"
     );
     assert!(shaped.contains(" rows left out …]") && shaped.ends_with("1999,\"Ren, 1999\",서울,983"));
     for text in [fixtures::markdown(400), fixtures::processes(400)] {
-        let shaped = self::shaped(&text, 1_000, Kind::Table);
+        let shaped = self::shaped(&text, 1_000, TextKind::Table);
         assert!(shaped.contains(text.lines().next().unwrap()));
         assert!(!text.contains("Error") || shaped.contains("worker-20"), "{shaped}");
     }
     let shell = format!(" id | name\n----+------\n{}(300 rows)\n", " 1 | x\n".repeat(300));
-    let shaped = self::shaped(&shell, 300, Kind::Table);
+    let shaped = self::shaped(&shell, 300, TextKind::Table);
     assert!(shaped.contains("[table: 300 rows, 2 columns]") && shaped.ends_with("(300 rows)"), "{shaped}");
 }
 
 #[test]
 fn s2_11_logs_fold_what_repeats_and_keep_errors_with_their_stacks() {
     let text = fixtures::log(3_000);
-    let shaped = shaped(&text, 4_000, Kind::Log);
+    let shaped = shaped(&text, 4_000, TextKind::Log);
     assert!(
         shaped.starts_with(
             "[log: 3015 lines, 30 of errors, 15 of warnings, 2026-11-22T00:00:00Z to 2026-11-22T00:49:59Z]\n"
@@ -98,13 +98,13 @@ fn s2_11_logs_fold_what_repeats_and_keep_errors_with_their_stacks() {
     assert!(shaped.contains("INFO GET /health took 0ms [×2968]"), "{shaped}");
     // Too many for the room: they fold too, and are counted.
     let failing = "2026-11-22T02:43:58Z ERROR disk 7 full\n".repeat(5_000);
-    let shaped = self::shaped(&failing, 300, Kind::Log);
+    let shaped = self::shaped(&failing, 300, TextKind::Log);
     assert!(shaped.contains("ERROR disk 7 full [×4998]"), "{shaped}");
 }
 
 #[test]
 fn s2_11_diffs_keep_every_file_its_counts_and_its_hunks() {
-    let shaped = shaped(&fixtures::diff(12), 3_200, Kind::Diff);
+    let shaped = shaped(&fixtures::diff(12), 3_200, TextKind::Diff);
     assert!(shaped.starts_with("[diff: 12 files, +24 -24]\ncommit 4e313bb0"), "{shaped}");
     for nth in 0..12 {
         assert!(
@@ -114,23 +114,23 @@ fn s2_11_diffs_keep_every_file_its_counts_and_its_hunks() {
         assert!(shaped.contains(&format!("@@ -10,7 +10,8 @@ fn part{nth}()")), "{nth}");
         assert!(shaped.contains(&format!("-    let old_state = {nth};")), "{nth}: {shaped}");
     }
-    let less = self::shaped(&fixtures::diff(12), 2_000, Kind::Diff);
+    let less = self::shaped(&fixtures::diff(12), 2_000, TextKind::Diff);
     assert!(less.matches("diff --git").count() == 12 && less.contains("-    let old_state = 0;"), "{less}");
     assert!(!less.contains("unchanged"), "context goes first: {less}");
     let plain = "--- old.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n-a\n+b\n".repeat(40);
-    assert!(self::shaped(&plain, 700, Kind::Diff).starts_with("[diff: 40 files, +40 -40]"));
+    assert!(self::shaped(&plain, 700, TextKind::Diff).starts_with("[diff: 40 files, +40 -40]"));
 }
 
 #[test]
 fn s2_11_html_becomes_its_text() {
     let text = fixtures::page(40);
-    let shaped = shaped(&text, count(&text) - 1, Kind::Html);
+    let shaped = shaped(&text, count(&text) - 1, TextKind::Html);
     assert!(shaped.contains("\n# Context & windows\n") && shaped.contains("\n- Home (/home)\n"), "{shaped}");
     assert!(shaped.contains("## Part 3\nThe window of part 3 is small; see the notes (https://example.org/3?a=1&b=2). 한국어 👩‍👩‍👧 <ok>\na | 3\n"));
     for gone in ["alert", "color:red", "hidden", "</p>", "x>y"] {
         assert!(!shaped.contains(gone), "{gone}");
     }
-    let shaped = self::shaped(&text, 1_500, Kind::Html);
+    let shaped = self::shaped(&text, 1_500, TextKind::Html);
     assert!(shaped.contains("# Context & windows") && shaped.contains(" lines left out …]"));
     let list = crate::compaction::shape::html::text("<html><ul><li>One</li>two<li>Three</ul></html>");
     let lines: Vec<&str> = list.lines().filter(|line| !line.is_empty()).collect();
