@@ -14,14 +14,13 @@
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::NewBlob;
-use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewRow};
+use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewNote, ViewRow};
 use super::snapshots::{SnapshotMark, read_note};
 use crate::context::{Departed, Offload, Origin, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Page, page_of};
 use crate::wire::{self, Format};
-use serde::Deserialize;
 use std::collections::HashSet;
 use std::fmt::Display;
 
@@ -61,28 +60,6 @@ impl Findings {
     }
 }
 
-/// What a log row says of the view that it tells of.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Noted {
-    pub(crate) view: u64,
-    pub(crate) rung: String,
-    /// Of the view's row; earlier releases did not note it.
-    #[serde(default)]
-    pub(super) sha256: Option<String>,
-}
-
-impl Noted {
-    /// `None` for a row that is no view's.
-    pub(crate) fn of(row: &LogRow<'_>) -> Option<Noted> {
-        (row.kind == RowKind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
-    }
-
-    /// The bytes are those of the view that was written.
-    pub(crate) fn is_of(&self, view: &[u8]) -> bool {
-        self.sha256.as_ref().is_none_or(|hash| *hash == ids::sha256_hex(view))
-    }
-}
-
 /// The end of the log so far.
 #[derive(Debug, Default)]
 struct End {
@@ -102,7 +79,7 @@ pub(crate) struct LogCheck {
     /// Where in the log each message is, as far as that could be read.
     messages: Vec<Option<u64>>,
     /// Where in the log each view is: its row, and the messages before it.
-    views: Vec<(u64, usize, Noted)>,
+    views: Vec<(u64, usize, ViewNote)>,
 }
 
 impl Default for LogCheck {
@@ -151,7 +128,7 @@ impl LogCheck {
         self.messages.resize(row.n, None);
         match row.kind {
             RowKind::Message => self.messages.push(Some(seq)),
-            RowKind::View => match Noted::of(&row) {
+            RowKind::View => match ViewNote::of(&row) {
                 Some(noted) => self.views.push((seq, row.n, noted)),
                 None => found.add("I4", format!("log row {seq} does not say which view it tells of")),
             },

@@ -1,9 +1,8 @@
 //! The session's row, made again of log and views (R2) where it is missing, damaged, or not that of the
 //! log as it ends.
 
-use super::check::Noted;
 use super::deletion::free_name;
-use super::record::{self, LogRow, RowKind, SessionRow};
+use super::record::{self, LogRow, RowKind, SessionRow, ViewNote};
 use super::recovery::{batch, read_one, written};
 use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
@@ -227,7 +226,7 @@ impl Tail {
         self.messages = row.n + usize::from(row.kind == RowKind::Message);
         self.created_at.get_or_insert(row.at);
         self.updated_at = row.at;
-        if let Some(noted) = Noted::of(row) {
+        if let Some(noted) = ViewNote::of(row) {
             (self.generation, self.tail_from) = (noted.view, seq + 1);
             self.compressions += u64::from(noted.rung == "summarise");
         }

@@ -3,7 +3,7 @@
 mod view;
 
 pub(crate) use view::{
-    Cause, StoredItem, Unread, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
+    Cause, StoredItem, Unread, ViewNote, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
 };
 
 use super::price::Paid;

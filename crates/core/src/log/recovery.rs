@@ -6,12 +6,11 @@
 //! * R3: the log is shorter than the host remembers: nothing brings that back, and it is said.
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
-use super::check::Noted;
 use super::deletion::free_name;
 use super::links::{empty_strangers, strangers};
 use super::loss::lost_session;
 use super::rebuild::last_row;
-use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread};
+use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread, ViewNote};
 use super::retry::retryable;
 use super::state::{ContextChange, State, measure};
 use super::stored::{PAGE, readable_items, session_row, views_from_whole};
@@ -281,7 +280,7 @@ async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<Standing
         }
         // A note that is damaged says nothing about its view.
         if let Ok((row, _)) = record::read_row(&note.unwrap_or_default())
-            && Noted::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
+            && ViewNote::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
         {
             return Err(corrupt());
         }

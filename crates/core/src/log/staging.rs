@@ -32,13 +32,6 @@ pub(crate) fn rows_of(body: &str) -> usize {
     }
 }
 
-/// A blob whose parts are in the store.
-#[derive(Debug, Clone)]
-struct Staged {
-    job: Key,
-    ver: u64,
-}
-
 impl SessionGuard {
     /// Writes a batch of this session, with whatever of it is too large for one value or for one batch in parts of their
     /// own. `change` is the one that the batch makes.
@@ -91,14 +84,15 @@ impl SessionGuard {
             }
             batch.puts.push((key, wide.encode()?));
         }
-        for Staged { job, ver } in staged {
+        for (job, ver) in staged {
             batch.expect.push((job.clone(), Some(ver)));
             batch.deletes.push(job);
         }
         io.commit(batch).await
     }
 
-    /// Writes the rows of a blob, some at a time; nothing where the blob is there: what it is called says what it is.
+    /// Writes the rows of a blob, some at a time: the job that has them, and its version. Nothing where the blob is there:
+    /// what it is called says what it is.
     ///
     /// Errors: [`Code::Conflict`] when the session was changed since it was read, or someone else writes the same blob.
     async fn stage(
@@ -106,7 +100,7 @@ impl SessionGuard {
         io: &Io,
         blob: &str,
         rows: impl Iterator<Item = (Key, Vec<u8>)>,
-    ) -> Result<Option<Staged>> {
+    ) -> Result<Option<(Key, u64)>> {
         let (sid, most, session) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops, (keys::session(&state.sid), Some(state.row.ver)))
@@ -155,7 +149,7 @@ impl SessionGuard {
             puts.push((key, value));
         }
         io.commit(Batch { expect, puts, deletes: Vec::new(), durability }).await?;
-        Ok(Some(Staged { job, ver }))
+        Ok(Some((job, ver)))
     }
 
     /// A session that is not in the store yet is begun before anything is staged in it: else nothing would lead there.

@@ -2,11 +2,10 @@
 
 mod change;
 
-pub(crate) use change::ViewNote;
 pub(crate) use change::{ContextChange, Summarised};
 
 use super::price::Paid;
-use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewRow};
+use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::seal;
 use super::sent::{HandedOut, OmittedMessage};
 use super::snapshots::{SnapshotMark, SnapshotNote};
@@ -396,7 +395,7 @@ impl State {
         };
         let view = record::encode(&view)?;
         let Cause { rung, snapshot, .. } = &change.cause;
-        let (snapshot, sha256) = (snapshot.as_deref(), &ids::sha256_hex(&view));
+        let (rung, snapshot, sha256) = (rung.clone(), snapshot.clone(), Some(ids::sha256_hex(&view)));
         let note = ViewNote { view: generation, rung, snapshot, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
         let id = view_id(commit_id, &row.head);

@@ -4,7 +4,7 @@
 use super::operations::Session;
 use crate::context::{Departed, Item, Place, Splice, Why, join_left};
 use crate::error::{Code, Error, Result};
-use crate::log::record::RowKind;
+use crate::log::record::{LogRow, RowKind, ViewNote};
 use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
@@ -12,7 +12,7 @@ use crate::log::{Cause, ContextChange, SessionGuard, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::rc::Rc;
 
 /// Which messages of the log are the session's history.
@@ -184,7 +184,7 @@ async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item])
         };
         match row.kind {
             RowKind::Message => bodies.push((Some(row.n), Rc::from(row.body.get()))),
-            RowKind::View if returns(row.body.get())? => break,
+            RowKind::View if returns(&row)? => break,
             RowKind::View | RowKind::Snapshot => {}
         }
     }
@@ -208,17 +208,8 @@ async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item])
     Err(Error { index: Some(point.index), ..Error::option("index", what) })
 }
 
-/// True for the note of a view that made an earlier context the current one.
-fn returns(note: &str) -> Result<bool> {
-    #[derive(Deserialize)]
-    struct Note<'a> {
-        rung: &'a str,
-    }
-    let note: Note<'_> = serde_json::from_str(note).map_err(|error| {
-        Error::new(
-            Code::StoreCorrupt,
-            format!("the note of a view cannot be read: {}", Error::of_json(&error)),
-        )
-    })?;
-    Ok(RETURNS.contains(&note.rung))
+/// True for the row of a view that made an earlier context the current one.
+fn returns(row: &LogRow<'_>) -> Result<bool> {
+    let unreadable = || Error::new(Code::StoreCorrupt, "the note of a view cannot be read");
+    Ok(RETURNS.contains(&ViewNote::of(row).ok_or_else(unreadable)?.rung.as_str()))
 }

@@ -4,8 +4,7 @@ use crate::checkpoint::Level;
 use crate::context::Origin;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
-use crate::log::check::Noted;
-use crate::log::record::{self, LogRow, ViewRow};
+use crate::log::record::{self, LogRow, ViewNote, ViewRow};
 use crate::log::stored::{PAGE, position};
 use crate::log::wide;
 use crate::step::{self, Io, Scan};
@@ -90,7 +89,7 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
         read = last.unwrap_or(generation);
         for ((number, view, bytes), note) in decoded.into_iter().zip(notes) {
             let is_other = |row: LogRow<'_>| {
-                Noted::of(&row).is_none_or(|noted| noted.view != number || !noted.is_of(&bytes))
+                ViewNote::of(&row).is_none_or(|noted| noted.view != number || !noted.is_of(&bytes))
             };
             let is_damaged = record::read_row(&note.unwrap_or_default()).is_ok_and(|(row, _)| is_other(row));
             let view = match view {

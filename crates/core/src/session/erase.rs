@@ -11,13 +11,13 @@ use crate::context::{CoveredRange, Erased, Item, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
-use crate::log::check::Noted;
 use crate::log::deletion::remove_rows;
-use crate::log::record::{self, LogRow, RowKind, SessionRow, StoredItem, ViewRow, load_items, store_items};
+use crate::log::record::{
+    self, LogRow, RowKind, SessionRow, StoredItem, ViewNote, ViewRow, load_items, store_items,
+};
 use crate::log::renamed::sweep;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
-use crate::log::state::ViewNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
 use crate::log::{SCHEMA, SessionGuard, Walk, logged, offloads, seal, wide};
 use crate::message::Role;
@@ -258,14 +258,13 @@ impl<'a> ErasedCopy<'a> {
 
     /// The body of a row that tells of a view, and the view.
     async fn view_note(&mut self, row: &LogRow<'_>) -> Result<Option<String>> {
-        let Some(noted) = Noted::of(row) else { return Ok(None) };
+        let Some(noted) = ViewNote::of(row) else { return Ok(None) };
         self.views = noted.view;
         let Some(view) = self.view(noted.view).await? else { return Ok(None) };
         let snapshot = record::decode::<ViewRow>(&view, "view")?.cause.snapshot;
-        let (rung, snapshot) = (noted.rung.as_str(), snapshot.as_deref());
-        let note = ViewNote { view: noted.view, rung, snapshot, sha256: &ids::sha256_hex(&view) };
-        let note = text_of(&note)?;
-        self.put(keys::view(self.new, noted.view), view);
+        let (number, sha256) = (noted.view, Some(ids::sha256_hex(&view)));
+        let note = text_of(&ViewNote { snapshot, sha256, ..noted })?;
+        self.put(keys::view(self.new, number), view);
         Ok(Some(note))
     }
 

@@ -1,8 +1,9 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
-use super::is_default;
+use super::{LogRow, RowKind, is_default};
 use crate::context::{Context, CoveredRange, Departed, Item, Offload, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
+use crate::keys::ids;
 use crate::log::State;
 use crate::policy::Trigger;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,30 @@ use std::rc::Rc;
 
 /// Every so many views one holds the whole context.
 pub(crate) const WHOLE_EVERY: u64 = 32;
+
+/// The body of a log row of kind `view`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ViewNote {
+    pub(crate) view: u64,
+    pub(crate) rung: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<String>,
+    /// Of the view's row: so the log's chain holds the views too. Earlier releases did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sha256: Option<String>,
+}
+
+impl ViewNote {
+    /// `None` for a row that is no view's.
+    pub(crate) fn of(row: &LogRow<'_>) -> Option<ViewNote> {
+        (row.kind == RowKind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
+    }
+
+    /// The bytes are those of the view that was written.
+    pub(crate) fn is_of(&self, view: &[u8]) -> bool {
+        self.sha256.as_ref().is_none_or(|hash| *hash == ids::sha256_hex(view))
+    }
+}
 
 /// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use crate::context::{Context, Departed, LogEntry, Splice};
 use crate::log::record::SessionRow;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::{Cause, Closing, NewBlob};
-use serde::Serialize;
 
 /// A change of the context on its way into the store.
 #[derive(Debug)]
@@ -85,15 +84,4 @@ impl ContextChange {
             goal.update(&markers(&summary.text), Source::Summary, now);
         }
     }
-}
-
-/// The body of a log row of kind `view`.
-#[derive(Serialize)]
-pub(crate) struct ViewNote<'a> {
-    pub(crate) view: u64,
-    pub(crate) rung: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) snapshot: Option<&'a str>,
-    /// Of the view's row: so the log's chain holds the views too.
-    pub(crate) sha256: &'a str,
 }

@@ -4,8 +4,7 @@
 use super::{Cursor, PageSource, line};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
-use crate::log::check::Noted;
-use crate::log::record::{self, LogRow, RowKind, ViewRow};
+use crate::log::record::{self, LogRow, RowKind, ViewNote, ViewRow};
 use crate::log::stored::PAGE;
 use crate::log::wide;
 use crate::log::{Gap, NewBlob, Walk, offloads};
@@ -120,7 +119,7 @@ impl LogLines<'_> {
             RowKind::Message => line::log(self.out, bytes, Some(role(self.source, row)?), None),
             RowKind::Snapshot => line::log(self.out, bytes, None, None),
             RowKind::View => {
-                let noted = Noted::of(row).ok_or_else(|| {
+                let noted = ViewNote::of(row).ok_or_else(|| {
                     Error::new(Code::StoreCorrupt, format!("row {} of the log tells of no view", row.seq))
                 })?;
                 self.views = noted.view;

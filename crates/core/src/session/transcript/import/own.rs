@@ -4,8 +4,7 @@ use super::{Import, Reading, Restore};
 use crate::context::{Departed, Origin, SessionLog};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
-use crate::log::check::Noted;
-use crate::log::record::{self, Parent, RowKind, SessionRow};
+use crate::log::record::{self, Parent, RowKind, SessionRow, ViewNote};
 use crate::log::{SCHEMA, State};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
@@ -117,7 +116,7 @@ impl Import {
         (seen.rows, seen.head, seen.chain) = (seen.rows + 1, line.hash().to_owned(), row.chain.clone());
         seen.in_gap = false;
         let view = line.view_row(&self.state.sid)?;
-        let noted = Noted::of(&row).map(|noted| noted.view);
+        let noted = ViewNote::of(&row).map(|noted| noted.view);
         match (row.kind, &view) {
             (RowKind::Message, None) => seen.messages += 1,
             (RowKind::Snapshot, None) => {}

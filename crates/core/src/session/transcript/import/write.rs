@@ -5,8 +5,8 @@ use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{self, RowKind, StoredItem, ViewRow};
-use crate::log::state::{ViewNote, record_id, size_of};
+use crate::log::record::{self, RowKind, StoredItem, ViewNote, ViewRow};
+use crate::log::state::{record_id, size_of};
 use crate::log::stored::PAGE;
 use crate::log::{Cause, SCHEMA};
 use crate::message::limits;
@@ -150,8 +150,8 @@ impl Import {
             cause,
         };
         let view = record::encode(&view)?;
-        let sha256 = &ids::sha256_hex(&view);
-        let note = record::encode(&ViewNote { view: generation, rung: &rung, snapshot: None, sha256 })?;
+        let sha256 = Some(ids::sha256_hex(&view));
+        let note = record::encode(&ViewNote { view: generation, rung, snapshot: None, sha256 })?;
         let secret = self.state.row.secret.as_bytes();
         let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
         let note = String::from_utf8_lossy(&note).into_owned();
