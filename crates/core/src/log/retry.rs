@@ -6,6 +6,7 @@ use super::wide;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::step::Io;
+use std::pin::Pin;
 
 /// Commits that lose a race are tried again this often: a few times at once, then after longer and longer waits, for
 /// someone who writes without a pause wins every time. The waits make about four seconds.
@@ -42,12 +43,12 @@ impl Round {
 ///
 /// Errors: those of an attempt; that of the last race; where the store cannot be asked after an attempt, that one's if it
 /// was [`Code::Indeterminate`].
-pub(crate) async fn retry<T>(
+pub(crate) fn retry<T>(
     io: &Io,
     guard: Option<&SessionGuard>,
     attempt: impl AsyncFnMut(Round) -> Result<Tried<T>>,
-) -> Result<T> {
-    retry_from(io, guard, 0, attempt).await
+) -> impl Future<Output = Result<T>> {
+    retry_from(io, guard, 0, attempt)
 }
 
 /// The same where `lost` races were lost already.
@@ -63,37 +64,48 @@ pub(crate) async fn retry_from<T>(
             Tried::Done(done) => return Ok(done),
             Tried::Lost(error, written) => (error, written),
         };
-        if (QUICK_RACES..RACES).contains(&nth) {
-            io.pause(1 << nth).await.map_err(|failure| failure.into_error(Code::Aborted))?;
-        }
-        if let Some(guard) = guard {
-            // In a box: what is taken over is written by way of this function, too.
-            match Box::pin(guard.after_race(io, written)).await {
-                Ok((_, Some(done))) => return Ok(done),
-                Ok((is_moved, None)) => moved = is_moved,
-                // Whether a batch was written stays unknown when the store cannot be asked.
-                Err(_) if error.code == Code::Indeterminate => return Err(error),
-                Err(second) => return Err(second),
-            }
+        let (id, done) = written.unzip();
+        // In a box, and not a part of each caller: what is taken over is written by way of this function, too.
+        let after: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(after_race(io, guard, nth, &error, id));
+        let is_written;
+        (moved, is_written) = after.await?;
+        if let (true, Some(done)) = (is_written, done) {
+            return Ok(done);
         }
         last = error;
     }
     Err(last)
 }
 
+/// Waits after race `nth`, and takes over what is stored: whether the view is another one, and whether the row called `id`
+/// is there after all.
+async fn after_race(
+    io: &Io,
+    guard: Option<&SessionGuard>,
+    nth: usize,
+    error: &Error,
+    id: Option<String>,
+) -> Result<(bool, bool)> {
+    if (QUICK_RACES..RACES).contains(&nth) {
+        io.pause(1 << nth).await.map_err(|failure| failure.into_error(Code::Aborted))?;
+    }
+    let Some(guard) = guard else { return Ok((false, false)) };
+    // Whether a batch was written stays unknown when the store cannot be asked.
+    guard.take_over_after(io, id).await.map_err(|second| match error.code {
+        Code::Indeterminate => error.clone(),
+        _ => second,
+    })
+}
+
 impl SessionGuard {
-    /// Takes over what is stored: whether the view is another one, and what comes of the commit before if it was `written`.
-    async fn after_race<T>(&self, io: &Io, written: Option<(String, T)>) -> Result<(bool, Option<T>)> {
+    async fn take_over_after(&self, io: &Io, id: Option<String>) -> Result<(bool, bool)> {
         let (from, ver) = (self.state().row.next_seq, self.state().row.ver);
-        let taken_over = match (self.take_over(io).await, written) {
-            (Ok(moved), Some((id, done))) => {
-                self.has_row(io, from, &id).await.map(|has| (moved, has.then_some(done)))
-            }
-            (Ok(moved), None) => Ok((moved, None)),
-            (Err(error), _) => Err(error),
+        let taken_over = match (self.take_over(io).await, id) {
+            (Ok(moved), Some(id)) => self.has_row(io, from, &id).await.map(|has| (moved, has)),
+            (taken_over, _) => taken_over.map(|moved| (moved, false)),
         };
         // One commit that is our own is no news.
-        let own = u64::from(matches!(taken_over, Ok((_, Some(_)))));
+        let own = u64::from(matches!(taken_over, Ok((_, true))));
         if self.state().row.ver != ver + own {
             self.tell_change(io);
         }

@@ -245,6 +245,9 @@ impl<'b> Page<'b> {
     }
 }
 
+/// Pages and where they stand.
+type PageRows = Vec<(Key, Vec<u8>)>;
+
 /// The latest messages of this process that no page has.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unindexed {
@@ -261,7 +264,7 @@ impl Unindexed {
         format: Format,
         items: &[Item],
         room: usize,
-    ) -> Result<(Vec<(Key, Vec<u8>)>, Unindexed)> {
+    ) -> Result<(PageRows, Unindexed)> {
         let (mut pages, mut left) = (Vec::new(), self.clone());
         for item in items {
             let Some(place) = item.origin.place() else { continue };

@@ -1,6 +1,7 @@
 //! What one handle on a session learns of what another one wrote, and how it is told.
 
 use crate::support::*;
+use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::Notice;
 use context_compactor_store_tests::conversation::{assistant, user};
@@ -61,6 +62,24 @@ fn f39_an_append_whose_answer_was_lost_is_no_change_unless_another_wrote_too() {
         desk.host.meanwhile = Box::new(|_| {});
         let (told, messages) = if races { (vec![(3, 0)], 3) } else { (vec![], 2) };
         assert_eq!((changes(&desk.host), desk.stored().messages.len()), (told, messages), "{races}");
+    }
+}
+
+#[test]
+fn h10_a_snapshot_and_a_compaction_whose_answer_was_lost_are_made_once_and_are_no_change() {
+    for nth in 1..=3 {
+        let mut desk = Harness::over(Rc::default(), "a", eager());
+        desk.append(&talk(3, 40));
+        desk.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
+        desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+        assert_eq!(desk.host.run(desk.session.snapshots()).unwrap().len(), 1);
+        // The commit that begins the job, that of the answer, and that of the view.
+        desk.host.fault(nth, is_commit, context_compactor_store_tests::How::Lost);
+        assert!(desk.compact().success);
+        let rows = desk.memory.rows().into_iter().map(|(key, _)| key.to_string());
+        assert_eq!(rows.filter(|key| key.starts_with("views/")).count(), 1);
+        let told = if nth == 1 { vec![(6, 0)] } else { Vec::new() };
+        assert_eq!(changes(&desk.host), told, "what writes no row of the log is not known again");
     }
 }
 
