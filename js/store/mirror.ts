@@ -1,12 +1,12 @@
 /** Two stores as one. What it takes to keep them alike is loaded with the first call. */
 
 import { checkObject, checkOptions, invalidOption } from "../checks.js";
-import { quietly } from "../driver.js";
 import { CompactionError } from "../errors.js";
-import type { MirrorOptions, MirrorStore, Store, StoreNotice } from "../types.js";
+import type { MirrorOptions, MirrorStore, Store } from "../types.js";
 import { checkKey, checkScan, ownBatch } from "./keys.js";
 import type { Mirror } from "./mirror/mirror.js";
 import { checkFree, MARK_OPS } from "./mirror/own.js";
+import { notices } from "./notices.js";
 
 /**
  * Keeps everything in `first` and `second`, two stores of any kind: each is a whole copy, and opens without the other. Commits
@@ -124,19 +124,3 @@ function promises(first: Store, second: Store, waits: boolean, isStuck: () => bo
 }
 
 const PROMISES = ["synced", "process", "none"] as const;
-
-/** What is told, and who listens; what came while nobody did is told to the first who does. */
-function notices() {
-  const listeners = new Set<(notice: StoreNotice) => void>();
-  const unheard: StoreNotice[] = [];
-  const tell = (notice: StoreNotice): void => {
-    if (listeners.size === 0) unheard.push(notice);
-    for (const listener of listeners) quietly(() => listener(notice));
-  };
-  const listen = (listener: (notice: StoreNotice) => void): (() => void) => {
-    listeners.add(listener);
-    for (const notice of unheard.splice(0)) queueMicrotask(() => tell(notice));
-    return () => void listeners.delete(listener);
-  };
-  return { tell, listen };
-}
