@@ -383,6 +383,7 @@ pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
             state.row.parent = Some(parent);
             state.row_batch_with(now, Vec::new())?
         };
+        held.check_new(io).await?;
         match io.commit(batch).await {
             Ok(()) => {
                 held.state_mut().wrote(io, row);
