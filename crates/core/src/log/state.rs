@@ -293,7 +293,8 @@ impl State {
             expect.push((name, None));
         } else {
             // A row that the platform took and that was made again of the log counts its versions anew, so that a handle of
-            // before may hold one that is given a second time. It does not know of what was appended since.
+            // before may hold one that is given a second time. It does not know of what was appended since. A store
+            // that went back and on to the same version and length is known by its last hash alone: prepares compare that.
             expect.push((keys::log(&self.sid, self.row.next_seq), None));
         }
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })

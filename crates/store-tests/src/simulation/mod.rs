@@ -324,11 +324,10 @@ impl World {
         if self.erases && !beside && self.rng.u8(..12) == 0 {
             return self.erase(tab, &session);
         }
-        match self.rng.u8(..20) {
-            8..11 | 11 if self.erases => {
-                let bodies = self.talk();
-                self.append(tab, &session, bodies)
-            }
+        let chosen = self.rng.u8(..20);
+        // Neither a whole history, which would have what was erased, nor a fork.
+        let chosen = if self.erases && (8..12).contains(&chosen) { 0 } else { chosen };
+        match chosen {
             0..8 => {
                 let bodies = self.talk();
                 self.append(tab, &session, bodies)
