@@ -234,7 +234,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
     this.#endNotices = this.#lease.store.notices?.((notice) => {
       if (notice.kind === "repaired") this.#notify({ event: "data-loss", ...notice });
-      else this.#warnings.tell({ code: notice.code, message: notice.message });
+      else this.#warnings.found({ code: notice.code, message: notice.message });
     });
   }
 

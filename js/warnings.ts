@@ -68,6 +68,12 @@ export class Warnings {
     }
   }
 
+  /** What a store found: also what it did when the session was opened. */
+  found(warning: Warning): void {
+    if (this.#listeners.hears("warning")) this.tell(warning);
+    else this.announce(warning);
+  }
+
   #log({ message }: Warning): void {
     quietly(() => this.#logger?.("warn", message));
   }

@@ -7,6 +7,8 @@ import { checkCryptoKey, idOf, KeyMissing, Keyring, OVERHEAD, RESERVED, seal, un
 import type { Sealer } from "./keyring.js";
 import { checkKey, checkScan, isDamaged, ownBatch, startsWith } from "./keys.js";
 import type { ScanOptions, Value } from "./keys.js";
+import { notices } from "./notices.js";
+import { overlayOf } from "./overlay.js";
 
 export interface EncryptionOptions {
   /** AES-GCM, for `encrypt` and `decrypt`; better not extractable. Whoever has it can read everything. */
@@ -25,8 +27,8 @@ const TRIES = 4;
  * `store` with every value encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). What stays to be
  * seen is how many rows there are, how long they are, and when they are written. Each session has a key of its own,
  * which is deleted in the commit that deletes the session. A row that was changed, or moved, is damaged, and the others are
- * not; keys are kept twice. A store is encrypted from its beginning or never: one that
- * holds other rows, and a key that does not open it, are refused with `invalid_option`.
+ * not; keys are kept twice, and what is damaged of one is written again from the other (`repaired`). A store is encrypted from
+ * its beginning or never: one that holds other rows, and a key that does not open it, are refused with `invalid_option`.
  */
 export function encryptedStore(store: Store, options: EncryptionOptions): Store {
   checkOptions(options, ["encryptionKey", "previousEncryptionKey"]);
@@ -48,7 +50,8 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
       return store.caps.durable;
     },
   };
-  const keyring = new Keyring(store, encryptionKey, previousEncryptionKey);
+  const { tell, listen } = notices();
+  const keyring = new Keyring(store, encryptionKey, previousEncryptionKey, (reason) => tell({ kind: "repaired", reason }));
   const running = new Set<Promise<unknown>>();
   let closed = false;
 
@@ -145,9 +148,10 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     const sealers = new Map<string | number, Sealer>();
     for (const session of written) sealers.set(session, await keyring.ofSession(session, shredded.has(session)));
     const used = [...sealers.values()];
-    const unwritten = batch.puts.length > 0 ? [root, ...used].flatMap(({ unwritten }) => unwritten) : [];
+    for (const sealer of batch.puts.length > 0 ? [root, ...used] : []) await keyring.mend(sealer);
+    const unwritten = used.flatMap(({ unwritten }) => unwritten);
     const isRootUsed = unwritten.length > 0 || batch.puts.some(([key]) => key[0] === "meta");
-    const rows = [...(isRootUsed ? [root] : []), ...used.filter(({ isNew }) => !isNew)].map(({ row }) => row);
+    const rows = [...(isRootUsed ? [root] : []), ...used.filter(({ unwritten }) => unwritten.length === 0)].map(({ row }) => row);
     const sealed = batch.puts.map(async ([key, value]): Promise<Row> => {
       const sealer = key[0] === "meta" ? root : sealers.get(key[1]!)!;
       return [key, await seal(sealer, key, value)];
@@ -162,7 +166,6 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
       /** Rows of keys that must be there. */
       rows,
       done() {
-        for (const sealer of batch.puts.length > 0 ? [root, ...used] : []) sealer.unwritten.length = 0;
         for (const [session, rows] of shredded) keyring.release(session, rows);
         for (const [session, sealer] of sealers) keyring.hold(session, sealer);
       },
@@ -237,8 +240,12 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     ...(store.purge && { purge: () => open(async () => store.purge!()) }),
     ...(store.persisted && { persisted: () => store.persisted!() }),
     ...(store.changes && { changes: (listener) => store.changes!(listener) }),
-    ...(store.notices && { notices: (listener) => store.notices!(listener) }),
-    ...(store.remains && { remains: async () => encryptedStore(await store.remains!(), options) }),
+    notices(listener) {
+      const ends = [listen(listener), store.notices?.(listener)];
+      return () => ends.forEach((end) => end?.());
+    },
+    // What is mended there stays in memory.
+    remains: async () => encryptedStore((await store.remains?.()) ?? overlayOf(store), options),
 
     ...(store.dataLoss && { dataLoss: () => open(async () => store.dataLoss!()) }),
 

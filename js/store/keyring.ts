@@ -6,8 +6,9 @@
  *
  * Keys stand in rows of their own, written once: `["meta", "keys", "root", nth]`, where `nth` counts the app's keys, and
  * `["meta", "keys", "of", session, id]`. Each has a copy behind it (`[…, "copy"]`), sealed for that place, so that one
- * damaged row costs no key; where a release that wrote none left a key without, it is written with the next value. A
- * writer expects the rows of the keys that it used, so nothing is ever sealed with a key that was deleted meanwhile.
+ * damaged row costs no key, and is written again from the other one when the key is opened; where a release that wrote no
+ * copies left a key without, it is written before the next value. A writer expects the rows of the keys that it used, so
+ * nothing is ever sealed with a key that was deleted meanwhile.
  */
 
 import { invalidOption } from "../checks.js";
@@ -42,26 +43,37 @@ export interface Sealer {
   readonly id: string;
   readonly key: CryptoKey;
   readonly row: Key;
-  /** Rows of it that are to be written with the next value. */
+  /** Its rows, as long as none of them was written: they are to be written with the next value. */
   readonly unwritten: [Key, Uint8Array][];
-  /** None of its rows was written before. */
-  readonly isNew: boolean;
+  /** One of its two rows that cannot be opened. */
+  lacking?: Lacking | undefined;
+}
+
+interface Lacking {
+  row: Key;
+  value: Bytes;
+  /** The other row. */
+  sound: Key;
+  /** It is there and damaged. */
+  isDamaged: boolean;
 }
 
 export class Keyring {
   readonly #store: Store;
   readonly #key: CryptoKey;
   readonly #previous: CryptoKey | undefined;
+  readonly #repaired: (reason: string) => void;
   #root: Promise<Sealer> | undefined;
   /** Keys of sessions, by row. */
   readonly #held = new Map<string, Sealer>();
   /** Rows of the keys that sessions are written with, by session. */
   readonly #current = new Map<string, Sealer>();
 
-  constructor(store: Store, key: CryptoKey, previous: CryptoKey | undefined) {
+  constructor(store: Store, key: CryptoKey, previous: CryptoKey | undefined, repaired: (reason: string) => void) {
     this.#store = store;
     this.#key = key;
     this.#previous = previous;
+    this.#repaired = repaired;
   }
 
   /** The root key; begins the keyring of an empty store. */
@@ -81,20 +93,20 @@ export class Keyring {
     const entries = begin ? [] : await this.#store.scan(keysOf(session), scan);
     const root = await this.root();
     for (const [row] of entries.filter(([row]) => row.length === PLAIN)) {
-      const sealer = await unwrap(root, row, entries);
+      const sealer = await this.#unwrap(root, row, entries);
       // One that is damaged sealed what cannot be read any more: what comes next has another.
       if (sealer) return this.hold(session, sealer);
     }
     const id = randomId(ID_BYTES);
     const raw = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
     const [row, unwritten] = [[...keysOf(session), id], await wrapped(root, [...keysOf(session), id], raw)];
-    return { id, row, unwritten, isNew: true, key: await imported(raw) };
+    return { id, row, unwritten, key: await imported(raw) };
   }
 
   /** `sealer` is in the store: it is used from now on. */
   hold(session: string | number, sealer: Sealer): Sealer {
     if (this.#held.size >= MOST_HELD) this.forget();
-    const held = { ...sealer, isNew: false };
+    const held = { ...sealer, unwritten: [] };
     this.#held.set(nameOf(sealer.row), held);
     this.#current.set(JSON.stringify(session), held);
     return held;
@@ -119,7 +131,7 @@ export class Keyring {
       const entries = read.flatMap((row, i): Entry[] => (values[i] === undefined ? [] : [[row, values[i]]]));
       for (const [nth, row] of asked.entries()) {
         const there = entries.filter(([key]) => startsWith(key, row));
-        const sealer = await unwrap(root, row, there);
+        const sealer = await this.#unwrap(root, row, there);
         if (sealer) sealers.set(nameOf(row), this.hold(row[3]!, sealer));
         else if (there.length > 0) sealers.set(nameOf(row), { damaged: "the key that it was sealed with is damaged" });
         else if (values[read.length + nth] !== undefined) sealers.set(nameOf(row), keyMissing(row, isLast));
@@ -143,6 +155,27 @@ export class Keyring {
     for (const row of rows) this.#held.delete(nameOf(row));
   }
 
+  /** Writes the row again that `sealer` lacks, for the other one may be damaged next. What fails is tried again when the key
+   *  is next opened. */
+  async mend(sealer: Sealer): Promise<void> {
+    const { lacking } = sealer;
+    if (!lacking) return;
+    sealer.lacking = undefined;
+    const { row, value, sound, isDamaged } = lacking;
+    // Its session was not deleted meanwhile, which nothing may bring a key of back.
+    const isThere = { key: sound, version: 1 };
+    try {
+      // Rows of keys have version 1, which writers expect. Whoever ends in between leaves a row that is missing.
+      const expect = [{ key: row, version: 1 }, isThere];
+      if (isDamaged) await this.#store.commit({ expect, puts: [], deletes: [row], durability: "relaxed" });
+      const puts: Entry<Bytes>[] = [[row, value]];
+      await this.#store.commit({ expect: [{ key: row, version: null }, isThere], puts, deletes: [], durability: "strict" });
+    } catch {
+      return;
+    }
+    if (isDamaged) this.#repaired(`a row of a key was damaged, and was written again from its copy: ${JSON.stringify(row)}`);
+  }
+
   /** Reads all keys again when they are next needed. */
   forget(): void {
     this.#root = undefined;
@@ -159,7 +192,7 @@ export class Keyring {
     const [nth] = entries.map(([row]) => row[3] as number);
     if (nth === undefined) return this.#begin();
     const [row, there] = [[...ROOTS, nth], entries.filter(([row]) => row[3] === nth)];
-    const sealer = await unwrap({ key: this.#key }, row, there);
+    const sealer = await this.#unwrap({ key: this.#key }, row, there);
     if (sealer) return sealer;
     const older = this.#previous && (await opened(this.#previous, there));
     if (!older) {
@@ -205,11 +238,31 @@ export class Keyring {
       if (CompactionError.isInstance(error) && error.code === "conflict") return this.#openRoot();
       throw error;
     }
-    return { id: wrapper.id, row, unwritten: [], isNew: false, key: await imported(raw) };
+    return { id: wrapper.id, row, unwritten: [], key: await imported(raw) };
+  }
+
+  /** The key whose rows are among `entries`, where one of them can be opened. */
+  async #unwrap(by: { key: CryptoKey }, row: Key, entries: Entry[]): Promise<Sealer | undefined> {
+    const own = entries.filter(([key]) => startsWith(key, row));
+    const found = await opened(by.key, own);
+    if (!found) return undefined;
+    const { id, raw, from } = found;
+    const rows: Key[] = [row, [...row, COPY]];
+    const isThere = rows.map(({ length }) => own.some(([key]) => key.length === length));
+    const [at, sound] = from.length === row.length ? [1, 0] : [0, 1];
+    const other = await opened(by.key, own.filter(([key]) => key.length === rows[at]!.length));
+    other?.raw.fill(0);
+    const value = other ? undefined : await seal({ id, key: by.key }, rows[at]!, raw);
+    const lacking = value && { row: rows[at]!, value, sound: rows[sound]!, isDamaged: isThere[at]! };
+    const name = row.length === PLAIN ? String(row.at(-1)) : id;
+    const sealer = { id: name, row: isThere[0] ? rows[0]! : rows[1]!, unwritten: [], lacking, key: await imported(raw) };
+    // What was never written is no damage, and whoever reads writes nothing.
+    if (lacking?.isDamaged) await this.mend(sealer);
+    return sealer;
   }
 }
 
-type Entry = [Key, Value];
+type Entry<V = Value> = [Key, V];
 /** What wraps a key, and the id that is noted with it. */
 type Wrapper = Pick<Sealer, "id" | "key">;
 
@@ -228,31 +281,16 @@ function wrapped(wrapper: Wrapper, row: Key, raw: Bytes): Promise<[Key, Bytes][]
 }
 
 /** The first of `entries`, the rows of a key, that `key` opens. */
-async function opened(key: CryptoKey, entries: Entry[]): Promise<{ id: string; raw: Bytes } | undefined> {
+async function opened(key: CryptoKey, entries: Entry[]): Promise<{ id: string; raw: Bytes; from: Key } | undefined> {
   for (const [row, value] of entries) {
     if (isDamaged(value)) continue;
     try {
-      return { id: idOf(value, row), raw: await unseal(key, row, value) };
+      return { id: idOf(value, row), raw: await unseal(key, row, value), from: row };
     } catch {
       // Damaged, or of another key: the other row may tell.
     }
   }
   return undefined;
-}
-
-/** The key whose rows are among `entries`, where one of them can be opened. */
-async function unwrap(by: { key: CryptoKey }, row: Key, entries: Entry[]): Promise<Sealer | undefined> {
-  const own = entries.filter(([key]) => startsWith(key, row));
-  const found = await opened(by.key, own);
-  if (!found) return undefined;
-  const { id, raw } = found;
-  const copy = [...row, COPY];
-  // What is there and damaged keeps its version, which writers expect.
-  const isThere = own.some(([key]) => key.length === copy.length);
-  const unwritten: [Key, Bytes][] = isThere ? [] : [[copy, await seal({ id, key: by.key }, copy, raw)]];
-  const first = own.some(([key]) => key.length === row.length) ? row : copy;
-  const name = row.length === PLAIN ? String(row.at(-1)) : id;
-  return { id: name, row: first, unwritten, isNew: false, key: await imported(raw) };
 }
 
 function keyMissing(row: Key, isLast: boolean): Damaged {

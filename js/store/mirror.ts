@@ -1,12 +1,12 @@
 /** Two stores as one. What it takes to keep them alike is loaded with the first call. */
 
 import { checkObject, checkOptions, invalidOption } from "../checks.js";
-import { quietly } from "../driver.js";
 import { CompactionError } from "../errors.js";
-import type { MirrorOptions, MirrorStore, Store, StoreNotice } from "../types.js";
+import type { MirrorOptions, MirrorStore, Store } from "../types.js";
 import { checkKey, checkScan, ownBatch } from "./keys.js";
 import type { Mirror } from "./mirror/mirror.js";
 import { checkFree, MARK_OPS } from "./mirror/own.js";
+import { notices } from "./notices.js";
 
 /**
  * Keeps everything in `first` and `second`, two stores of any kind: each is a whole copy, and opens without the other. Commits
@@ -16,9 +16,13 @@ import { checkFree, MARK_OPS } from "./mirror/own.js";
  * the same pair, with the same order of its copies.
  *
  * `acknowledge: "both"` (default): a commit resolves when both copies have it, so what was acknowledged survives the loss of
- * either. While the second cannot be written, appends fail, with the error of the second and nothing written; the one that met
- * the failure first fails with `indeterminate`. `"first"`: it resolves when the first has it, and the second follows; `behind`
- * says by how many commits.
+ * either. While one of them cannot be written, appends fail, with its error and nothing written; the one that met the failure
+ * first fails with `indeterminate`. `"first"`: it resolves when the first has it, and the second follows; `behind` says by how
+ * many commits.
+ *
+ * A copy that does not open is told as a warning, and everything is read from the other one. Nothing is written to a second
+ * copy alone: others may have the first open, and what they wrote there would be lost, or this. As soon as the copy opens it is
+ * made whole again; where it never will, make the pair anew with an empty store in its place.
  *
  * Throws `invalid_option` for a store without `caps.atomic: "batch"` and `caps.cas`. Its calls reject with `invalid_option`,
  * too, for two stores with rows that are no copies of each other.
@@ -36,7 +40,7 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
   if (first === second) throw invalidOption("second", "must be another store than the first");
 
   const waits = acknowledge === "both";
-  const capsOf = promises(first, second, waits);
+  const capsOf = promises(first, second, waits, () => mirror?.isReadOnly ?? false);
   const { tell, listen } = notices();
   const name = first.name ?? second.name;
   let [loading, mirror, isClosed]: [Promise<Mirror> | undefined, Mirror | undefined, boolean] = [undefined, undefined, false];
@@ -100,13 +104,13 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
 }
 
 /** What a pair promises by what its copies do, which may know it only once they were opened. */
-function promises(first: Store, second: Store, waits: boolean): () => Store["caps"] {
+function promises(first: Store, second: Store, waits: boolean, isStuck: () => boolean): () => Store["caps"] {
   const promised = [first, second].map(({ caps }) => caps.durable);
   return () => {
     const [one, two] = [first.caps, second.caps];
     const now = [one.durable, two.durable];
     // One that promises less since it was opened can only be read: then nothing can be written to both.
-    const isReadOnly = now.some((durable, i) => durable === "none" && promised[i] !== "none");
+    const isReadOnly = isStuck() || now.some((durable, i) => durable === "none" && promised[i] !== "none");
     const best = PROMISES.find((promise) => (waits ? now : [one.durable]).includes(promise))!;
     return {
       atomic: "batch",
@@ -120,19 +124,3 @@ function promises(first: Store, second: Store, waits: boolean): () => Store["cap
 }
 
 const PROMISES = ["synced", "process", "none"] as const;
-
-/** What is told, and who listens; what came while nobody did is told to the first who does. */
-function notices() {
-  const listeners = new Set<(notice: StoreNotice) => void>();
-  const unheard: StoreNotice[] = [];
-  const tell = (notice: StoreNotice): void => {
-    if (listeners.size === 0) unheard.push(notice);
-    for (const listener of listeners) quietly(() => listener(notice));
-  };
-  const listen = (listener: (notice: StoreNotice) => void): (() => void) => {
-    listeners.add(listener);
-    for (const notice of unheard.splice(0)) queueMicrotask(() => tell(notice));
-    return () => void listeners.delete(listener);
-  };
-  return { tell, listen };
-}

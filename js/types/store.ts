@@ -116,7 +116,8 @@ export interface MirrorReport {
 
 /** Keeps texts outside of a store. */
 export interface Watermark {
-  /** What was set last under this key. */
+  /** What was set last under this key. It is asked when a session is opened, and before the first append to a new one; both
+   *  go on without an answer after 10 s. */
   get(key: string): MaybePromise<string | null | undefined>;
   /** No append waits for it. It is called again only when the last call has ended, with the newest value alone, and not
    *  where `get` finds a greater text. An empty value: the session was deleted. */

@@ -283,6 +283,8 @@ test("D22: a lower watermark does not take the place of a higher one, whoever wr
   const held = { ...plain, get: async (key) => (holds && (await new Promise((go) => waiting.push(go))), kept.get(key)) };
   const store = memoryStore();
   const [slow, fast] = [await open(store, { advanced: { watermark: held } }), await open(store, { advanced: { watermark: plain } })];
+  // Before the first commit of a new session its mark is asked for.
+  await slow.append(say("begun"));
   holds = true;
   await slow.append(say("one"));
   await slow.append(say("two"));

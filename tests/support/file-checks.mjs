@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { generator } from "./random.mjs";
 import { batch, contents, failAt, journalOf, killAt, LEFT, LITTERING, loadStore, NOTES, QUICK, release, reset, stopAt, UNTIDY, watchPower } from "./file-store.mjs";
 
 const HEAD = ["sessions", "s"];
@@ -105,11 +106,12 @@ const AFTERWARDS = {
  * and `notes`, and each way to go on. Of this product, one in `every` is tried.
  */
 async function killEverywhere(library, folder, lefts = [undefined], notes = ["kept"], every = 1) {
+  const counts = { cuts: 0, pages: 0, ways: 0, tried: 0 };
   let nth = 0;
   for (let at = 1; ; at++) {
     const directory = join(folder, `kill-${at}`);
     await mkdir(directory);
-    const cut = lefts[0] === undefined ? undefined : await watchPower(library.disk, directory);
+    const cut = Array.isArray(lefts) && lefts[0] === undefined ? undefined : await watchPower(library.disk, directory);
     const died = killAt(library.disk, at);
     const told = { acknowledged: 0 };
     const done = await Promise.race([
@@ -118,10 +120,15 @@ async function killEverywhere(library, folder, lefts = [undefined], notes = ["ke
     ]);
     await release(library.disk);
     reset(library.disk);
-    for (const left of lefts) {
+    const pages = (await cut?.pages()) ?? 0;
+    counts.cuts++;
+    counts.pages = Math.max(counts.pages, pages);
+    for (const left of Array.isArray(lefts) ? lefts : lefts(pages, at)) {
       for (const note of notes) {
         for (const [how, goOn] of Object.entries(AFTERWARDS)) {
+          counts.ways++;
           if (++nth % every !== 0) continue;
+          counts.tried++;
           const copy = join(folder, "copy");
           await (cut ? cut(left, copy, note) : cp(directory, copy, { recursive: true }));
           await goOn(library, copy, told.acknowledged, `killed at change ${at}, left ${left}, note ${note}, ${how}`, left);
@@ -131,8 +138,40 @@ async function killEverywhere(library, folder, lefts = [undefined], notes = ["ke
       }
     }
     for (const path of [directory, `${directory}.names`]) await rm(path, { recursive: true, force: true });
-    if (done) return assert.ok(at > CHANGES, `only ${at} changes`);
+    if (done) {
+      assert.ok(at > CHANGES, `only ${at} changes`);
+      return counts;
+    }
   }
+}
+
+/** So many pages that are not synced are there or not in every way; of more, so many ways are drawn. */
+const EXHAUSTIVE = 10;
+const DRAWN = 1_000;
+/** One in so many of all ways is tried in `npm test`, which is seconds; no divisor in common with the numbers of the rest. */
+const PAGES_SHARE = 37;
+
+/** Every set of `pages` pages, each with a file that is as long as it was, and with one that ends behind the last of them. */
+function* setsOf(pages, seed) {
+  const random = generator(seed);
+  const sets = pages <= EXHAUSTIVE ? 2 ** pages : DRAWN;
+  for (let nth = 0; nth < sets; nth++) {
+    const isIn = (at) => (pages <= EXHAUSTIVE ? (nth >> at) & 1 : random(2));
+    const there = new Set(Array.from({ length: pages }, (_, at) => at).filter(isIn));
+    for (const isShort of [false, true]) yield Object.assign(new Pages(there), { isShort });
+  }
+}
+
+/** Pages that a power cut leaves; in a later cut, those of the same numbers. */
+class Pages extends Set {
+  toString() {
+    return `pages [${[...this]}]${this.isShort ? ", short" : ""}`;
+  }
+}
+
+/** All that a power cut may leave of a journal, page by page: one in `every` of all cuts × sets of pages × notes × ways to go on. */
+export function cutPages(library, folder, every = PAGES_SHARE) {
+  return killEverywhere(library, folder, setsOf, NOTES, every);
 }
 
 /** A disk that fails once, at each of its uses in turn: a typed error says what is stored, and the store goes on. */
@@ -183,6 +222,7 @@ export const checks = {
   "killed at any moment": (library, folder) => killEverywhere(library, folder),
   "the power is cut at any moment": (library, folder) =>
     killEverywhere(library, folder, LEFT, NOTES, process.env.CC_KILLS ? 1 : SHARE),
+  "D21: the power is cut at any moment, and any of the unsynced pages are left": (library, folder) => cutPages(library, folder),
   "the disk fails once": (library, folder) =>
     failEverywhere(library, folder, "EIO", ["store_unavailable", "indeterminate"]),
   "the disk is full once": (library, folder) =>

@@ -176,16 +176,51 @@ export async function watchPower(disk, directory) {
     else if (syncs) synced.set(ino, size);
     return result;
   };
-  return async function cut(left, into, note = "kept") {
+  const files = async () =>
+    Promise.all(
+      (await readdir(names)).map(async (name) => {
+        const path = (await stat(join(directory, name)).catch(() => undefined)) ? join(directory, name) : join(names, name);
+        const [bytes, { ino }] = [await readFile(path), await stat(path)];
+        return { name, bytes, sure: Math.min(synced.get(ino) ?? 0, bytes.length) };
+      }),
+    );
+  async function cut(left, into, note = "kept") {
     await mkdir(into);
-    for (const name of await readdir(names)) {
-      const path = (await stat(join(directory, name)).catch(() => undefined)) ? join(directory, name) : join(names, name);
-      const [bytes, { ino }] = [await readFile(path), await stat(path)];
-      const sure = Math.min(synced.get(ino) ?? 0, bytes.length);
-      const kept = name === "acknowledged" ? (notes[note] ?? bytes) : remaining(bytes, sure, left);
-      await writeFile(join(into, name), kept, { mode: 0o600 });
+    let page = 0;
+    for (const { name, bytes, sure } of await files()) {
+      const own = page;
+      if (name !== "acknowledged") page += pagesOf(bytes, sure);
+      const isThere = (at) => left.has(own + at);
+      const some = () => (left.has ? somePages(bytes, sure, isThere, left.isShort) : remaining(bytes, sure, left));
+      await writeFile(join(into, name), name === "acknowledged" ? (notes[note] ?? bytes) : some(), { mode: 0o600 });
     }
+  }
+  /** How many pages are not synced, of all files together. */
+  cut.pages = async () => {
+    const journals = (await files()).filter(({ name }) => name !== "acknowledged");
+    return journals.reduce((sum, { bytes, sure }) => sum + pagesOf(bytes, sure), 0);
   };
+  return cut;
+}
+
+/** Smaller than a page of the system, and what a disk writes at once: a small journal has several. */
+const PAGE = 256;
+
+function pagesOf(bytes, sure) {
+  return bytes.length > sure ? Math.ceil(bytes.length / PAGE) - Math.floor(sure / PAGE) : 0;
+}
+
+/** What remains of `bytes` where of the pages that are not synced those are there for which `isThere` holds. The others
+ *  have zeros behind what is sure; `isShort`: those at the end were not even added to the file. */
+function somePages(bytes, sure, isThere, isShort) {
+  const first = Math.floor(sure / PAGE);
+  let end = sure;
+  for (let at = 0; at < pagesOf(bytes, sure); at++) {
+    const [from, to] = [Math.max(sure, (first + at) * PAGE), Math.min(bytes.length, (first + at + 1) * PAGE)];
+    if (isThere(at)) end = to;
+    else bytes.fill(0, from, to);
+  }
+  return isShort ? bytes.subarray(0, end) : bytes;
 }
 
 /** What remains of `bytes`, of which so many are `sure`. */

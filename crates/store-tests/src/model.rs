@@ -1,6 +1,7 @@
 //! What the simulation expects of the log: the least that every session owes its app.
 
 use crate::conversation::Body;
+use context_compactor_core::keys::batch::Key;
 use std::collections::{HashMap, HashSet};
 
 /// What apps handed over and what they were told about it.
@@ -12,6 +13,12 @@ pub(crate) struct Model {
     acked: Vec<Body>,
     /// The log as it was last seen.
     log: Vec<Body>,
+    /// Messages that somebody asked to erase, by index.
+    doomed: HashSet<usize>,
+    /// Messages that are erased, and where they stood.
+    erased: HashMap<Body, usize>,
+    /// Those of them whose erasure was acknowledged.
+    gone: HashSet<usize>,
 }
 
 impl Model {
@@ -26,8 +33,51 @@ impl Model {
         &self.log
     }
 
-    /// Something was committed: the log may only have grown, by messages that were handed over, each once.
+    /// A call begins that erases message `index`.
+    pub(crate) fn dooms(&mut self, index: usize) {
+        self.doomed.insert(index);
+    }
+
+    /// True for a message that is not to be read any more.
+    pub(crate) fn is_erased(&self, index: usize) -> bool {
+        self.erased.values().any(|at| *at == index)
+    }
+
+    /// True when any message was erased.
+    pub(crate) fn has_blanks(&self) -> bool {
+        !self.erased.is_empty()
+    }
+
+    /// The erasure of message `index` was acknowledged.
+    pub(crate) fn is_gone(&mut self, index: usize) {
+        self.gone.insert(index);
+    }
+
+    /// Nothing that an erased message alone says stands in any of the `rows`: of those whose erasure was acknowledged, or of
+    /// `all`.
+    pub(crate) fn nothing_is_left(&self, rows: &[(Key, Vec<u8>)], all: bool) -> Result<(), String> {
+        let due = self.erased.iter().filter(|(_, index)| all || self.gone.contains(index));
+        for (needle, index) in due.filter_map(|(body, index)| Some((own(body)?, index))) {
+            let needle = needle.as_bytes();
+            let is_hit =
+                |(_, value): &&(Key, Vec<u8>)| value.windows(needle.len()).any(|part| part == needle);
+            if let Some((key, _)) = rows.iter().find(is_hit) {
+                let needle = String::from_utf8_lossy(needle);
+                return Err(format!("message {index} was erased, and {needle:?} stands in {key}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something was committed: the log may only have grown, by messages that were handed over, each once. A message that
+    /// somebody erases may have become another one.
     pub(crate) fn grew(&mut self, log: &[String]) -> Result<(), String> {
+        for (index, is) in log.iter().enumerate() {
+            let Some(was) = self.log.get_mut(index).filter(|was| ***was != **is) else { continue };
+            if self.doomed.remove(&index) {
+                self.erased.insert(std::mem::replace(was, Body::from(is.as_str())), index);
+            }
+        }
         let kept = self.log.iter().zip(log).all(|(was, is)| **was == **is) && log.len() >= self.log.len();
         if !kept {
             return Err("messages of the log were changed or removed".into());
@@ -94,6 +144,21 @@ impl Model {
     }
 
     fn places(&self) -> HashMap<&str, usize> {
-        self.log.iter().enumerate().map(|(at, body)| (&**body, at)).collect()
+        let there = self.log.iter().enumerate().map(|(at, body)| (&**body, at));
+        there.chain(self.erased.iter().map(|(body, at)| (&**body, *at))).collect()
     }
+}
+
+/// What a message of the simulation begins with, as no other one does; none for a call, which has its tool's words alone.
+pub(crate) fn own(body: &str) -> Option<&str> {
+    ["question ", "answer ", "call_"].iter().find_map(|word| {
+        body.match_indices(word).find_map(|(at, _)| {
+            let from = body.get(at..)?;
+            let end = from.find(": ")?;
+            let number = from.get(word.len()..end)?;
+            let is_number =
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+            is_number.then(|| from.get(..end + 2)).flatten()
+        })
+    })
 }

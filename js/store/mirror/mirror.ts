@@ -12,7 +12,7 @@ import { comparePage, cut, visible } from "./pages.js";
 import type { Compared } from "./pages.js";
 import { fresh, isSound, named, Pair } from "./pair.js";
 import { remainsOf } from "./remains.js";
-import { copyRows, isCounted, isLost } from "./rows.js";
+import { copyRows, isCounted, isHalfWritten, isLost } from "./rows.js";
 import { holds, isConflict } from "./versions.js";
 
 /** A conflict with another process is tried again this often before it is the caller's. */
@@ -43,6 +43,10 @@ export class Mirror {
   #lost: string[] = [];
   /** The first copy can be read. */
   #isOpen = false;
+  /** The copy that is read: the second only as long as the first does not open. */
+  #shown: Copy;
+  /** Why the copies are not brought to one state, since they last were. */
+  #failed: unknown;
   /** The second has all but what is queued. */
   #isLevel = false;
   #queue: Queued[] = [];
@@ -55,6 +59,7 @@ export class Mirror {
 
   constructor(first: Store, second: Store, waits: boolean, tell: (notice: StoreNotice) => void) {
     [this.#first, this.#second, this.#waits] = [new Copy(first, "first"), new Copy(second, "second"), waits];
+    this.#shown = this.#first;
     this.#tell = tell;
     this.#pair = new Pair(this.#first, this.#second, (kind, reason) => {
       if (kind === "repaired") this.#tell({ kind, reason });
@@ -68,13 +73,18 @@ export class Mirror {
     return isSound(two) ? Math.max(0, one.seq - two.seq) : one.seq > 1 || !this.#isLevel ? Infinity : 1;
   }
 
+  /** Nothing can be written as long as this is so: a copy that has to have it cannot be had. */
+  get isReadOnly(): boolean {
+    return this.#failed !== undefined && (this.#waits || this.#shown === this.#second);
+  }
+
   read(asked: Key[]): Promise<(Value | undefined)[]> {
     return this.#run(async () => {
       if (asked.length === 0) return [];
       await this.#open();
       if (this.#owed && asked.some((key) => this.#owed?.has(JSON.stringify(key)))) await this.#pay();
       if (this.#isUnsure) await this.#lookAgain();
-      const values = await this.#first.ask((store) => store.read(asked));
+      const values = await this.#shown.ask((store) => store.read(asked));
       const doubtful = asked.filter((_, i) => isLost(values[i]));
       const healed = await this.#healed(doubtful);
       return healed.size === 0 ? values : asked.map((key, i) => healed.get(JSON.stringify(key)) ?? values[i]);
@@ -84,7 +94,7 @@ export class Mirror {
   scan(prefix: Key, options: ScanOptions): Promise<[Key, Value][]> {
     return this.#run(async () => {
       await this.#open();
-      const found = await visible(this.#first, prefix, options);
+      const found = await visible(this.#shown, prefix, options);
       const damaged = found.filter(([, value]) => isLost(value)).map(([key]) => key);
       const healed = await this.#healed(damaged);
       const rows = found.map(([key, value]): [Key, Value] => [key, healed.get(JSON.stringify(key)) ?? value]);
@@ -98,7 +108,7 @@ export class Mirror {
       if (keys.length > 0) await this.#turn("first", () => this.#commit(owned, keys));
       else if (owned.expect.length > 0) {
         await this.#open();
-        await this.#first.ask((store) => store.commit(owned));
+        await this.#shown.ask((store) => store.commit(owned));
       }
     });
   }
@@ -167,27 +177,45 @@ export class Mirror {
 
   // ---- one state ----------------------------------------------------------------------------------------------------
 
-  /** Lets the first copy be read: it is whole, or is made so. The second catches up behind it. */
+  /** Lets a copy be read: the first, which is whole or is made so, and behind which the second catches up; the second, as
+   *  long as the first does not open. */
   async #open(): Promise<void> {
     if (this.#isOpen) return;
-    await this.#turn("first", async () => {
-      while (!this.#isOpen) {
-        try {
-          await this.#step();
-        } catch (error) {
-          const { code } = error as CompactionError;
-          if (code === "invalid_option" || code === "schema_too_new") throw error;
-          // Without the second it can be read where it is known to be a copy of something.
-          await this.#first.look();
-          if (!this.#first.mark || !this.#pair.isFirstWhole) throw error;
-          this.#isOpen = true;
-          this.#warn(error);
+    if (this.#shown === this.#first) {
+      await this.#turn("first", async () => {
+        while (!this.#isOpen && this.#shown === this.#first) {
+          try {
+            await this.#step();
+          } catch (error) {
+            const { code } = error as CompactionError;
+            if (code === "invalid_option" || code === "schema_too_new" || code === "closed") throw error;
+            await this.#openOne(error);
+          }
         }
-      }
-    });
+      });
+    }
     void this.#follow();
     const { mark } = this.#first;
     if (mark && Date.now() - mark.checked > CHECK_MS) this.#beside(async () => void (await this.#check()));
+  }
+
+  /** Lets the copy be read that opens, where the other one does not: `error` says why. Whoever writes tries again, and so do
+   *  those who read, beside that. */
+  async #openOne(error: unknown): Promise<void> {
+    try {
+      await this.#first.look();
+    } catch {
+      await this.#second.look().catch(() => Promise.reject(error as Error));
+      // Nothing is written here, so that it stays what other processes take it for: what is half written stays so, too.
+      if (!isSound(this.#second.mark) || (await isHalfWritten(this.#second))) throw error;
+      this.#shown = this.#second;
+      this.#fail(error, "everything is read from the second copy, and nothing can be written");
+      return;
+    }
+    // Without the second it can be read where it is known to be a copy of something.
+    if (!this.#first.mark || !this.#pair.isFirstWhole) throw error;
+    this.#isOpen = true;
+    this.#fail(error, this.#waits ? "everything is read from the first copy, and nothing can be written" : "the first copy is the only one");
   }
 
   /** One step towards one state, in the turn of the first. */
@@ -198,7 +226,9 @@ export class Mirror {
     // Its caller did not hear that it is on the first disk, either.
     if (isDone && this.#owed) await this.#first.sync();
     this.#isOpen ||= this.#pair.isFirstWhole;
+    if (this.#isOpen) this.#shown = this.#first;
     if (isDone) {
+      this.#failed = undefined;
       this.#isLevel = true;
       this.#queue = [];
       this.#owed = undefined;
@@ -218,7 +248,7 @@ export class Mirror {
       .catch((error: unknown) => {
         this.#isLevel = false;
         this.#queue = [];
-        this.#warn(error);
+        this.#fail(error);
       })
       .finally(() => (this.#following = undefined)));
   }
@@ -353,7 +383,7 @@ export class Mirror {
   /** The values of rows that the first copy has lost, from the second, once they are written again. */
   async #healed(keys: Key[]): Promise<Map<string, Uint8Array>> {
     const healed = new Map<string, Uint8Array>();
-    if (keys.length === 0) return healed;
+    if (keys.length === 0 || this.#shown === this.#second) return healed;
     try {
       const others = await this.#second.ask((store) => store.read(keys));
       const found = keys.filter((_, i) => !isLost(others[i]));
@@ -460,10 +490,16 @@ export class Mirror {
     this.#run(work).catch((error: unknown) => this.#warn(error));
   }
 
-  #warn(error: unknown): void {
+  /** The copies are not alike, and `error` keeps them from being made so. */
+  #fail(error: unknown, meanwhile?: string): void {
+    this.#failed = error;
+    this.#warn(error, meanwhile);
+  }
+
+  #warn(error: unknown, meanwhile?: string): void {
     if (this.#isWarned || error === this.#ending.signal.reason) return;
     this.#isWarned = true;
     const { code = "store_unavailable", message } = error as CompactionError;
-    this.#tell({ kind: "warning", code, message });
+    this.#tell({ kind: "warning", code, message: meanwhile ? `${message} (until it opens again, ${meanwhile})` : message });
   }
 }

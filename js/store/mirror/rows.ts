@@ -177,6 +177,11 @@ export async function putBack(copy: Copy): Promise<void> {
   }
 }
 
+/** True where rows were about to become those of the other copy, and whoever did that died. */
+export async function isHalfWritten(copy: Copy): Promise<boolean> {
+  return (await copy.ask((store) => store.scan(KEPT, { limit: 1, maxBytes: 1, keysOnly: true }))).length > 0;
+}
+
 /** A row that a copy cannot give. */
 export function isLost(value: Value | undefined): boolean {
   return value === undefined || isDamaged(value) || isSame(value, UNDER_WAY);

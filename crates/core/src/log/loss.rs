@@ -19,6 +19,12 @@ pub(super) fn absent(id: &str) -> Error {
     Error::new(Code::DataLoss, what)
 }
 
+/// Why a handle on a session cannot go on, whose rows the platform took.
+pub(super) fn gone() -> Error {
+    let what = "the session is not in the store any more, and nobody deleted it: open it again, to be told what is left of it";
+    Error::new(Code::DataLoss, what)
+}
+
 /// Why a session is not begun anew under the name of one that is gone.
 pub(super) fn refused(reason: &str) -> Error {
     let what = format!(

@@ -74,13 +74,11 @@ impl State {
         {
             losses.push(loss);
         }
-        let former = row.formerly.last().cloned();
+        let formerly = row.formerly.clone();
         if recovery::context(io, self, row).await?.is_none() {
             return Ok(None);
         }
-        if let Some(former) = former {
-            renamed::sweep(io, &former, self.max_batch_ops).await?;
-        }
+        renamed::sweep_all(io, &formerly, self.max_batch_ops).await?;
         jobs::recover(io, self).await?;
         losses.extend(self.row.losses.iter().cloned());
         Ok(Some(losses))

@@ -13,7 +13,7 @@ use super::rebuild::last_row;
 use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread, ViewNote};
 use super::retry::retryable;
 use super::state::{ContextChange, State, measure};
-use super::stored::{PAGE, readable_items, session_row, views_from_whole};
+use super::stored::{PAGE, name_row, readable_items, session_row, views_from_whole};
 use super::watermark::{HostRecord, Watermark};
 use super::wide;
 use super::{offloads, seal};
@@ -64,6 +64,12 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
         && (read_one(io, keys::session(sid)).await?.is_some() || last_row(io, sid).await?.is_some())
     {
         return Ok(Some(Some(Named { sid: sid.clone(), mended: None })));
+    }
+    // An erasure may have given it to other rows meanwhile, and removed those.
+    if let Ok(Some(name)) = &found
+        && name_row(io, id).await?.is_none_or(|now| now.sid != name.sid)
+    {
+        return Ok(None);
     }
     let is_missing = matches!(found, Ok(None));
     let of_mark = known.mark.as_ref().map(|mark| mark.sid.clone());

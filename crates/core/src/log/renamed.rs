@@ -1,14 +1,14 @@
 //! Sessions whose rows were written anew under other keys, when a message was erased (`D24`).
 
 use super::deletion::remove_rows;
-use super::record::SessionRow;
+use super::record::{self, SessionRow};
 use super::state::State;
-use super::stored::{commit_again, name_row, session_row};
+use super::stored::{commit_again, name_row, page, session_row};
 use super::terms::Unindexed;
-use super::wide;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::step::Io;
+use serde::{Deserialize, Serialize};
 
 impl State {
     /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.
@@ -27,19 +27,63 @@ impl State {
 
 /// The rows that session `id` has now, where those called `sid` were written anew.
 pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(String, SessionRow)>> {
-    let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
-    let Some(name) = name else { return Ok(None) };
-    let row = session_row(io, &name.sid).await?.filter(|row| row.formerly.iter().any(|former| former == sid));
-    Ok(row.map(|row| (name.sid, row)))
+    let mut read: Option<String> = None;
+    loop {
+        let name = name_row(io, id).await?.filter(|name| !name.deleted && name.sid != sid);
+        let Some(name) = name else { return Ok(None) };
+        if let Some(row) = session_row(io, &name.sid).await? {
+            let is_it = row.formerly.iter().any(|former| former == sid);
+            return Ok(is_it.then_some((name.sid, row)));
+        }
+        // They may have been written anew once more since the name was read.
+        if read.as_ref() == Some(&name.sid) {
+            return Ok(None);
+        }
+        read = Some(name.sid);
+    }
 }
 
-/// Removes the rows that an erasure left, where it was stopped before it did.
-pub(crate) async fn sweep(io: &Io, sid: &str, most: usize) -> Result<()> {
-    let note = keys::staging(sid);
-    if wide::read(io, vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
-        return Ok(());
+/// What leads to rows that no name leads to: those of a fork or of an erasure until they are whole, and those that an erasure
+/// left until they are removed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StagingRow {
+    pub(crate) v: u32,
+    pub(crate) sid: String,
+    pub(crate) at: u64,
+    /// Of an erasure: the rows that they are a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) of: Option<String>,
+}
+
+/// Removes the rows that a session had `formerly`, where an erasure was stopped before it did, and copies of them that others
+/// were stopped over: what was erased since is in those. Who is still at one finds its note changed, and begins anew.
+pub(crate) async fn sweep_all(io: &Io, formerly: &[String], most: usize) -> Result<()> {
+    let mut after = None;
+    while !formerly.is_empty() {
+        let notes = page(io, keys::all_staging(), after, false).await?;
+        let Some((last, _)) = notes.last() else { break };
+        after = Some(last.clone());
+        for (note, bytes) in notes {
+            let Ok(row) = record::decode::<StagingRow>(&bytes, "note") else { continue };
+            if !formerly.contains(row.of.as_ref().unwrap_or(&row.sid)) {
+                continue;
+            }
+            let batch =
+                |expect, puts, deletes| Batch { expect, puts, deletes, durability: Durability::Strict };
+            // The commit that ends an erasure expects the note as it was first written: after this one there is none.
+            let claim = batch(vec![(note.clone(), Some(1))], vec![(note.clone(), bytes)], Vec::new());
+            match commit_again(io, claim).await {
+                Err(error) if error.code == Code::Conflict => {
+                    // It ended meanwhile, and the rows are those of the session; or somebody claimed them before.
+                    if io.read(vec![note.clone()]).await?.into_iter().next().flatten().is_none() {
+                        continue;
+                    }
+                }
+                done => done?,
+            }
+            remove_rows(io, &row.sid, most).await?;
+            commit_again(io, batch(Vec::new(), Vec::new(), vec![note])).await?;
+        }
     }
-    remove_rows(io, sid, most).await?;
-    let (expect, puts) = (Vec::new(), Vec::new());
-    commit_again(io, Batch { expect, puts, deletes: vec![note], durability: Durability::Strict }).await
+    Ok(())
 }

@@ -113,6 +113,7 @@ impl SessionGuard {
             let now = io.now().await?;
             let note = SnapshotNote::of(&self.state(), &id, purpose);
             let (batch, row) = self.state().snapshot_batch(&note, now)?;
+            self.check_new(io).await?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().wrote(io, row);

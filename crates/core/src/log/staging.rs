@@ -36,7 +36,7 @@ impl SessionGuard {
     /// Writes a batch of this session, with whatever of it is too large for one value or for one batch in parts of their
     /// own. `change` is the one that the batch makes.
     ///
-    /// Errors: those of the store; [`Code::TooLarge`] when the rest is still more than one batch holds, and then nothing
+    /// Errors: those of the store and of `check_new`; [`Code::TooLarge`] when the rest is still more than one batch holds, and then nothing
     /// was written.
     pub(super) async fn commit(
         &self,
@@ -44,6 +44,7 @@ impl SessionGuard {
         mut batch: Batch,
         change: Option<&ContextChange>,
     ) -> Result<()> {
+        self.check_new(io).await?;
         let (sid, most) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops)

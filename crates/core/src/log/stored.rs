@@ -1,22 +1,21 @@
 //! Writing a session, and what reading it is made of.
 
 mod change;
+mod others;
 
 use super::gaps::Walk;
 use super::guard::SessionGuard;
 use super::links::empty_strangers;
-use super::migrations;
 use super::record::{self, LogRow, NameRow, RowKind, SessionRow, Unread, ViewRow};
 use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
 use super::seal;
 use super::state::{FormatDecision, PendingMessage, record_id};
-use super::terms::Unindexed;
 use super::wide;
 use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
-use crate::step::{Effect, Io, LogLevel, Notice, Scan};
+use crate::step::{Io, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,104 +24,6 @@ use std::rc::Rc;
 pub(crate) const PAGE: usize = 4 << 20;
 
 impl SessionGuard {
-    /// Takes over what others wrote since the row was last read, and tells it, with what was written through this handle and
-    /// answered as lost: nobody can tell the two apart here. `true` when the view is another one now.
-    pub(crate) async fn refresh(&self, io: &Io) -> Result<bool> {
-        let before = self.state().row.ver;
-        let moved = self.take_over(io).await?;
-        if self.state().row.ver != before {
-            self.tell_change(io);
-        }
-        Ok(moved)
-    }
-
-    pub(super) fn tell_change(&self, io: &Io) {
-        let (messages, generation) = (self.state().row.messages, self.state().row.generation);
-        io.tell(Effect::Notify(Notice::Change { messages, generation }));
-    }
-
-    /// Takes over what others wrote, and does not tell it.
-    pub(super) async fn take_over(&self, io: &Io) -> Result<bool> {
-        let mut copy = self.state().clone();
-        if copy.row.ver == 0 {
-            // Nothing is ours yet: someone else may have taken the name.
-            copy.find(io).await?;
-            // It may be our own, whose answer was lost.
-            copy.mark(io);
-            let moved = copy.row.generation > 0;
-            *self.state_mut() = copy;
-            return Ok(moved);
-        }
-        let Some(row) = migrations::session_row(io, &copy.sid, &copy.settings).await? else {
-            if !copy.follow(io).await? {
-                return Err(deleted());
-            }
-            copy.mark(io);
-            *self.state_mut() = copy;
-            return Ok(true);
-        };
-        // Where the platform took the end of the log, what is known of it is gone too.
-        let end = (copy.row.next_seq, copy.row.head.clone());
-        let moved = row.generation != copy.row.generation || row.next_seq < copy.row.next_seq;
-        let paid = copy.row.paid;
-        // Steps are counted in memory between commits; nobody else counts them down.
-        let (steps, attempted_at) =
-            (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
-        // What was measured in another format is measured again.
-        if moved {
-            copy.unpaged = Unindexed::default();
-        }
-        if moved || row.format.is_some_and(|format| format != copy.format()) {
-            // At this very row: at a later one the context may be another, and `moved` would not say so.
-            copy.load_at(io, row).await?;
-        } else {
-            let unread = log_items(io, &copy.sid, copy.row.next_seq, row.next_seq).await?;
-            copy.adopt(row);
-            for item in copy.items(io, unread).await? {
-                copy.push(item);
-            }
-        }
-        copy.row.steps = steps;
-        copy.row.attempted_at = attempted_at;
-        copy.row.paid = paid;
-        if end != (copy.row.next_seq, copy.row.head.clone()) {
-            copy.mark(io);
-        }
-        *self.state_mut() = copy;
-        Ok(moved)
-    }
-
-    /// Takes over what other handles on the session wrote, for a call that makes something of all of it. Where the store
-    /// cannot be asked, what is known goes on, with a warning.
-    ///
-    /// Errors: [`Code::Closed`] when the session was deleted, [`Code::Aborted`].
-    pub(crate) async fn catch_up(&self, io: &Io) -> Result<()> {
-        if !self.state().durable {
-            return Ok(());
-        }
-        match self.try_catch_up(io).await {
-            Err(error) if matches!(error.code, Code::StoreUnavailable | Code::Indeterminate) => {
-                let message =
-                    format!("what others wrote to the session could not be read, and is left out: {error}");
-                io.log(LogLevel::Warn, message.clone());
-                io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
-                Ok(())
-            }
-            done => done,
-        }
-    }
-
-    async fn try_catch_up(&self, io: &Io) -> Result<()> {
-        let (sid, ver) = (self.state().sid.clone(), self.state().row.ver);
-        let is_known = match session_row(io, &sid).await {
-            Ok(row) => row.map_or(0, |row| row.ver) == ver && ver > 0,
-            // Whoever writes next mends it.
-            Err(error) if error.code == Code::StoreCorrupt => true,
-            Err(error) => return Err(error),
-        };
-        if is_known { Ok(()) } else { self.refresh(io).await.map(|_| ()) }
-    }
-
     /// Tries once to append messages (T1): durable when they are written, and only then part of the context. What comes
     /// of it is where they are.
     pub(crate) async fn try_append(

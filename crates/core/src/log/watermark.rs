@@ -48,6 +48,14 @@ pub(super) struct HostRecord {
     pub(super) lost: Option<String>,
 }
 
+impl HostRecord {
+    /// The session was there, and nobody deleted it.
+    pub(super) fn has(&self, state: &State) -> bool {
+        let is_it = |mark: &Watermark| mark.sid == state.sid || mark.losses > state.told_losses;
+        self.lost.is_some() || self.mark.as_ref().is_some_and(is_it)
+    }
+}
+
 /// Under which key the host keeps the mark of the session that the app calls `id`. It holds none of the app's text.
 fn key(id: &str) -> String {
     ids::id(&[b"watermark", id.as_bytes()])

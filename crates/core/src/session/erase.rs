@@ -4,7 +4,7 @@
 //! message whole or erased, and the next opening removes the rows to which no name leads. Nothing is changed in place, so
 //! every chain and hash holds as in any other session.
 
-use super::fork::{StagingRow, begin_staging};
+use super::fork::begin_staging;
 use super::operations::Session;
 use crate::compaction;
 use crate::context::{CoveredRange, Erased, Item, Origin, Size};
@@ -15,7 +15,7 @@ use crate::log::deletion::remove_rows;
 use crate::log::record::{
     self, LogRow, RowKind, SessionRow, StoredItem, ViewNote, ViewRow, load_items, store_items,
 };
-use crate::log::renamed::sweep;
+use crate::log::renamed::{StagingRow, renamed, sweep_all};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
@@ -45,10 +45,15 @@ impl Session {
                     return Err(Error { index: Some(index), ..Error::option("index", what) });
                 }
                 if held.state().row.is_erased(index) {
-                    return Ok(Tried::Done(()));
+                    // Who erased it may not have come to the end.
+                    let (formerly, most) = (held.state().row.formerly.clone(), held.state().max_batch_ops);
+                    return sweep_all(&io, &formerly, most).await.map(Tried::Done);
                 }
+                let (id, sid) = (held.state().row.id.clone(), held.state().sid.clone());
                 match erase(&io, &held, index, &reason).await {
                     Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
+                    // Another one erased something meanwhile, and removed the rows that were being read.
+                    Err(_) if renamed(&io, &id, &sid).await?.is_some() => Ok(Tried::Lost(conflict(), None)),
                     done => done.map(Tried::Done),
                 }
             })
@@ -63,7 +68,7 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
     let now = io.now().await?;
     let sid = ids::id(&[b"sid", io.new_id().await?.as_bytes()]);
     let (old, most) = (held.state().sid.clone(), held.state().max_batch_ops);
-    let note = begin_staging(io, &sid, now).await?;
+    let note = begin_staging(io, &sid, Some(old.clone()), now).await?;
     let written = async {
         let erasure = erasure(io, held, index, &body).await?;
         let mut copy = ErasedCopy::new(io, held, &erasure, &sid);
@@ -84,7 +89,7 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
         // It may have been written all the same.
         let id = held.state().row.id.clone();
         if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
-            return follow_to(io, held, &old, most).await;
+            return follow_to(io, held, most).await;
         }
         // What is left where this fails goes with the next fork.
         if remove_rows(io, &sid, most).await.is_ok() {
@@ -92,7 +97,7 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
         }
         return Err(error);
     }
-    follow_to(io, held, &old, most).await
+    follow_to(io, held, most).await
 }
 
 /// What only this message says: all others are read for it.
@@ -121,7 +126,7 @@ async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Re
     let name =
         name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
     let (new, note, left) = (keys::session(sid), keys::staging(sid), keys::staging(&old));
-    let staged = StagingRow { v: SCHEMA, sid: old.clone(), at: 0 };
+    let staged = StagingRow { v: SCHEMA, sid: old.clone(), at: 0, of: None };
     let ver_of_name = name.ver;
     let renamed = record::NameRow { sid: sid.into(), ver: name.ver + 1, ..name };
     io.commit(Batch {
@@ -143,15 +148,16 @@ async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Re
 }
 
 /// Goes on with the new rows, and removes the old ones.
-async fn follow_to(io: &Io, held: &SessionGuard, old: &str, most: usize) -> Result<()> {
+async fn follow_to(io: &Io, held: &SessionGuard, most: usize) -> Result<()> {
     let mut copy = held.state().clone();
     if !copy.follow(io).await? {
         return Err(conflict());
     }
     copy.mark(io);
+    let formerly = copy.row.formerly.clone();
     *held.state_mut() = copy;
     io.log(LogLevel::Info, "Erased a message, and wrote the session anew without it");
-    sweep(io, old, most).await
+    sweep_all(io, &formerly, most).await
 }
 
 fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Vec<Key>) -> Batch {

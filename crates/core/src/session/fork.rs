@@ -14,13 +14,14 @@ use crate::log::deletion::{free_name, remove_rows};
 use crate::log::guard::SessionCell;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
+use crate::log::renamed::StagingRow;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{FormatDecision, PendingMessage};
 use crate::log::stored::{commit_again, name_row, session_row};
 use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measure, wide};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -51,14 +52,6 @@ impl Session {
 
 /// A fork that was not finished after this long is taken for abandoned, in ms.
 const LEASE: u64 = 3_600_000;
-
-/// A fork that takes several batches: nothing leads to its rows before the last.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct StagingRow {
-    pub(super) v: u32,
-    pub(super) sid: String,
-    pub(super) at: u64,
-}
 
 /// A session that begins with the context of the one that is held. Returns it with the places in the parent that its
 /// messages come from.
@@ -294,10 +287,11 @@ impl ForkDraft {
     }
 }
 
-/// Writes the note that leads to the rows called `sid` until a name does; returns its key.
-pub(super) async fn begin_staging(io: &Io, sid: &str, now: u64) -> Result<Key> {
+/// Writes the note that leads to the rows called `sid` until a name does; returns its key. They are a copy of those called
+/// `of` for an erasure.
+pub(super) async fn begin_staging(io: &Io, sid: &str, of: Option<String>, now: u64) -> Result<Key> {
     let note = keys::staging(sid);
-    let row = StagingRow { v: record::SCHEMA, sid: sid.into(), at: now };
+    let row = StagingRow { v: record::SCHEMA, sid: sid.into(), at: now, of };
     let (expect, puts) = (vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)]);
     let begin = Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
     match commit_again(io, begin).await {
@@ -312,7 +306,7 @@ pub(super) async fn begin_staging(io: &Io, sid: &str, now: u64) -> Result<Key> {
 async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> {
     let most = state.max_batch_ops;
     if last.expect.len() + last.puts.len() > most {
-        let note = begin_staging(io, &state.sid, now).await?;
+        let note = begin_staging(io, &state.sid, None, now).await?;
         let put = |expect, puts| Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
         // Row and name of the session stand last, and are written last.
         let rows: Vec<(Key, Vec<u8>)> = last.puts.drain(..last.puts.len().saturating_sub(2)).collect();
@@ -383,6 +377,7 @@ pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
             state.row.parent = Some(parent);
             state.row_batch_with(now, Vec::new())?
         };
+        held.check_new(io).await?;
         match io.commit(batch).await {
             Ok(()) => {
                 held.state_mut().wrote(io, row);

@@ -89,6 +89,7 @@ mod stranger_rules;
 mod strategy_rules;
 mod success_rules;
 mod summary_recorded;
+mod taken_rules;
 mod transcript_rules;
 mod usage_rules;
 mod verify_rules;

@@ -15,7 +15,10 @@ impl World {
         self.report.views = found.generation;
         self.report.messages = found.messages.len();
         self.model.grew(&found.messages)?;
-        self.turned(&found)?;
+        // What a snapshot holds changes with what is erased.
+        if !self.erases {
+            self.turned(&found)?;
+        }
         self.stored = found;
         Ok(())
     }
@@ -80,9 +83,16 @@ impl World {
                     self.model.log().get(index).ok_or("an offload of a message that is not in the log")?;
                 let value = wire::parse(index, body).map_err(text)?;
                 let message = self.format.wire().read(index, &value).map_err(text)?;
-                if offload.text_in(&message) != Some(&found) {
+                // Erased by another tab while it was read.
+                let is_gone = self.model.is_erased(index);
+                if offload.text_in(&message) != Some(&found) && !is_gone {
                     return Err("an offload is not the text that it stands for".into());
                 }
+            }
+            (Asked::Erase { index }, Outcome::Erased) => {
+                self.report.erased += 1;
+                self.model.is_gone(index);
+                self.model.nothing_is_left(&self.memory.rows(), false)?;
             }
             (Asked::Mark { decision }, Outcome::Marked(goal)) => {
                 self.decisions.push(decision);
@@ -144,7 +154,9 @@ impl World {
             return Ok(());
         }
         let held = seen.context.items().iter().map(|item| (&item.origin, &*item.body));
-        if held.eq(stored.context.iter().map(|(origin, body)| (origin, body.as_str()))) {
+        // What another tab erased, this one may not know of yet.
+        let is_behind = self.model.has_blanks();
+        if held.eq(stored.context.iter().map(|(origin, body)| (origin, body.as_str()))) || is_behind {
             Ok(())
         } else {
             Err("the context in memory is not the one that is stored".into())
@@ -171,6 +183,8 @@ impl World {
                 | Code::Aborted
                 | Code::ContextOverflow
         );
+        // Its rows were written anew and removed while it read them: the next call reads the new ones.
+        let expected = expected || self.erases && matches!(error.code, Code::Closed | Code::StoreCorrupt);
         // It leaves the results of the newest messages where they are (`S1.2`), however large.
         let leaves = self.is_large && self.settings.preset.name == "offload";
         let overflows = error.code == Code::ContextOverflow && (leaves || self.pins_what_is_too_large());
@@ -235,6 +249,8 @@ impl World {
         if before.context.items() != after.context.items() {
             return Err("a session that is opened again differs from what it was".into());
         }
+        // Also where those who erased it died: opening ends what they began.
+        self.model.nothing_is_left(&self.memory.rows(), true)?;
         Ok(())
     }
 

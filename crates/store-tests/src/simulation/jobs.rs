@@ -39,7 +39,14 @@ impl World {
     pub(super) fn jobs_hold(&mut self, rows: &[(Key, Vec<u8>)]) -> Result<(), String> {
         let Jobs { jobs, answers } = Self::jobs(rows)?;
         let jobs: BTreeSet<&Key> = jobs.iter().map(|(key, _)| key).collect();
+        let is_session = |sid: Option<&KeyPart>| {
+            rows.iter().any(|(key, _)| matches!(key.0.as_slice(), [KeyPart::Text(table), own] if table == "sessions" && Some(own) == sid))
+        };
         for (key, row) in &answers {
+            // Those of rows that an erasure left are being removed.
+            if self.erases && !is_session(key.0.get(1)) {
+                continue;
+            }
             if !jobs.contains(&Key(key.0.iter().take(3).cloned().collect())) {
                 return Err(format!("{key} is an answer without a job"));
             }

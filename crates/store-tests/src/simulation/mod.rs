@@ -36,6 +36,8 @@ const CHOICES: usize = 160;
 const WHOLE: usize = 10_000;
 /// One simulation of so many has large results: they take their time.
 const LARGE_EVERY: u64 = 1_000;
+/// In one simulation of so many the app erases messages. It appends only, then, and nobody forks: a fork has copies.
+const ERASES_EVERY: u64 = 4;
 /// More than a store takes as one value, and more than the engine writes in one batch.
 const LARGE: [usize; 2] = [(1 << 20) + 1, (8 << 20) + 1];
 
@@ -71,6 +73,8 @@ pub struct Report {
     pub staged: u32,
     /// Prompts that did not wait for a summary.
     pub beside: u32,
+    /// Messages that calls erased.
+    pub erased: u32,
 }
 
 /// Runs a simulation over an honest store.
@@ -87,6 +91,9 @@ pub fn simulate_on(seed: u64, make: impl Fn(Rc<MemoryStore>) -> Rc<dyn Store>) -
     let mut world = World::new(seed, make);
     if has_large(seed) {
         (world.is_large, world.max_batch_ops) = (true, WHOLE);
+    }
+    if seed % ERASES_EVERY == 1 {
+        (world.erases, world.turns_back) = (true, false);
     }
     let mut at = 0;
     let run = |world: &mut World, at: &mut usize| {
@@ -133,6 +140,7 @@ enum Outcome {
     Restored,
     Rewound,
     Removed,
+    Erased,
 }
 
 /// What a task was asked to do, for the check of what it did.
@@ -151,6 +159,7 @@ enum Asked {
     Restore { id: String },
     Rewind,
     Remove,
+    Erase { index: usize },
 }
 
 struct Task {
@@ -207,6 +216,8 @@ struct World {
     /// The app takes snapshots and goes back to them. It hands over no whole histories then: which of the branches is
     /// meant would be a guess.
     turns_back: bool,
+    /// The app erases messages.
+    erases: bool,
     /// Makes every message another one.
     said: u32,
     /// Things may go wrong.
@@ -260,6 +271,7 @@ impl World {
             is_large: false,
             taken,
             turns_back,
+            erases: false,
             said: 0,
             faults: true,
             report,
@@ -309,7 +321,13 @@ impl World {
         if self.settings.goal.is_some() && self.rng.u8(..10) == 0 {
             return self.mark(tab, &session);
         }
-        match self.rng.u8(..20) {
+        if self.erases && !beside && self.rng.u8(..12) == 0 {
+            return self.erase(tab, &session);
+        }
+        let chosen = self.rng.u8(..20);
+        // Neither a whole history, which would have what was erased, nor a fork.
+        let chosen = if self.erases && (8..12).contains(&chosen) { 0 } else { chosen };
+        match chosen {
             0..8 => {
                 let bodies = self.talk();
                 self.append(tab, &session, bodies)
@@ -341,6 +359,16 @@ impl World {
         let machine = Mapped(session.append(bodies.clone()), |_| Outcome::Appended);
         let before = self.model.begins(&bodies);
         self.start(tab, Asked::Append { bodies, before }, Box::new(machine))
+    }
+
+    /// Erases a message, if there is one that can be known again.
+    fn erase(&mut self, tab: usize, session: &Session) -> Result<(), String> {
+        let log = self.model.log();
+        let known: Vec<usize> = (0..log.len()).filter(|at| crate::model::own(&log[*at]).is_some()).collect();
+        let Some(index) = self.rng.choice(known) else { return Ok(()) };
+        self.model.dooms(index);
+        let machine = Mapped(session.erase(index, "asked to".into()), |()| Outcome::Erased);
+        self.start(tab, Asked::Erase { index }, Box::new(machine))
     }
 
     fn sync(&mut self, tab: usize, session: &Session, history: Vec<Body>) -> Result<(), String> {

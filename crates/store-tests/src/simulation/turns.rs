@@ -60,10 +60,15 @@ impl World {
     pub(super) fn may_refuse(&self, asked: &Asked, error: &Error) -> Option<()> {
         let is_kept = |id: &str| self.stored.snapshots.iter().any(|(known, _)| known == id);
         match asked {
+            Asked::Read { index, .. } if self.model.is_erased(*index) => {
+                (error.code == Code::NotFound).then_some(())
+            }
             Asked::Restore { id } => (error.code == Code::NotFound && !is_kept(id)).then_some(()),
             // A summary may stand for it by now, and some messages cannot go alone.
             // An exchange is not parted, and a tab may know less of the log.
-            Asked::Rewind | Asked::Remove => (error.code == Code::InvalidOption).then_some(()),
+            Asked::Rewind | Asked::Remove | Asked::Erase { .. } => {
+                (error.code == Code::InvalidOption).then_some(())
+            }
             // Of a call alone, the rest of which was lost or removed, nothing can be sent.
             Asked::Prepare | Asked::PrepareBeside => (error.code == Code::InvalidMessage).then_some(()),
             _ => None,

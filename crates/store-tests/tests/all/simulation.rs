@@ -86,6 +86,7 @@ fn every_seed_keeps_the_invariants() {
         sum.forks += report.forks;
         sum.staged += report.staged;
         sum.beside += report.beside;
+        sum.erased += report.erased;
     }
     let mut counts = Counts::default();
     counts.add("failures", failures.len());
@@ -103,6 +104,7 @@ fn every_seed_keeps_the_invariants() {
         ("forks", sum.forks as usize),
         ("batches staged", sum.staged as usize),
         ("prompts that waited for no summary", sum.beside as usize),
+        ("messages erased", sum.erased as usize),
     ] {
         counts.add(what, number);
     }
@@ -117,8 +119,8 @@ fn every_seed_keeps_the_invariants() {
         "faults and compactions happen: {sum:?}"
     );
     assert!(
-        seeds(SEEDS).count() < 400 || (sum.kept > 0 && sum.resumed > 0),
-        "answers are kept and used: {sum:?}"
+        seeds(SEEDS).count() < 400 || (sum.kept > 0 && sum.resumed > 0 && sum.erased > 0),
+        "answers are kept and used, and messages erased: {sum:?}"
     );
     let rungs = ["admit", "clear", "offload", "compress", "summarize", "age", "merge", "rollover"];
     let missing = rungs.iter().find(|rung| seeds(SEEDS).count() >= 2_000 && !sum.rungs.contains_key(**rung));

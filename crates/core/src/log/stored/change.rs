@@ -118,6 +118,7 @@ impl SessionGuard {
         retry(io, Some(self), async |_| {
             let now = io.now().await?;
             let (batch, row) = self.state().row_batch(now, &update)?;
+            self.check_new(io).await?;
             match io.commit(batch).await {
                 Ok(()) => {
                     self.state_mut().wrote(io, row);

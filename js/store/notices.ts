@@ -1,0 +1,20 @@
+/** What a store tells beside its answers. */
+
+import { quietly } from "../driver.js";
+import type { StoreNotice } from "../types.js";
+
+/** What is told, and who listens; what came while nobody did is told to the first who does. */
+export function notices() {
+  const listeners = new Set<(notice: StoreNotice) => void>();
+  const unheard: StoreNotice[] = [];
+  const tell = (notice: StoreNotice): void => {
+    if (listeners.size === 0) unheard.push(notice);
+    for (const listener of listeners) quietly(() => listener(notice));
+  };
+  const listen = (listener: (notice: StoreNotice) => void): (() => void) => {
+    listeners.add(listener);
+    for (const notice of unheard.splice(0)) queueMicrotask(() => tell(notice));
+    return () => void listeners.delete(listener);
+  };
+  return { tell, listen };
+}
