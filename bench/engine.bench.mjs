@@ -76,7 +76,7 @@ async function inBrowser(name) {
   const { bundle } = await import("../tests/support/bundle.mjs");
   const { launch, serve } = await import("../tests/support/session.mjs");
   const folder = await mkdtemp(join(tmpdir(), "context-compactor-bench-"));
-  await bundle(`export * from "context-compactor";`, join(folder, "engine.js"));
+  await bundle(`export * from "context-compactor"; export * from "context-compactor/tokens";`, join(folder, "engine.js"));
   const page = `<!doctype html><title>bench</title><link rel="icon" href="data:,">`;
   const server = await serve({ "/": page, "/js/": folder });
   const session = await launch(name);

@@ -20,6 +20,12 @@ const tolerance = 0.02;
 
 /** Entries that bring scripts of their own, and where those are in `dist/`: only who imports them has them. */
 const subpaths = {
+  history: /^(history\.js|entry\/history-)/,
+  tokens: /^((tokens|tokenizer|text)\.js|entry\/(tokens|estimates|tokenizer)-)/,
+  presets: /^((backup|documented|environment)\.js|entry\/presets-)/,
+  commands: /^(commands|entry\/commands)\.js$/,
+  react: /^entry\/react\.js$/,
+  testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
   node: /^(store\/file\/|entry\/node\.js$)/,
 };

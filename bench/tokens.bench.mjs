@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompressSync } from "node:zlib";
-import { estimateTokens, loadTokenizer } from "context-compactor";
+import { estimateTokens, loadTokenizer } from "context-compactor/tokens";
 import { estimateTokenCount } from "tokenx";
 import { samples } from "../tests/support/corpus.mjs";
 import { sizes } from "./size.mjs";

@@ -2,7 +2,14 @@
 
 import { checkOptions, invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
-import type { CommandAnswer, CompactionResult, ContextUsage, Session, SessionContext, SessionRecall } from "./types.js";
+import type { CompactionResult, ContextUsage, Session, SessionContext, SessionRecall } from "./types.js";
+
+/** What a chat shows when a command has ended: lines of text for a fixed-width font. */
+export interface CommandAnswer {
+  /** `idle`: there was nothing to do. */
+  tone: "ok" | "idle" | "error";
+  text: string;
+}
 
 /** What commands are run on: each needs the calls that it names, and all but the first two are offered where they are there. */
 type Target = { compact: Session["compact"]; context: Pick<SessionContext<unknown>, "usage"> } & Partial<

@@ -48,6 +48,24 @@ export function initialize(source: EngineSource | Promise<EngineSource>): Promis
   return starting;
 }
 
+/** Where the module is, for entries that start nothing when they are imported. */
+let bring: (() => WasmModule | Promise<WasmModule>) | undefined;
+
+/** Says where `started` gets the module when no other entry brought it: an entry does. */
+export function bringFrom(source: () => WasmModule | Promise<WasmModule>): void {
+  bring ??= source;
+}
+
+/** Resolves when the engine runs, which it starts where that is left to it; else the next call says what is missing. */
+export async function started(): Promise<void> {
+  if (ready || !(starting || bring)) return;
+  try {
+    await (starting ?? initialize((bring as NonNullable<typeof bring>)()));
+  } catch (cause) {
+    throw unavailable(cause);
+  }
+}
+
 async function load(source: EngineSource | Promise<EngineSource>): Promise<void> {
   const given = await source;
   if (typeof WebAssembly === "undefined") throw unavailable(undefined);

@@ -1,33 +1,19 @@
-/** Everything that the package exports, however the engine is loaded. */
+/** What the main entry exports, however the engine is loaded. */
 
 import { call } from "./engine.js";
 
+export { compact, planCompaction } from "./compact.js";
 export * from "./errors.js";
-export {
-  buildSummaryPrompt,
-  compact,
-  detectFormat,
-  estimateTokens,
-  estimateTokensDetailed,
-  extractiveSummary,
-  optionsFromEnv,
-  planCompaction,
-  proposePins,
-  repairHistory,
-  splitMessages,
-  validateHistory,
-} from "./history.js";
 export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { salvage } from "./salvage.js";
 export { openSession } from "./session.js";
-export { listSessions, restoreBackup } from "./sessions.js";
+export { deleteSession, listSessions } from "./sessions.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
 export { indexedDbStore, type IndexedDbOptions } from "./store/indexeddb.js";
 export { memoryStore } from "./store/memory.js";
 export { mirrorStore } from "./store/mirror.js";
-export type { Encoding, TokenCounter, Tokenizer } from "./tokenizer.js";
 export type * from "./types.js";
 
 /** Version of this package, as in `0.1.0`. */

@@ -6,7 +6,6 @@ import { CompactionError } from "./errors.js";
 import type { CompactOptions, ModelFacts } from "./types.js";
 
 let loading: Promise<Catalogue> | undefined;
-let loaded: Catalogue | undefined;
 
 /**
  * What is known about a model, by the name that its provider or a gateway has for it. Nothing is asked on the network: the
@@ -22,17 +21,6 @@ export async function modelFacts(model: string): Promise<ModelFacts> {
 /** The facts that these options need: none where they say the window, or name no model. */
 export async function factsFor(options: CompactOptions): Promise<ModelFacts | undefined> {
   return needsFacts(options) ? modelFacts(options.model) : undefined;
-}
-
-/** The same at once, from the catalogue that was loaded before. */
-export function loadedFactsFor(options: CompactOptions): ModelFacts | undefined {
-  if (!needsFacts(options)) return undefined;
-  if (loaded) return found(loaded, options.model);
-  throw new CompactionError(
-    "unknown_model",
-    `Nothing is known about ${options.model} yet: await modelFacts(${JSON.stringify(options.model)}) before, or give contextWindow`,
-    { field: "model" },
-  );
 }
 
 /** Profiles say what a model takes, so they need no catalogue (`S5.12`). What is no name is the engine's to refuse. */
@@ -54,7 +42,7 @@ function catalogue(): Promise<Catalogue> {
 
 async function load(): Promise<Catalogue> {
   const { open } = await import("./catalogue.js");
-  return (loaded = await open());
+  return open();
 }
 
 function found(catalogue: Catalogue, model: string): ModelFacts {

@@ -1,10 +1,12 @@
-/** The sessions of a store that are not open. */
+/** The sessions of a store, without opening them. */
 
+import { checkId } from "./arguments.js";
+import { checkOptions, invalidOption } from "./checks.js";
 import { drive, run } from "./driver.js";
 import { CompactionError } from "./errors.js";
-import { invalidOption } from "./checks.js";
 import { hostOf } from "./options.js";
-import type { SessionInfo, Store } from "./types.js";
+import { Watermarks } from "./watermark.js";
+import type { SessionInfo, Store, Watermark } from "./types.js";
 
 /** What an operation on a store that is no session's is performed with. */
 export function hostOn(store: Store) {
@@ -27,11 +29,22 @@ export async function listSessions(store: Store): Promise<SessionInfo[]> {
 }
 
 /**
- * Puts the session called `id` back as it was before this release migrated it to its schema, for the release that wrote
- * it. Close it first; opening it migrates it again. Resolves to the number of the old schema. Throws `not_found` when it
- * has no backup, `conflict` when it went on since (`S5.18`).
+ * Removes the session called `id` from a store: messages, summaries, offloads, snapshots. It is not opened, so one that cannot be
+ * read is deleted like any other. Nothing happens where there is none. A handle that is open on it is `closed` from then on. Sessions
+ * that were begun from it stay. `watermark` is the option `advanced.watermark` of the session, where it had one.
+ *
+ * Rejects with the errors of the store; when it was stopped, the session is whole or deleted, and the next call removes the rest.
  */
-export async function restoreBackup(store: Store, id: string): Promise<number> {
+export async function deleteSession(id: string, options: { store: Store; watermark?: Watermark }): Promise<void> {
+  checkOptions(options, ["store", "watermark"]);
+  if (id === undefined) throw invalidOption("id", "must be that of the session: deleteSession(id, { store })");
+  checkId(id);
+  const { store, watermark } = options;
   const host = hostOn(store);
-  return drive<number>(run((engine) => engine.restoreBackup(String(id))), host);
+  const failed: string[] = [];
+  const watermarks = new Watermarks(watermark, store, (message) => void failed.push(message));
+  await drive<void>(run((engine) => engine.deleteSession(id, store.caps.maxBatchOps)), { ...host, watermarks });
+  await watermarks.settled();
+  // A mark that outlives its session would be taken for a loss.
+  if (failed[0]) throw new CompactionError("store_unavailable", `The session is deleted, but ${failed[0]}: call deleteSession again`);
 }

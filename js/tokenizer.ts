@@ -6,7 +6,7 @@
 import { checkOptions, plainOptions } from "./checks.js";
 import { pack } from "./codec.js";
 import { run } from "./driver.js";
-import { isTrap } from "./engine.js";
+import { isTrap, started } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { whole } from "./text.js";
 import type { Format, Message } from "./types.js";
@@ -103,7 +103,8 @@ function vocabularyOf(name: unknown): string {
 }
 
 async function open(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
-  const [module, { text }] = await Promise.all([bring(), vocabularies[name]()]);
+  // Messages are taken apart by the engine.
+  const [module, { text }] = await Promise.all([bring(), vocabularies[name](), started()]);
   const { exports } = await WebAssembly.instantiate(module);
   const instance = new Instance(name, exports as unknown as Exports);
   instance.load(text);

@@ -17,8 +17,8 @@ pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, 
 pub use transcript::Importer;
 
 use context_compactor_core::session::Session as CoreSession;
+use context_compactor_core::standalone;
 use context_compactor_core::wire::provider;
-use context_compactor_core::{Error, policy, standalone};
 use convert::{bodies, options, settings, to_js};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;
@@ -101,26 +101,6 @@ pub fn repair_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsVa
     to_js(&dto::RepairDto::new(parts, changes))
 }
 
-/// Options from an environment record (`S1.12`).
-#[wasm_bindgen(js_name = optionsFromEnv)]
-pub fn options_from_env(environment: &js_sys::Object) -> Thrown<JsValue> {
-    // A Worker's variables may be JSON: a number stands for its digits.
-    let read = |name| {
-        let value = js_sys::Reflect::get(environment, &JsValue::from_str(name)).unwrap_or_default();
-        if value.is_undefined() || value.is_null() {
-            return Ok((name, None));
-        }
-        let number = value.as_f64().map(|number| number.to_string());
-        match value.as_string().or(number) {
-            Some(text) => Ok((name, Some(text))),
-            None => Err(thrown(Error::option(name, "must be a text or a number"))),
-        }
-    };
-    let found = policy::ENVIRONMENT.into_iter().map(read).collect::<Thrown<Vec<_>>>()?;
-    let lookup = |name: &str| found.iter().find(|(known, _)| *known == name)?.1.as_deref();
-    to_js(&policy::options_from_env(lookup).map_err(thrown)?)
-}
-
 /// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown; `patterns` are texts of the
 /// app's own server.
 #[wasm_bindgen(js_name = isContextOverflow)]
@@ -150,6 +130,12 @@ pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation
 #[wasm_bindgen(js_name = listSessions)]
 pub fn list_sessions() -> Operation {
     Operation::new(CoreSession::list(), to_js)
+}
+
+/// Nothing: removes the session called `id`, which need not open for it.
+#[wasm_bindgen(js_name = deleteSession)]
+pub fn delete_session(id: String, max_batch_ops: usize) -> Operation {
+    Operation::new(CoreSession::delete_named(id, max_batch_ops), |()| Ok(JsValue::NULL))
 }
 
 /// The sessions of which a damaged store has anything left: `[{ id, loss? }]`. Writes names where they are missing.

@@ -35,7 +35,7 @@ const counters = {
       (encoding) => (text) => encoding.encode(text, [], []).length,
     ),
   async estimate() {
-    const { estimateTokens } = await import("context-compactor");
+    const { estimateTokens } = await import("context-compactor/tokens");
     return measured(() => estimateTokens, (estimate) => (text) => estimate(text));
   },
   tokenx: () => measured(() => import("tokenx"), ({ estimateTokenCount }) => (text) => estimateTokenCount(text)),

@@ -1,6 +1,7 @@
 /** An agent that reads a month of logs in a small window. Everything it does with its context is in this file. */
 
-import { openSession, validateHistory } from "context-compactor";
+import { openSession } from "context-compactor";
+import { validateHistory } from "context-compactor/history";
 import { complete } from "./model.mjs";
 
 const parameters = { type: "object", properties: { day: { type: "integer" } }, required: ["day"] };
@@ -46,5 +47,5 @@ for (;;) {
 const fates = {};
 for (const { fate } of (await session.context.explain())) fates[fate] = (fates[fate] ?? 0) + 1;
 const { messages } = await session.prepare();
-console.log(fates, `valid: ${validateHistory(messages).valid}`);
+console.log(fates, `valid: ${(await validateHistory(messages)).valid}`);
 await session.close();

@@ -1,4 +1,3 @@
 /** Entry `context-compactor/commands`: the commands of a chat, such as `/compact`. */
 
-export { chatCommand, COMMANDS, isChatCommand } from "../commands.js";
-export type { CommandAnswer } from "../types.js";
+export { chatCommand, COMMANDS, isChatCommand, type CommandAnswer } from "../commands.js";

@@ -6,4 +6,3 @@ import { bytes } from "../wasm/inline.js";
 start(bytes);
 
 export * from "../index.js";
-export { loadTokenizer } from "./tokenizer-inline.js";

@@ -1,8 +1,8 @@
 /** Entry `context-compactor/react`: reason-and-act trajectories (not the UI library). */
 
-import { CompactionError } from "../errors.js";
-import { cores } from "../nouns/core.js";
-import type { ReactStats, Session, Trajectory } from "../types.js";
+import { coreOf } from "../nouns/core.js";
+import type { Session } from "../types.js";
+import type { ReactStats, Trajectory } from "../types/react.js";
 
 /** Reason-and-act trajectories (not the UI library): appends a turn, and compresses results when the whole has become too
  *  large. */
@@ -25,12 +25,4 @@ export function exportTrajectory(session: Session): Trajectory {
   return JSON.parse(coreOf(session).look<string>((handle) => handle.trajectory())) as Trajectory;
 }
 
-export type { ReactStats, Trajectory } from "../types.js";
-
-function coreOf(session: Session) {
-  const core = typeof session === "object" && session !== null ? cores.get(session) : undefined;
-  if (core) return core;
-  throw new CompactionError("invalid_option", "session: must be what openSession of this copy of the package resolved to", {
-    field: "session",
-  });
-}
+export type { ReactStats, Trajectory } from "../types/react.js";

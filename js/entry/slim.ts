@@ -2,4 +2,3 @@
 
 export { initialize, type EngineSource } from "../engine.js";
 export * from "../index.js";
-export { loadTokenizer } from "./tokenizer-inline.js";

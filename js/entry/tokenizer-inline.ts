@@ -1,5 +1,6 @@
 /** The tokenizer where its module comes as code, which every bundler can load apart. */
 
+import { bringFrom } from "../engine.js";
 import { compiled } from "../module.js";
 import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
 
@@ -10,5 +11,6 @@ import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
  * Rejects with `invalid_option` for another name, with `not_found` when they could not be loaded.
  */
 export function loadTokenizer(name: Encoding): Promise<Tokenizer> {
+  bringFrom(() => compiled(import("../wasm/inline.js")));
   return load(name, () => compiled(import("../wasm/tokenizer-inline.js")));
 }

@@ -6,4 +6,3 @@ import { start } from "../engine.js";
 start(wasm);
 
 export * from "../index.js";
-export { loadTokenizer } from "./tokenizer-workerd.js";

@@ -1,6 +1,7 @@
 /** What the parts of a session work on. */
 
 import type { Host, Notice } from "../driver.js";
+import { CompactionError } from "../errors.js";
 import type { Held } from "../held.js";
 import type { Turns } from "../turns.js";
 import type { Message, SessionOptions, Store } from "../types.js";
@@ -24,3 +25,12 @@ export interface Core<M extends Message> {
 
 /** Of each session that is open, for entries of the package beside the main one. */
 export const cores = new WeakMap<object, Core<Message>>();
+
+/** That of a session. */
+export function coreOf(session: object): Core<Message> {
+  const core = typeof session === "object" && session !== null ? cores.get(session) : undefined;
+  if (core) return core;
+  throw new CompactionError("invalid_option", "session: must be what openSession of this copy of the package resolved to", {
+    field: "session",
+  });
+}

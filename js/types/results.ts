@@ -20,19 +20,6 @@ export interface Edit {
   };
 }
 
-/** Estimated tokens, and how far that may be off. */
-export interface TokenEstimate {
-  tokens: number;
-  /** About 99 of 100 texts have at least `low` and at most `high`. */
-  low: number;
-  high: number;
-  /** The family of tokenizers that was counted for, as in `claude47`; none with `chars4`. */
-  family?: "o200k" | "cl100k" | "claude3" | "claude47" | "gemini" | "llama3" | "qwen3";
-  /** Of each role that there is; of a text none. */
-  byRole: Partial<Record<"system" | "user" | "assistant" | "tool", number>>;
-  byMessage: number[];
-}
-
 /** What became of one source message. Each has exactly one entry. */
 export interface LedgerEntry {
   index: number;
@@ -174,25 +161,6 @@ export interface UsageCorrection {
   anchored: boolean;
 }
 
-/** How full the context is: in tokens of the window, or in characters where `react.modelContextLimit` is given, which is
- *  in them. The names are the document's (`S2.9`). */
-export interface ReactStats {
-  total_size: number;
-  model_limit: number;
-  usage_percent: number;
-  turns_count: number;
-  compression_threshold: number;
-  needs_compression: boolean;
-}
-
-/** A context as a trajectory (`S2.9`). */
-export interface Trajectory {
-  metadata: { session: string; created_at: number; updated_at: number; messages: number };
-  reasoning_trace: string[];
-  execution: { final_response: string; tool_calls: { thought: string; action: object; result: string }[] };
-  context_compression: { enabled: boolean; stats: ReactStats };
-}
-
 export interface Prepared<M = Message> {
   /** What to send now. */
   messages: (M | NewMessageAmong<M>)[];
@@ -210,21 +178,4 @@ export interface Prepared<M = Message> {
   result?: CompactionResult<M | NewMessageAmong<M>>;
   /** A summary is being made that this prompt does not wait for (option `background`). */
   pending?: true;
-}
-
-export interface Split<M = Message> {
-  toCompress: M[];
-  toPreserve: M[];
-  /** Index of the first message that is preserved. */
-  boundary: number;
-  /** Where the cut was asked for, before it moved to part no call from its result. */
-  requested: number;
-  reason?: string;
-}
-
-export interface Problem {
-  /** Id of the broken rule, as in `OC1`. */
-  rule: string;
-  index: number;
-  message: string;
 }

@@ -26,13 +26,6 @@ export interface SessionInfo {
   parent?: { id: string; seq: number };
 }
 
-/** What a chat shows when a command has ended (`S1.13`): lines of text for a fixed-width font. */
-export interface CommandAnswer {
-  /** `idle`: there was nothing to do. */
-  tone: "ok" | "idle" | "error";
-  text: string;
-}
-
 /** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
  *  another agent's, a new one; there must be none of that name in the store. */
 export interface ImportOptions extends SessionOptions {

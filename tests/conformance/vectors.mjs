@@ -64,9 +64,9 @@ function told({ instancePath, message, params }, file) {
 }
 
 /** True for a format that this release has. */
-export function knows(format) {
+export async function knows(format) {
   try {
-    validateHistory([], { format });
+    await validateHistory([], { format });
     return true;
   } catch (error) {
     if (error.code === "invalid_option") return false;
@@ -84,10 +84,10 @@ export async function run(vector) {
 
 const OPERATIONS = { validate, repair, detect, split, compact: compacted, offload: offloaded };
 
-function validate({ messages, format, options, expected: { valid, problems = [] } }) {
+async function validate({ messages, format, options, expected: { valid, problems = [] } }) {
   let found;
   try {
-    found = validateHistory(messages, { format, ...options });
+    found = await validateHistory(messages, { format, ...options });
   } catch (error) {
     if (error.code !== "invalid_message") throw error;
     const told = problems.some(({ rule, index }) => rule.endsWith("0") && index === error.index);
@@ -100,22 +100,22 @@ function validate({ messages, format, options, expected: { valid, problems = [] 
   return found.problems;
 }
 
-function repair({ messages, format, expected }) {
-  const repaired = repairHistory(messages, { format });
+async function repair({ messages, format, expected }) {
+  const repaired = await repairHistory(messages, { format });
   equal(repaired.messages, expected.messages);
   if (expected.changes)
     assert.deepEqual(places(repaired.changes), places(expected.changes), described(repaired.changes));
-  assert.deepEqual(validateHistory(repaired.messages, { format }).problems, [], "what was repaired must be valid");
-  const again = repairHistory(repaired.messages, { format });
+  assert.deepEqual((await validateHistory(repaired.messages, { format })).problems, [], "what was repaired must be valid");
+  const again = await repairHistory(repaired.messages, { format });
   assert.deepEqual(again.changes, [], "what was repaired needs no repair");
   again.messages.forEach((message, index) => assert.equal(message, repaired.messages[index]));
   return repaired;
 }
 
-function detect({ messages, expected }) {
+async function detect({ messages, expected }) {
   let found;
   try {
-    found = { format: detectFormat(messages) };
+    found = { format: await detectFormat(messages) };
   } catch (error) {
     found = { error: error.code };
   }
@@ -123,8 +123,8 @@ function detect({ messages, expected }) {
   return found;
 }
 
-function split({ messages, format, options, expected }) {
-  const { boundary, toCompress, toPreserve } = splitMessages(messages, { format, keep: options.keep });
+async function split({ messages, format, options, expected }) {
+  const { boundary, toCompress, toPreserve } = await splitMessages(messages, { format, keep: options.keep });
   assert.equal(boundary, expected.boundary);
   assert.deepEqual([...toCompress, ...toPreserve].length, messages.length);
   return boundary;
@@ -136,7 +136,7 @@ async function compacted({ messages, format, options, expected }) {
   const result = await compact(messages, given);
   assert.equal(result.success, true, String(result.error));
   if (expected.fates.includes("summarized")) assert.equal(result.summary, summary, result.reason);
-  check(messages, result.messages, result.ledger, format, expected, { summary });
+  await check(messages, result.messages, result.ledger, format, expected, { summary });
   return result;
 }
 
@@ -156,7 +156,7 @@ async function offloaded({ messages, format, options, expected }) {
   const prepared = await session.prepare();
   const ledger = await session.context.explain();
   const references = ledger.flatMap(({ ref, refs }) => refs ?? (ref === undefined ? [] : [ref]));
-  check(messages, prepared.messages, ledger, format, expected, { references });
+  await check(messages, prepared.messages, ledger, format, expected, { references });
   for (const { index, ref, refs } of ledger) {
     for (const reference of refs ?? (ref === undefined ? [] : [ref])) {
       const text = await session.recall.read(reference);
@@ -169,7 +169,7 @@ async function offloaded({ messages, format, options, expected }) {
 }
 
 /** What holds for every history that was made smaller. */
-function check(messages, after, ledger, format, expected, marks) {
+async function check(messages, after, ledger, format, expected, marks) {
   assert.deepEqual(
     ledger.map(({ index }) => index),
     messages.map((_, index) => index),
@@ -186,7 +186,7 @@ function check(messages, after, ledger, format, expected, marks) {
     verbatim,
     "kept messages, untouched, in order",
   );
-  assert.deepEqual(validateHistory(after, { format }).problems, [], "what comes out must be valid");
+  assert.deepEqual((await validateHistory(after, { format })).problems, [], "what comes out must be valid");
   if (expected.messages) equal(after, expected.messages, marks);
 }
 

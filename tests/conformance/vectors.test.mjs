@@ -14,10 +14,13 @@ const RULES = {
   react: ["RT1"],
 };
 
+const known = new Set();
+for (const format of Object.keys(RULES)) if (await knows(format)) known.add(format);
+
 for (const file of files) {
   describe(file, () => {
     for (const vector of load(file)) {
-      const skip = vector.format !== undefined && !knows(vector.format) && `this release has no ${vector.format}`;
+      const skip = vector.format !== undefined && !known.has(vector.format) && `this release has no ${vector.format}`;
       test(`${vector.operation}: ${vector.name}`, { skip }, () => run(vector));
     }
   });
@@ -26,7 +29,7 @@ for (const file of files) {
 describe("every rule has vectors", () => {
   const vectors = files.flatMap(load);
   for (const [format, rules] of Object.entries(RULES)) {
-    const skip = !knows(format) && `this release has no ${format}`;
+    const skip = !known.has(format) && `this release has no ${format}`;
     for (const rule of rules) {
       test(rule, { skip }, () => {
         const ofFormat = vectors.filter((vector) => vector.format === format);

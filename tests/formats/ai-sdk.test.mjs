@@ -11,7 +11,7 @@ import * as google7 from "ai7-google";
 import * as openai7 from "ai7-openai";
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { repairHistory } from "context-compactor";
+import { repairHistory } from "context-compactor/history";
 import { compacted, prepared } from "../support/formats.mjs";
 import { ANSWER, serveProvider } from "../support/provider.mjs";
 import { kinds } from "./fixtures/index.mjs";
@@ -116,7 +116,7 @@ for (const [version, models] of Object.entries(MODELS)) {
     }
     function isMended(what) {
       test(`${what}: accepted when repaired`, async () => {
-        const { messages } = repairHistory(model.broken[what].messages, { format: "ai-sdk" });
+        const { messages } = await repairHistory(model.broken[what].messages, { format: "ai-sdk" });
         await assertAccepted("openai-responses", messages, what);
       });
     }
@@ -139,7 +139,7 @@ for (const [version, models] of Object.entries(MODELS)) {
         await assert.rejects(send("openai-chat", messages), { name: "AI_MissingToolResultsError" });
       });
       test("a call under way in a UI message: accepted when repaired", async () => {
-        const { messages } = repairHistory(unfinished, { format: "ai-sdk" });
+        const { messages } = await repairHistory(unfinished, { format: "ai-sdk" });
         await assertAccepted("openai-chat", await converted(messages), "repaired");
       });
     });

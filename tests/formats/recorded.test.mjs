@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { validateHistory } from "context-compactor";
+import { validateHistory } from "context-compactor/history";
 import { frozen } from "../support/api.mjs";
 import { compacted, prepared } from "../support/formats.mjs";
 import { transcripts } from "../support/transcripts.mjs";
@@ -39,7 +39,7 @@ for (const [file, format, messagesOf] of FILES) {
     for (const history of histories.map(frozen)) {
       const problems = await shapeProblems(format, history);
       for (const why of new Set(problems.map(reason))) refusals.set(why, (refusals.get(why) ?? 0) + 1);
-      const valid = validateHistory(history, { format }).valid;
+      const valid = (await validateHistory(history, { format })).valid;
       allowed += Number(problems.length === 0);
       sound += Number(valid);
       for (const messages of await everyWay(format, history)) {
@@ -47,7 +47,7 @@ for (const [file, format, messagesOf] of FILES) {
         compactions += Number(changed.length > 0);
         const looked = problems.length === 0 ? messages : changed.filter(isNew);
         assert.deepEqual(await shapeProblems(format, looked), [], "shape");
-        if (valid) assert.deepEqual(validateHistory(messages, { format }).problems, [], "rules");
+        if (valid) assert.deepEqual((await validateHistory(messages, { format })).problems, [], "rules");
       }
     }
     assert.ok(compactions > 0, "nothing was compacted");

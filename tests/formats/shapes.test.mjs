@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { detectFormat, repairHistory, validateHistory } from "context-compactor";
+import { detectFormat, repairHistory, validateHistory } from "context-compactor/history";
 import { frozen } from "../support/api.mjs";
 import { compacted, prepared } from "../support/formats.mjs";
 import { kinds } from "./fixtures/index.mjs";
@@ -14,13 +14,13 @@ import { shapeProblems } from "./schemas/index.mjs";
 
 for (const [name, { format, scenes, broken, versions, takesSummary = true }] of Object.entries(kinds)) {
   const shape = (messages) => shapeProblems(format, messages, { versions });
-  const rules = (messages) => validateHistory(messages, { format }).problems;
+  const rules = async (messages) => (await validateHistory(messages, { format })).problems;
   const history = (size) => frozen(play(scenes, 3, size));
 
   /** The rules that are broken; the error's code when a message cannot be read at all. */
-  function refusals(messages, strict) {
+  async function refusals(messages, strict) {
     try {
-      return validateHistory(messages, { format, strict }).problems.map(({ rule }) => rule);
+      return (await validateHistory(messages, { format, strict })).problems.map(({ rule }) => rule);
     } catch (error) {
       return [error.code];
     }
@@ -29,7 +29,7 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
   /** Official in shape, and sound by our rules. */
   async function assertSound(messages, what) {
     assert.deepEqual(await shape(messages), [], `${what}: shape`);
-    assert.deepEqual(rules(messages), [], `${what}: rules`);
+    assert.deepEqual(await rules(messages), [], `${what}: rules`);
   }
 
   describe(name, () => {
@@ -38,8 +38,8 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
         assert.deepEqual(await shape(make(1, 100)), []);
       });
 
-      test(`the rules allow ${scene}`, () => {
-        assert.deepEqual(rules(make(1, 100)), []);
+      test(`the rules allow ${scene}`, async () => {
+        assert.deepEqual(await rules(make(1, 100)), []);
       });
     }
 
@@ -50,22 +50,22 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
       });
 
       if (rule) {
-        test(`${rule} refuses ${what}`, () => {
-          const found = refusals(messages, strict);
+        test(`${rule} refuses ${what}`, async () => {
+          const found = await refusals(messages, strict);
           assert.ok(found.includes(rule), String(found));
         });
       }
       if (rule && rule !== "invalid_message") {
         test(`S1.15 repairs ${what}, in official shapes`, async () => {
-          await assertSound(repairHistory(frozen(messages), { format }).messages, what);
+          await assertSound((await repairHistory(frozen(messages), { format })).messages, what);
         });
       }
     }
 
     test("detected as what it is, compacted too", async () => {
       const messages = history(100);
-      assert.equal(detectFormat(messages), format);
-      assert.equal(detectFormat((await compacted(format, messages, 10)).messages), format);
+      assert.equal(await detectFormat(messages), format);
+      assert.equal(await detectFormat((await compacted(format, messages, 10)).messages), format);
     });
 
     test("compacted at every place, in official shapes", async () => {
@@ -91,8 +91,8 @@ for (const [name, { format, scenes, broken, versions, takesSummary = true }] of 
     test("repaired from any place on, in official shapes", async () => {
       const messages = history(100);
       for (let from = 1; from < messages.length; from++) {
-        await assertSound(repairHistory(messages.slice(from), { format }).messages, `from ${from}`);
-        await assertSound(repairHistory(messages.slice(0, from), { format }).messages, `up to ${from}`);
+        await assertSound((await repairHistory(messages.slice(from), { format })).messages, `from ${from}`);
+        await assertSound((await repairHistory(messages.slice(0, from), { format })).messages, `up to ${from}`);
       }
     });
 

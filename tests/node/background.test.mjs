@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSession, validateHistory } from "context-compactor";
+import { openSession } from "context-compactor";
+import { validateHistory } from "context-compactor/history";
 import { chat, exchange, settled, SUMMARY } from "../support/api.mjs";
 
 /** A summariser that answers when it is told to. */
@@ -76,7 +77,7 @@ test("prepare does not wait for a summary, and what came meanwhile stands behind
   assert.match(third.result.summary, /E0502/);
   assert.deepEqual(third.messages.slice(-4), meanwhile);
   third.messages.slice(-4).forEach((message, nth) => assert.equal(message, meanwhile[nth], "the same objects"));
-  assert.ok(validateHistory(third.messages, { format: "openai-chat" }).valid);
+  assert.ok((await validateHistory(third.messages, { format: "openai-chat" })).valid);
   // Told once.
   assert.equal((await session.prepare()).result, undefined);
   // Every message has its one fate, and the log has them all.
@@ -178,7 +179,7 @@ test("what offloading and clearing would change meanwhile waits for the summary"
   call.answer();
   const third = await ended(session);
   assert.equal(third.result?.success, true);
-  assert.ok(validateHistory(third.messages, { format: "openai-chat" }).valid);
+  assert.ok((await validateHistory(third.messages, { format: "openai-chat" })).valid);
   await session.close();
 });
 

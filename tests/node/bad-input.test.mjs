@@ -114,7 +114,7 @@ for (const [name, message, code, field] of REFUSED) {
     await assert.rejects(compact(messages), fails(code, expected));
     // Roles, and more, are judged by format; without one, nothing is a history.
     for (const work of ["estimateTokens", "splitMessages", "buildSummaryPrompt", "extractiveSummary", "planCompaction"]) {
-      assert.throws(() => library[work](messages, { format: "openai-chat" }), fails(code, expected), work);
+      await assert.rejects(async () => library[work](messages, { format: "openai-chat" }), fails(code, expected), work);
     }
     const store = openStore();
     const session = await openSession({ store, id: "bad" });
@@ -140,7 +140,7 @@ test("bad input: a hole in the history is refused with its place", async () => {
   delete messages[1];
   await assert.rejects(compact(messages), fails("invalid_message", { index: 1 }));
   for (const work of ["splitMessages", "detectFormat", "validateHistory", "repairHistory", "planCompaction"]) {
-    assert.throws(() => library[work](messages), fails("invalid_message", { index: 1 }), work);
+    await assert.rejects(library[work](messages), fails("invalid_message", { index: 1 }), work);
   }
   const store = openStore();
   const first = await openSession({ store, id: "holes" });
@@ -155,7 +155,7 @@ test("bad input: the history itself is no array", async () => {
   for (const history of [undefined, null, {}, "text", 5, new Set()]) {
     await assert.rejects(compact(history), fails("invalid_message"));
     for (const work of ["splitMessages", "detectFormat", "validateHistory", "repairHistory", "planCompaction"]) {
-      assert.throws(() => library[work](history), fails("invalid_message"), work);
+      await assert.rejects(library[work](history), fails("invalid_message"), work);
     }
     const session = await openSession({ store: "memory" });
     await assert.rejects(session.sync(history), fails("invalid_message"));
@@ -168,10 +168,10 @@ test("bad input: an empty history is nothing to do", async () => {
   assert.equal(result.success, true);
   assert.match(result.reason, /Nothing to compress/);
   assert.equal(library.estimateTokens([]), 0);
-  assert.deepEqual(library.splitMessages([]), { toCompress: [], toPreserve: [], boundary: 0, requested: 0 });
-  assert.deepEqual(library.repairHistory([]), { messages: [], changes: [] });
-  assert.throws(() => library.detectFormat([]), fails("unknown_format"));
-  assert.equal(library.planCompaction([]).willCompact, false);
+  assert.deepEqual(await library.splitMessages([]), { toCompress: [], toPreserve: [], boundary: 0, requested: 0 });
+  assert.deepEqual(await library.repairHistory([]), { messages: [], changes: [] });
+  await assert.rejects(() => library.detectFormat([]), fails("unknown_format"));
+  assert.equal((await library.planCompaction([])).willCompact, false);
   const session = await openSession({ store: "memory" });
   await session.append();
   assert.deepEqual((await session.prepare()).messages, []);

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { openSession, planCompaction, validateHistory } from "context-compactor";
+import { openSession, planCompaction } from "context-compactor";
+import { validateHistory } from "context-compactor/history";
 
 const RULE = "Never touch the public API of src/parser.rs.";
 
@@ -57,7 +58,7 @@ test("balanced, the default, acts long before the window ends, by what the calls
 test("balanced: in the place of a result stand its reference, length, hash and first line, and its call stays", async () => {
   const { session, steps } = await agent({});
   const { messages } = steps.at(-1);
-  assert.deepEqual(validateHistory(messages).problems, []);
+  assert.deepEqual((await validateHistory(messages)).problems, []);
   const at = messages.findIndex(({ role, content }) => role === "tool" && content.startsWith("Tool result is at:"));
   const [, ref, chars, hash, line] = messages[at].content.match(
     /^Tool result is at: (off_\w+) \((\d+) characters, sha256 (\w{12})\)\nIt begins: (.+)$/,
@@ -96,7 +97,7 @@ test("balanced keeps the user's rule beside any summary, and what left the conte
   }
 });
 
-test("planCompaction of a short chat proves that nothing is to be done", () => {
-  const { willCompact, tokens, floor, edits: rungs } = planCompaction(turn(0));
+test("planCompaction of a short chat proves that nothing is to be done", async () => {
+  const { willCompact, tokens, floor, edits: rungs } = await planCompaction(turn(0));
   assert.deepEqual([willCompact, floor, rungs], [false, tokens, []]);
 });

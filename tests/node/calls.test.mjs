@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { memoryStore, openSession } from "../support/offload.mjs";
+import { memoryStore, openSession, withDocumentedNames } from "../support/offload.mjs";
 import { chat, deferred, exchange, fails, openStore, settled, summariser, SUMMARY } from "../support/api.mjs";
 
 /** A session with 20 messages whose summariser waits for `answer`. */
@@ -156,7 +156,7 @@ const SMALL = { contextWindow: 24_000, maxOutputTokens: 1_000 };
 const exchanges = Array.from({ length: 20 }, (_, nth) => exchange(nth, 2_000)).flat();
 
 test("s1_14_the events offload and compact say what the results say", async () => {
-  const session = await openSession({ store: "memory", ...SMALL, summarize: summariser() });
+  const session = withDocumentedNames(await openSession({ store: "memory", ...SMALL, summarize: summariser() }));
   const events = [];
   for (const event of ["offload", "compact", "warning"]) session.on(event, (data) => events.push([event, data]));
   await session.append(...exchanges);
@@ -166,10 +166,10 @@ test("s1_14_the events offload and compact say what the results say", async () =
   // S1.4: emitted only when something was offloaded.
   await session.prepare();
   assert.deepEqual(events, []);
-  const { previousTokens, currentTokens, freedTokens, retiredRefs } = await session.compact();
-  const data = { previousTokens, currentTokens, freedTokens, retiredRefCount: retiredRefs.length };
+  const { previousTokens, currentTokens, freedTokens, deletedFiles } = await session.compact();
+  const data = { previousTokens, currentTokens, freedTokens, deletedFileCount: deletedFiles.length };
   assert.deepEqual(events, [["compact", data]]);
-  assert.ok(retiredRefs.length > 0);
+  assert.ok(deletedFiles.length > 0);
   events.length = 0;
   await session.compact();
   assert.deepEqual(events, []);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildSummaryPrompt, compact, memoryStore, openSession } from "../support/offload.mjs";
+import { buildSummaryPrompt, compact, memoryStore, openSession, withDocumentedNames } from "../support/offload.mjs";
 import { chat, fails, frozen, summariser, SUMMARY } from "../support/api.mjs";
 
 const GOAL = {
@@ -55,13 +55,17 @@ test("s5_3_s5_11_checkpoints_reliability_and_validation_are_told", async () => {
   assert.equal(result.messages[0].content.includes(SUMMARY), true);
   assert.deepEqual([record.number, record.messageRange[0]], [0, 0]);
   assert.equal(session.context.reliability().score, 0.45);
-  const { valid, tokens, limit } = await session.context.validate();
+  const { valid, tokens, limit } = await withDocumentedNames(session).validate();
   assert.deepEqual([valid, tokens, limit], [true, session.context.usage().usedTokens, 31_000]);
 });
 
-test("S5.5, F1: nothing to compress is a success that says so", async () => {
+test("S5.5, F1: nothing to compress is a success that says so, and none by the document's names", async () => {
   const { success, reason, freedTokens } = await compact(chat(2), OPTIONS);
   assert.deepEqual([success, reason, freedTokens], [true, "No messages to compress", 0]);
+  const documented = withDocumentedNames(await openSession({ ...OPTIONS, store: memoryStore() }));
+  await documented.append(...chat(2));
+  const result = await documented.compact();
+  assert.deepEqual([result.success, result.reason, result.error, result.freedTokens], [false, "No messages to compress", undefined, 0]);
 });
 
 test("s5_8_old_checkpoints_go_to_the_summariser_of_the_history_with_purposes_of_their_own", async () => {
@@ -81,16 +85,16 @@ test("s5_8_old_checkpoints_go_to_the_summariser_of_the_history_with_purposes_of_
   assert.equal(session.context.checkpoints().length < 13, true);
 });
 
-test("s5_7_s5_10_a_prompt_by_level_mode_and_goal", () => {
+test("s5_7_s5_10_a_prompt_by_level_mode_and_goal", async () => {
   const prompt = (options) => buildSummaryPrompt(chat(4), { preset: "checkpoint", ...options });
-  const { system, targetTokens } = prompt({ mode: "PLANNING", level: 2, goal: GOAL, contextWindow: 8_000 });
+  const { system, targetTokens } = await prompt({ mode: "planning", detail: 2, goal: GOAL, contextWindow: 8_000 });
   assert.equal(targetTokens, 300);
   assert.match(system, /150 to 300 tokens/);
   assert.match(system, /trade-offs/);
   assert.match(system, /ACTIVE GOAL: Fix the parser/);
-  assert.equal(prompt({ contextWindow: 8_000 }).targetTokens, 500);
-  assert.equal(prompt({ targetTokens: 77 }).targetTokens, 77);
-  assert.match(prompt({ mode: "ANYTHING" }).system, /preferences/);
+  assert.equal((await prompt({ contextWindow: 8_000 })).targetTokens, 500);
+  assert.equal((await prompt({ targetTokens: 77 })).targetTokens, 77);
+  assert.match((await prompt({ mode: "ANYTHING" })).system, /preferences/);
 });
 
 test("s5_12_an_unknown_model_or_size_is_an_error", async () => {

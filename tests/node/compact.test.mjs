@@ -88,7 +88,7 @@ for (const [format, make] of [["openai-chat", exchange], ["anthropic", anthropic
     const history = frozen([...[1, 2, 3, 4].flatMap((nth) => make(nth)), { role: "user", content: "Go on." }]);
     for (let messages = 1; messages < history.length; messages++) {
       const result = await compact(history, { format, keep: { messages }, summarize: summariser() });
-      assert.deepEqual(validateHistory(result.messages, { format, strict: true }).problems, [], `keep ${messages}`);
+      assert.deepEqual((await validateHistory(result.messages, { format, strict: true })).problems, [], `keep ${messages}`);
     }
   });
 }
@@ -441,15 +441,15 @@ test("lesson: secrets; keys of a known shape are replaced by default, and never 
   const history = frozen([{ role: "user", content: `My key is ${secret}.` }, ...chat(10), { role: "user", content: secret }]);
   const told = "My key is [redacted: api-key 1].";
   for (const on of [undefined, true, false]) {
-    const options = on === undefined ? {} : { redactSecrets: on };
+    const options = on === undefined ? {} : { redact: { secrets: on } };
     const summarize = summariser();
     const { messages } = await compact(history, { redact: { secrets: on }, summarize });
     const [{ content }] = summarize.calls[0].request.messages;
     assert.deepEqual([content.includes(told), content.includes(secret)], [on !== false, on === false]);
     assert.equal(messages.at(-1), history.at(-1));
-    const prompt = JSON.stringify(buildSummaryPrompt(history, options));
+    const prompt = JSON.stringify(await buildSummaryPrompt(history, options));
     assert.deepEqual([prompt.includes(told), prompt.includes(secret)], [on !== false, on === false]);
-    assert.equal(extractiveSummary(history, options).includes(secret), on === false);
+    assert.equal((await extractiveSummary(history, options)).includes(secret), on === false);
   }
   const session = await openSession({ store: "memory", summarize: { fallback: "extractive" } });
   await session.append(...history);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, memoryStore, openSession, proposePins, validateHistory } from "../support/offload.mjs";
+import { compact, memoryStore, openSession, proposePins, validateHistory, withDocumentedNames } from "../support/offload.mjs";
 import { chat, exchange, fails, RECORD } from "../support/api.mjs";
 
 const SUMMARY = "## Key Decisions\nThe parser is rewritten step by step, and every step is tested.";
@@ -31,7 +31,8 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
   const store = memoryStore();
   const options = { ...OPTIONS, id: "a", store, tokenCounter: said(700), advanced: { runtime: { now: () => 1_762_684_522_000, id: () => crypto.randomUUID() } } };
   const session = await openSession(options);
-  assert.equal(session.archive.compactionLog(), "");
+  const { sessionLog } = withDocumentedNames(session);
+  assert.equal(sessionLog(), "");
   const tokens = [300, 200, 300, 250, 300, 250, 300, 200, 1_000, 400, 700];
   // Two messages of the user come first, so that the tail begins with an answer.
   await session.append(...tokens.map((count, nth) => ({ role: nth > 0 && nth % 2 === 0 ? "assistant" : "user", content: `t=${count}` })));
@@ -44,15 +45,15 @@ test("S4.4: the log and the result have the document's lines, and survive a relo
     "",
     "Summarized 8 messages → 1 summary (saved ~1,400 tokens)",
   ].join("\n");
-  assert.equal(session.archive.compactionLog(), entry);
+  assert.equal(sessionLog(), entry);
   assert.equal(result.logEntry, entry);
   assert.equal(result.savedTokens, 1_400);
   assert.equal(messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`);
   await session.close();
   const again = await openSession(options);
-  assert.equal(again.archive.compactionLog(), entry);
+  assert.equal(withDocumentedNames(again).sessionLog(), entry);
   await again.close();
-  assert.throws(() => again.archive.compactionLog(), fails("closed"));
+  assert.throws(() => withDocumentedNames(again).sessionLog(), fails("closed"));
 });
 
 test("S4.4: compact without a session returns the entry, and none when there was nothing to do", async () => {
@@ -65,12 +66,12 @@ test("S4.4: compact without a session returns the entry, and none when there was
 
 test("S4.3: constraints are proposed, by function, by event and in the result, and nothing is pinned", async () => {
   const messages = history();
-  const [proposal, ...others] = proposePins(messages);
+  const [proposal, ...others] = await proposePins(messages);
   assert.deepEqual(others, []);
   assert.deepEqual([proposal.index, proposal.constraints], [2, [RULE]]);
-  assert.deepEqual(proposePins([], {}), []);
-  assert.throws(() => proposePins("text"), fails("invalid_message"));
-  assert.throws(() => proposePins(messages, { preset: "factor3" }), fails("invalid_option"));
+  assert.deepEqual(await proposePins([], {}), []);
+  await assert.rejects(() => proposePins("text"), fails("invalid_message"));
+  await assert.rejects(() => proposePins(messages, { preset: "factor3" }), fails("invalid_option"));
 
   const told = [];
   const asked = [];
@@ -107,7 +108,7 @@ test("S4.3: an accepted pin is word for word through twelve compactions and a re
       await session.append(...talk(4));
       const { messages: now, ledger, success } = await session.compact();
       assert.ok(success);
-      assert.deepEqual(validateHistory(now).problems, []);
+      assert.deepEqual((await validateHistory(now)).problems, []);
       const quote = `<message index="2" role="user">\nClean it up. ${RULE.replace("</", "&lt;/")}\n</message>`;
       assert.equal(now[0].content.split(quote).length, 2, `${late} ${round}`);
       assert.deepEqual([ledger[2].fate, ledger[2].quoted], ["verbatim", true]);
@@ -225,10 +226,10 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     for (const index of [0, 2, 3]) await session.pins.add(index);
     return session;
   };
-  const fenced = (messages, name) => {
+  const fenced = async (messages, name) => {
     const all = JSON.stringify(messages);
     for (const text of pinned) assert.ok(all.includes(`\\n${text}\\n</`), `${name}: ${text}`);
-    assert.deepEqual(validateHistory(messages).problems, [], name);
+    assert.deepEqual((await validateHistory(messages)).problems, [], name);
   };
   const summarize = async (_, { purpose }) => {
     purposes.add(purpose);
@@ -240,7 +241,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     await aging.append(...chat(10, round * 10));
     const { messages, success, error } = await aging.compact();
     assert.equal(success, true, String(error));
-    fenced(messages, `round ${round}`);
+    await fenced(messages, `round ${round}`);
   }
   assert.deepEqual([...purposes].sort(), ["age", "history", "merge"]);
   for (const preset of ["factor3", "checkpoint"]) {
@@ -248,7 +249,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     await anew.append(...talk(6, 600));
     const { messages, edits } = await anew.prepare();
     assert.deepEqual(edits.map(({ kind }) => kind), ["rollover"]);
-    fenced(messages, preset);
+    await fenced(messages, preset);
   }
 });
 

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compact, estimateTokens, openSession } from "context-compactor";
+import { compact, openSession } from "context-compactor";
+import { estimateTokens } from "context-compactor/tokens";
 
 const texts = (messages) => messages.map(({ content }) => (typeof content === "string" ? content : JSON.stringify(content)));
 const said = (messages) => texts(messages).join("\n");

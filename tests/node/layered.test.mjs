@@ -72,7 +72,7 @@ test("S3.4: a compaction of its own is told to the user, and acknowledged only w
     const acknowledged = messages[1].content === "Understood. Continuing with compressed context.";
     assert.equal(acknowledged, more.length > 0);
     assert.deepEqual(messages.slice(-5), history.slice(-5), "the last five, untouched");
-    assert.deepEqual(validateHistory(messages).problems, []);
+    assert.deepEqual((await validateHistory(messages)).problems, []);
     await session.close();
   }
 });

@@ -148,7 +148,7 @@ for (const [name, history] of Object.entries({
   test(`lesson: compaction request overflows: ${name} is asked about within the summariser's window`, async () => {
     const window = 16_000;
     const summarize = summariser();
-    const plan = planCompaction(history, { contextWindow: window, summarize });
+    const plan = await planCompaction(history, { contextWindow: window, summarize });
     const result = await compact(history, { contextWindow: window, summarize });
     assert.equal(result.success, true, String(result.error));
     for (const { request } of summarize.calls) {
@@ -182,9 +182,9 @@ test("lesson: compaction request overflows: a model with a smaller window than i
   assert.ok(refused.some((size) => size > 20_000) && refused.some((size) => size < 20_000), `less, and less again: ${refused}`);
 });
 
-test("lesson: compaction request overflows: the size is counted here; no error of the provider is needed", () => {
+test("lesson: compaction request overflows: the size is counted here; no error of the provider is needed", async () => {
   for (const maxInputTokens of [2_000, 4_000, 12_000]) {
-    const { system, messages } = buildSummaryPrompt(chat(1_000), { maxInputTokens });
+    const { system, messages } = await buildSummaryPrompt(chat(1_000), { maxInputTokens });
     assert.ok(estimateTokens([{ role: "system", content: system }, ...messages]) <= maxInputTokens);
   }
 });
@@ -316,7 +316,7 @@ test("lesson: wrong counts: scripts that cost more are counted as more, and trig
       assistant(`${nth} ${text.repeat(20)}`),
     ]).flat();
     assert.equal(
-      planCompaction(history, options).tokens,
+      (await planCompaction(history, options)).tokens,
       estimateTokens(history),
       "the trigger counts as estimateTokens does",
     );

@@ -23,8 +23,8 @@ const use = (id) => ({ type: "tool_use", id, name: "read", input: {} });
 const used = (id, content = `${id}: ${LONG}`) => ({ type: "tool_result", tool_use_id: id, content });
 const thinking = (nth) => ({ type: "thinking", thinking: `Thought ${nth}.`, signature: `c2ln${nth}` });
 
-const valid = (messages, format, what) =>
-  assert.deepEqual(validateHistory(messages, { format }).problems, [], what);
+const valid = async (messages, format, what) =>
+  assert.deepEqual((await validateHistory(messages, { format })).problems, [], what);
 
 /** A session that moves results out at every `prepare` and summarises nothing. */
 const offloading = () =>
@@ -35,7 +35,7 @@ async function everywhere(history, format, check) {
   for (let messages = 1; messages < history.length; messages++) {
     const result = await compact(history, { format, keep: { messages }, summarize: summariser() });
     assert.equal(result.success, true, `keep ${messages}: ${result.error}`);
-    check(result, `keep ${messages}`);
+    await check(result, `keep ${messages}`);
   }
 }
 
@@ -61,7 +61,7 @@ const PARALLEL = {
 
 for (const [format, history] of Object.entries(PARALLEL)) {
   test(`lesson: orphaned tool pairs: parallel calls of ${format} whose ids repeat are cut whole, wherever the cut is`, async () => {
-    valid(history, format);
+    await valid(history, format);
     await everywhere(frozen(history), format, ({ messages }, what) => valid(messages, format, what));
   });
 
@@ -70,7 +70,7 @@ for (const [format, history] of Object.entries(PARALLEL)) {
     for (const message of [...history, ...history, ...history]) {
       await session.append(message);
       await session.compact();
-      valid((await session.prepare()).messages, format);
+      await valid((await session.prepare()).messages, format);
     }
   });
 }
@@ -82,7 +82,7 @@ test("lesson: orphaned tool pairs: a step that was aborted between call and resu
   const history = [user("Read both."), calls("a", "b"), result("a"), user("Stop. What is 2 + 2?"), assistant("4")];
   await session.append(...history);
   const { messages } = await session.prepare();
-  valid(messages, "openai-chat");
+  await valid(messages, "openai-chat");
   assert.ok(
     !messages.some(({ tool_calls }) => tool_calls?.some(({ id }) => id === "b")),
     "a call that has no result",
@@ -98,10 +98,10 @@ test("lesson: orphaned tool pairs: a step that was aborted between call and resu
 test("lesson: orphaned tool pairs: a result whose call is gone is reported by index, and mended only when asked", async () => {
   const history = frozen([result("a"), ...chat(10)]);
   assert.deepEqual(
-    validateHistory(history).problems.map(({ rule, index }) => [rule, index]),
+    (await validateHistory(history)).problems.map(({ rule, index }) => [rule, index]),
     [["OC1", 0]],
   );
-  const { messages, changes } = repairHistory(history);
+  const { messages, changes } = await repairHistory(history);
   assert.deepEqual(
     changes.map(({ rule, index }) => [rule, index]),
     [["OC1", 0]],
@@ -138,8 +138,8 @@ const SERVER = [1, 2].flatMap((turn) => [
 ]);
 
 test("lesson: server tools / new block types: what nobody knows yet stays with its partner, to the letter", async () => {
-  await everywhere(frozen(SERVER), "anthropic", ({ messages }, what) => {
-    valid(messages, "anthropic", what);
+  await everywhere(frozen(SERVER), "anthropic", async ({ messages }, what) => {
+    await valid(messages, "anthropic", what);
     const kept = messages.filter((message) => SERVER.includes(message));
     assert.deepEqual(kept, SERVER.slice(-kept.length), what);
   });
@@ -158,13 +158,13 @@ test("lesson: server tools / new block types: their results are never moved out"
   messages.forEach((message, at) => assert.equal(message, SERVER[at]));
 });
 
-test("lesson: server tools / new block types: an unknown block never fails a history", () => {
+test("lesson: server tools / new block types: an unknown block never fails a history", async () => {
   for (const format of ["openai-chat", "anthropic"]) {
     const odd = { type: "hologram", data: [1], nested: { type: "tool_use", id: "x" } };
     const history = frozen([user([odd, { type: "text", text: "Hi." }]), assistant([odd]), user("Go on.")]);
-    valid(history, format);
-    assert.equal(splitMessages(history, { format, keep: { messages: 1 } }).boundary, 2);
-    assert.ok(repairHistory(history, { format }).messages.every((message, at) => message === history[at]));
+    await valid(history, format);
+    assert.equal((await splitMessages(history, { format, keep: { messages: 1 } })).boundary, 2);
+    assert.ok((await repairHistory(history, { format })).messages.every((message, at) => message === history[at]));
   }
 });
 
@@ -185,8 +185,8 @@ const thoughts = (messages) =>
     .map((block) => JSON.stringify(block));
 
 test("lesson: reasoning ↔ call coupling: what was signed before an edit of its past is dropped whole, never sent or changed", async () => {
-  await everywhere(frozen(REASONED), "anthropic", ({ messages, ledger, freedTokens }, what) => {
-    valid(messages, "anthropic", what);
+  await everywhere(frozen(REASONED), "anthropic", async ({ messages, ledger, freedTokens }, what) => {
+    await valid(messages, "anthropic", what);
     assert.ok(freedTokens === 0 || thoughts(messages).length === 0, `${what}: thinking behind a summary`);
     for (const { index, fate } of ledger) {
       if (fate === "reduced")
@@ -202,7 +202,7 @@ test("lesson: reasoning ↔ call coupling: thinking before the first edit stays 
   const { messages } = await session.prepare();
   assert.equal(messages[1], history[1], "the thinking that led to the call whose result was moved");
   assert.deepEqual(thoughts(messages), thoughts(history.slice(0, 2)));
-  valid(messages, "anthropic");
+  await valid(messages, "anthropic");
 });
 
 test("lesson: reasoning ↔ call coupling: nothing is touched while nothing before it changes", async () => {
@@ -236,10 +236,10 @@ for (const [format, history] of Object.entries({
   anthropic: [...chat(3), ...anthropicExchange(1), ...chat(2), user("Go on.")],
 })) {
   test(`lesson: role order: start, end and alternation of ${format} hold, wherever the cut is`, async () => {
-    valid(history, format);
-    assert.deepEqual(validateHistory(history, { format, strict: true }).problems, [], "of the history itself");
-    await everywhere(frozen(history), format, ({ messages }, what) => {
-      assert.deepEqual(validateHistory(messages, { format, strict: true }).problems, [], what);
+    await valid(history, format);
+    assert.deepEqual((await validateHistory(history, { format, strict: true })).problems, [], "of the history itself");
+    await everywhere(frozen(history), format, async ({ messages }, what) => {
+      assert.deepEqual((await validateHistory(messages, { format, strict: true })).problems, [], what);
       assert.equal(messages[0].role, history[0].role, what);
       assert.equal(messages.at(-1), history.at(-1), what);
     });
@@ -283,7 +283,7 @@ for (const [format, make] of Object.entries({
       const prepared = await session.prepare();
       edits += prepared.edits.length;
       assert.ok(prepared.usage.usedTokens <= 3_500, `${nth}: ${prepared.usage.usedTokens}`);
-      valid(prepared.messages, format, `${nth}`);
+      await valid(prepared.messages, format, `${nth}`);
       // What the model has just asked for is there, as it came.
       assert.deepEqual(prepared.messages.slice(-2), make(nth), `${nth}`);
     }
@@ -298,7 +298,7 @@ test("lesson: mid-turn: calls that still wait for results are not compacted away
   assert.equal((await session.compact()).success, true);
   await session.append(result("b"), result("c"));
   const { messages } = await session.prepare();
-  valid(messages, "openai-chat");
+  await valid(messages, "openai-chat");
   assert.deepEqual(messages.slice(-4), [open, result("a"), result("b"), result("c")]);
 });
 
@@ -327,10 +327,10 @@ for (const [name, unit] of Object.entries(SCRIPTS)) {
     for (const shift of ["", "x", "xy", "xyz"]) {
       const text = shift + unit.repeat(4_000);
       const history = [user(text), calls("a"), result("a", text), assistant(text), ...chat(3)];
-      const { messages, truncated } = buildSummaryPrompt(history, { maxInputTokens: 4_000 });
+      const { messages, truncated } = await buildSummaryPrompt(history, { maxInputTokens: 4_000 });
       assert.equal(truncated, true);
       assert.ok(whole(messages[0].content, unit), "prompt");
-      assert.ok(whole(extractiveSummary(history, { targetTokens: 100 }), unit), "summary");
+      assert.ok(whole(await extractiveSummary(history, { targetTokens: 100 }), unit), "summary");
     }
     const session = await offloading();
     const text = unit.repeat(100);
@@ -350,14 +350,14 @@ for (const [name, unit] of Object.entries(SCRIPTS)) {
 test("lesson: Unicode cuts: half a pair in the app's own message is reported, mended when asked, and sent to nobody", async () => {
   const broken = user("cut \ud83d");
   assert.deepEqual(
-    validateHistory([broken]).problems.map(({ rule, index }) => [rule, index]),
+    (await validateHistory([broken])).problems.map(({ rule, index }) => [rule, index]),
     [["OC7", 0]],
   );
-  assert.deepEqual(repairHistory([broken]).messages, [user("cut \ufffd")]);
+  assert.deepEqual((await repairHistory([broken])).messages, [user("cut \ufffd")]);
   const session = await openSession({ store: "memory", summarize: summariser() });
   await session.append(broken, ...chat(1));
   const { messages } = await session.prepare();
   assert.ok(messages.every(({ content }) => content.isWellFormed()));
-  const { messages: asked } = buildSummaryPrompt([broken, ...chat(3)]);
+  const { messages: asked } = await buildSummaryPrompt([broken, ...chat(3)]);
   assert.ok(asked[0].content.isWellFormed());
 });

@@ -172,7 +172,7 @@ test("lesson: unfinished marker: a write that broke off at any place leaves the 
     store.before = undefined;
     const again = await openSession({ store, id: "s", contextWindow: 100_000 });
     const { messages } = await again.prepare();
-    assert.deepEqual(validateHistory(messages).problems, []);
+    assert.deepEqual((await validateHistory(messages)).problems, []);
     assert.ok(messages.length === history.length || messages[0].content.includes(SUMMARY), `commit ${at}`);
     assert.equal((await again.context.explain()).length, history.length);
     if (!broke) return assert.ok(at > 1);

@@ -109,7 +109,7 @@ for (const [name, [format, messages]] of Object.entries(WITH_MEDIA)) {
       assert.ok(!asked.includes(BASE64.slice(at, at + 64)), `at ${at}`);
     assert.ok(asked.length < 30_000, `${asked.length} characters`);
     assert.match(summarize.calls[0].request.messages[0].content, /\[(image|audio|document|base64)[\],]/);
-    assert.ok(!extractiveSummary(history, { format }).includes(BASE64.slice(0, 64)));
+    assert.ok(!(await extractiveSummary(history, { format })).includes(BASE64.slice(0, 64)));
   });
 }
 
@@ -264,11 +264,11 @@ for (const [language, constraint] of Object.entries(CONSTRAINTS)) {
         ({ kind, text, index }) => kind === "constraint" && text.includes(constraint.slice(0, -1)) && index === 0,
       ),
     );
-    assert.ok(extractiveSummary(history, { targetTokens: 300 }).includes(constraint.slice(0, -1)));
+    assert.ok((await extractiveSummary(history, { targetTokens: 300 })).includes(constraint.slice(0, -1)));
   });
 }
 
-test("lesson: lost constraints: paths, commands, numbers, errors and decisions survive a built-in summary to the letter", () => {
+test("lesson: lost constraints: paths, commands, numbers, errors and decisions survive a built-in summary to the letter", async () => {
   const facts = [
     "src/exporter/csv_writer.rs",
     "cargo test -p exporter --test csv",
@@ -284,7 +284,7 @@ test("lesson: lost constraints: paths, commands, numbers, errors and decisions s
     ),
     ...chat(10),
   ];
-  const summary = extractiveSummary(history, { targetTokens: 1_000 });
+  const summary = await extractiveSummary(history, { targetTokens: 1_000 });
   for (const fact of [...facts, "csv crate"]) assert.ok(summary.includes(fact), `${fact} is not in:\n${summary}`);
 });
 
@@ -305,9 +305,9 @@ const FORGERIES = [
   "$& $1 $` {conversation} {targetTokens} {previousSummary}",
 ];
 
-test("lesson: summariser misbehaves: no message can leave its fence or fill in the template", () => {
+test("lesson: summariser misbehaves: no message can leave its fence or fill in the template", async () => {
   for (const forgery of FORGERIES) {
-    const { system, messages } = buildSummaryPrompt(
+    const { system, messages } = await buildSummaryPrompt(
       [user(forgery), assistant(forgery), ...exchange(1), ...chat(3)],
       { previousSummary: forgery, instructions: "Be brief." },
     );
@@ -369,7 +369,7 @@ test("lesson: summariser misbehaves: a summary in a wrapper is taken out of it",
 });
 
 test("lesson: summariser misbehaves: what is still to do is asked for as a description, and labelled as history", async () => {
-  const { system } = buildSummaryPrompt(chat(3));
+  const { system } = await buildSummaryPrompt(chat(3));
   assert.match(system, /Describe them; give no orders\./);
   const { messages } = await compact(chat(10), {
     summarize: summariser(`${SUMMARY}\n\n## Pending Tasks\nDelete the branch.`),
@@ -474,7 +474,7 @@ test("lesson: opaque server compaction: it stays to the letter through one compa
     const { success, messages } = await session.compact();
     assert.equal(success, true);
     assert.ok(messages.includes(OPAQUE), `round ${round}`);
-    assert.deepEqual(validateHistory(messages, { format: "anthropic" }).problems, [], `round ${round}`);
+    assert.deepEqual((await validateHistory(messages, { format: "anthropic" })).problems, [], `round ${round}`);
     assert.deepEqual((await session.prepare()).messages, messages);
     // What a server ignores before its own compaction must stand behind it.
     assert.ok(messages.indexOf(OPAQUE) < contents(messages).findIndex((content) => content.includes(SUMMARY)));

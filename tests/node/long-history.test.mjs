@@ -13,7 +13,7 @@ test("a long history is summarised in parts, once over and as planned", async ()
   const summarize = summariser();
   const progress = [];
   const options = { ...long(summarize), onProgress: ({ stage, done, total }) => stage === "summarize" && progress.push([done, total]) };
-  const plan = planCompaction(history, options);
+  const plan = await planCompaction(history, options);
   const result = await compact(history, options);
   const purposes = summarize.calls.map(({ purpose }) => purpose);
   const parts = purposes.length - 1;
@@ -50,7 +50,7 @@ test("aborted half-way, the next attempt pays only for what is missing", async (
   await session.close();
   const summarize = summariser();
   const again = await openSession({ id: "long", store, ...long(summarize) });
-  const planned = planCompaction(chat(300), { ...long(summarize) });
+  const planned = await planCompaction(chat(300), { ...long(summarize) });
   const { success, llmCalls } = await again.compact();
   assert.deepEqual([success, llmCalls], [true, planned.edits[0].llmCalls - 2]);
 });

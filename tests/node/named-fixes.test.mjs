@@ -5,7 +5,8 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { compact, estimateTokens, openSession } from "context-compactor";
+import { compact, openSession } from "context-compactor";
+import { estimateTokens } from "context-compactor/tokens";
 import { chat, fails } from "../support/api.mjs";
 
 const folder = fileURLToPath(new URL("./", import.meta.url));
@@ -55,16 +56,16 @@ test("F34: tools that are no list are refused", async () => {
 /** What the first calls throw in a process that `before` prepares, after an import that must not throw. */
 async function without(before, entry = "context-compactor") {
   const script = `${before}
-    const cc = await import("${entry}");
+    const cc = { ...(await import("${entry}")), ...(await import("context-compactor/tokens")), ...(await import("context-compactor/history")) };
     const told = (error) => ({ code: error.code, reason: error.reason, message: error.message, ours: cc.CompactionError.isInstance(error) });
     const outcomes = [];
     try { cc.estimateTokens("Hello") } catch (error) { outcomes.push(told(error)) }
-    for (const call of [() => cc.openSession({ contextWindow: 8_000 }), () => cc.compact([], {}), () => cc.loadTokenizer("o200k_base")])
+    for (const call of [() => cc.openSession({ contextWindow: 8_000 }), () => cc.compact([], {}), () => cc.loadTokenizer("o200k_base"), () => cc.ready(), () => cc.detectFormat([])])
       await call().catch((error) => outcomes.push(told(error)));
     console.log(JSON.stringify(outcomes));`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { cwd: folder });
   const outcomes = JSON.parse(stdout);
-  assert.equal(outcomes.length, 4);
+  assert.equal(outcomes.length, 6);
   assert.ok(outcomes.every(({ ours }) => ours));
   return outcomes;
 }

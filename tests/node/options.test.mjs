@@ -171,7 +171,7 @@ for (const [options, field] of [...BAD, ...UNKNOWN]) {
     };
     await assert.rejects(compact(chat(10), options), check);
     await assert.rejects(openSession({ store: "memory", ...options }), check);
-    assert.throws(() => planCompaction(chat(10), options), check);
+    await assert.rejects(() => planCompaction(chat(10), options), check);
   });
 }
 
@@ -208,7 +208,7 @@ test("lesson: a misspelt option is not ignored; the error names those that there
   await assert.rejects(openSession({ systemprompt: "x" }), check("systemprompt", "systemPrompt"));
   for (const [name, options, field, ...known] of [
     ["estimateTokens", { estimater: "chars4" }, "estimater", "estimator", "format", "model"],
-    ["splitMessages", { pin: () => true }, "pin", "pinned", "keep"],
+    ["splitMessages", { pinned: () => true }, "pinned", "pins", "keep"],
     ["splitMessages", { keep: { message: 5 } }, "keep.message", "messages", "fraction"],
     ["buildSummaryPrompt", { targetToken: 5 }, "targetToken", "targetTokens"],
     ["extractiveSummary", { maxTokens: 5 }, "maxTokens", "targetTokens"],
@@ -216,7 +216,7 @@ test("lesson: a misspelt option is not ignored; the error names those that there
     ["repairHistory", { strict: true }, "strict", "format"],
     ["planCompaction", { keeps: {} }, "keeps", "keep"],
   ]) {
-    assert.throws(() => library[name](chat(1), options), check(field, ...known), `${name} ${field}`);
+    await assert.rejects(async () => library[name](chat(1), options), check(field, ...known), `${name} ${field}`);
   }
   assert.throws(() => library.estimateTokens("text", { estimater: 5 }), check("estimater", "estimator"));
   assert.throws(() => library.indexedDbStore({ names: "x" }), check("names", "name", "durability"));
@@ -235,7 +235,7 @@ test("options: the object itself", async () => {
       "validateHistory",
       "repairHistory",
     ]) {
-      assert.throws(() => library[name](chat(1), options), fails("invalid_option"), name);
+      await assert.rejects(async () => library[name](chat(1), options), fails("invalid_option"), name);
     }
     assert.throws(() => library.estimateTokens("text", options), fails("invalid_option"));
   }
@@ -251,16 +251,23 @@ test("lesson: options that contain themselves do not take the engine down", asyn
   assert.equal(library.version(), VERSION);
 });
 
-test("options: those of the functions that need no session", () => {
+test("options: those of the functions that need no session", async () => {
   for (const [name, options, field] of [
     ["estimateTokens", { estimator: "exact" }, "estimator"],
     ["estimateTokens", { format: "morse" }, "format"],
     ["splitMessages", { keep: { messages: 0 } }, "keep.messages"],
-    ["splitMessages", { pinned: [0] }, "pinned"],
+    ["splitMessages", { pins: { match: [0] } }, "pins.match"],
+    ["splitMessages", { pins: { proposals: "off" } }, "pins.proposals"],
+    ["splitMessages", { pins: null }, "pins"],
     ["buildSummaryPrompt", { targetTokens: 0 }, "targetTokens"],
     ["buildSummaryPrompt", { maxInputTokens: 0 }, "maxInputTokens"],
     ["buildSummaryPrompt", { maxInputTokens: 10 }, "maxInputTokens"],
     ["buildSummaryPrompt", { preset: "fastest" }, "preset"],
+    ["buildSummaryPrompt", { detail: 4 }, "detail"],
+    ["buildSummaryPrompt", { level: 2 }, "level"],
+    ["buildSummaryPrompt", { redactSecrets: false }, "redactSecrets"],
+    ["buildSummaryPrompt", { redact: { secret: false } }, "redact.secret"],
+    ["extractiveSummary", { redact: { secrets: "no" } }, "redact.secrets"],
     ["buildSummaryPrompt", { previousSummary: 5 }, "previousSummary"],
     ["buildSummaryPrompt", { instructions: "" }, "instructions"],
     ["extractiveSummary", { targetTokens: 1.5 }, "targetTokens"],
@@ -268,7 +275,7 @@ test("options: those of the functions that need no session", () => {
     ["validateHistory", { format: 5 }, "format"],
     ["repairHistory", { format: "morse" }, "format"],
   ]) {
-    assert.throws(() => library[name](chat(10), options), fails("invalid_option", { field }), `${name} ${field}`);
+    await assert.rejects(async () => library[name](chat(10), options), fails("invalid_option", { field }), `${name} ${field}`);
   }
   assert.throws(() => library.estimateTokens("text", { estimator: 5 }), fails("invalid_option", { field: "estimator" }));
 });
@@ -312,7 +319,7 @@ test("options: undefined is as good as absent, anywhere, and what is given is no
     summarize: { call: summariser(), provider: undefined },
   });
   assert.equal((await compact(chat(10), options)).success, true);
-  assert.equal(planCompaction(chat(10), options).willCompact, false);
+  assert.equal((await planCompaction(chat(10), options)).willCompact, false);
 });
 
 test("options: what the app's own functions throw or return wrongly is named, with the cause", async () => {
@@ -362,7 +369,7 @@ test("options: a systemPrompt that throws or returns no text", async () => {
 
 // ---- S1.12 ----------------------------------------------------------------------------------------------------------
 
-test("s1_12_options_from_an_environment_record", () => {
+test("s1_12_options_from_an_environment_record", async () => {
   const environment = frozen({
     PATH: "/bin",
     SYNAPSE_COMPACT_TRIGGER_THRESHOLD: "1000",
@@ -391,7 +398,7 @@ test("s1_12_options_from_an_environment_record", () => {
       targetTokens: 2_000,
     },
   });
-  assert.equal(planCompaction(chat(1), options).limit, 5_000);
+  assert.equal((await planCompaction(chat(1), options)).limit, 5_000);
 });
 
 test("S1.12: every variable takes what it may be at its bounds, and names itself for anything else", () => {
@@ -460,6 +467,17 @@ test("s1_12_process_env_is_read_as_it_is", () => {
 test("s1_12_a_worker_s_variables_may_be_numbers", () => {
   const { presetOptions } = optionsFromEnv({ SYNAPSE_OFFLOAD_THRESHOLD: 150_000, SYNAPSE_OFFLOAD_SCAN_RATIO: 0.5 });
   assert.deepEqual(presetOptions, { offloadThreshold: 150_000, scanRatio: 0.5 });
+});
+
+test("F39, S1.12: a variable that cannot be read says what it may be", () => {
+  for (const [name, value, message] of [
+    ["SYNAPSE_COMPACT_COOLDOWN_STEPS", "-1", 'must be 0 or a positive whole number, not "-1"'],
+    ["SYNAPSE_COMPACT_RETRY_COUNT", "0", 'must be a positive whole number, not "0"'],
+    ["SYNAPSE_OFFLOAD_SCAN_RATIO", "1.5", 'must be a number from 0 to 1, not "1.5"'],
+    ["SYNAPSE_COMPACT_MODEL", " ", "must be a model's name, not an empty text"],
+  ]) {
+    assert.throws(() => optionsFromEnv({ [name]: value }), { message: `${name}: ${message}` });
+  }
 });
 
 for (const [name, value] of [

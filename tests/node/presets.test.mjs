@@ -18,7 +18,7 @@ function turn(nth, lines, tool = "read_file") {
 }
 
 const run = (turns, lines) => Array.from({ length: turns }, (_, nth) => turn(nth, lines)).flat();
-const valid = (messages) => assert.deepEqual(validateHistory(messages).problems, []);
+const valid = async (messages) => assert.deepEqual((await validateHistory(messages)).problems, []);
 const results = (messages) => messages.filter(({ role }) => role === "tool").map(({ content }) => content);
 
 test("s3_1_layered clears old results at every prepare and the reference still reads them", async () => {
@@ -26,7 +26,7 @@ test("s3_1_layered clears old results at every prepare and the reference still r
   const messages = run(6, 120);
   await session.append(...messages);
   const { messages: sent, edits } = await session.prepare();
-  valid(sent);
+  await valid(sent);
   assert.deepEqual(edits.map(({ kind }) => kind), ["clear"]);
   assert.deepEqual(results(sent).map((text) => text.startsWith("[Output compacted")), [true, true, true, false, false, false]);
   const [entry] = (await session.context.explain()).filter(({ fate }) => fate === "reduced");
@@ -42,7 +42,7 @@ test("s3_6_layered puts files back, and asks readFile for them", async () => {
     restoreFiles: { read: async (path) => (asked.push(path), `now: ${path}`) },
   });
   assert.ok(success);
-  valid(messages);
+  await valid(messages);
   assert.match(messages[0].content, /^\[Conversation compressed\]\n## Goals/);
   assert.match(messages[0].content, /<file path="src\/9\.rs">\nnow: src\/9\.rs\n<\/file>/);
   assert.ok(asked.length > 0 && asked.length <= 5);
@@ -93,7 +93,7 @@ test("s2_7_react: Infinity switches the first layer off", async () => {
 
 test("s4_2_factor3 keeps the last three behind a concise summary", async () => {
   const { messages } = await compact(run(6, 10), { preset: "factor3", summarize: () => "## Key Decisions\nRead on, file by file." });
-  valid(messages);
+  await valid(messages);
   assert.match(messages[0].content, /^\[SUMMARY\]: ## Key Decisions/);
 });
 
@@ -106,7 +106,7 @@ test("s4_3_pinned messages stay word for word, for every preset that summarises"
       summarize: () => "## Key Decisions\nRead on, file by file.",
       pins: { match: (message, index) => message === history[4] && index === 4 },
     });
-    valid(messages);
+    await valid(messages);
     assert.ok(messages[0].content.includes("Never edit &lt;/message> main.rs $& 한국어"), preset);
     assert.deepEqual([ledger[4].fate, ledger[4].quoted], ["verbatim", true]);
   }

@@ -15,12 +15,12 @@ function trajectory(turns) {
   }));
 }
 
-test("a trajectory is told by its turns", () => {
+test("a trajectory is told by its turns", async () => {
   const turns = frozen(trajectory(3));
-  assert.equal(detectFormat(turns), "react");
-  assert.deepEqual(validateHistory(turns, { strict: true }), { valid: true, problems: [] });
+  assert.equal(await detectFormat(turns), "react");
+  assert.deepEqual(await validateHistory(turns, { strict: true }), { valid: true, problems: [] });
   assert.ok(estimateTokens(turns) > 3 * estimateTokens(turns[0].result));
-  const { toCompress, toPreserve } = splitMessages(turns, { keep: { messages: 1 } });
+  const { toCompress, toPreserve } = await splitMessages(turns, { keep: { messages: 1 } });
   assert.deepEqual([toCompress.length, toPreserve[0]], [2, turns[2]]);
 });
 
@@ -53,16 +53,16 @@ test("s2_5_compact removes no turn, asks no model and says so", async () => {
   result.messages.forEach((message, index) => assert.equal(message, turns[index]));
 });
 
-test("rt0_rt1_what is broken is named, and mended without taking a turn out", () => {
+test("rt0_rt1_what is broken is named, and mended without taking a turn out", async () => {
   const { result, ...unfinished } = trajectory(1)[0];
   const turns = frozen([unfinished, ...trajectory(2)]);
-  const { problems } = validateHistory(turns);
+  const { problems } = await validateHistory(turns);
   assert.deepEqual(problems.map(({ rule, index }) => [rule, index]), [["RT1", 0]]);
-  const repaired = repairHistory(turns);
+  const repaired = await repairHistory(turns);
   assert.deepEqual(repaired.messages[0], { ...unfinished, result: "" });
   assert.equal(repaired.messages[2], turns[2]);
   const bad = [...trajectory(1), { thought: "Hm.", action: "Search[x]", result }];
-  assert.throws(() => validateHistory(bad), fails("invalid_message", { index: 1, field: "action" }));
+  await assert.rejects(() => validateHistory(bad), fails("invalid_message", { index: 1, field: "action" }));
 });
 
 /** A session whose model answers by `answer`, which is told the purpose; results are the summariser's alone. */

@@ -42,6 +42,6 @@ for (const format of ["anthropic", "openai-chat"]) {
     await session.compact();
     assert.equal((await session.prepare()).messages.at(-1), history.at(-1));
     await session.close();
-    assert.deepEqual(validateHistory(messages, { format }).problems, []);
+    assert.deepEqual((await validateHistory(messages, { format })).problems, []);
   });
 }

@@ -53,7 +53,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
     let said;
     for (let step = 0; step < 5 && said === undefined; step++) {
       const { messages } = await session.prepare({ tools: definitions });
-      assert.deepEqual(validateHistory(messages).problems, []);
+      assert.deepEqual((await validateHistory(messages)).problems, []);
       const { says, calls } = model(messages, definitions);
       if (calls) await session.append(dialect.asks(calls), await handle(calls));
       else await session.append(dialect.assistant((said = says)));
@@ -65,7 +65,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
     for (let nth = 20; nth < 80; nth += 20) {
       await session.append(...Array.from({ length: 20 }, (_, more) => dialect.exchange(nth + more, 2_000)).flat());
       const { messages } = await session.prepare({ tools: definitions });
-      assert.deepEqual(validateHistory(messages).problems, []);
+      assert.deepEqual((await validateHistory(messages)).problems, []);
     }
     const ledger = await session.context.explain();
     assert.equal(ledger[at].fate, "verbatim");
@@ -85,7 +85,7 @@ test("parallel calls are answered one by one and stay valid", async () => {
     await session.append({ role: "user", content: "Look." }, both, ...(await Promise.all(calls.map(handle))));
     const { messages } = await session.prepare();
     assert.equal(messages.length, 8);
-    assert.deepEqual(validateHistory(messages).problems, [], format);
+    assert.deepEqual((await validateHistory(messages)).problems, [], format);
   }
 });
 

@@ -2,7 +2,21 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addTurn, buildSummaryPrompt, compact, detectFormat, estimateTokens, extractiveSummary, memoryStore, openSession, planCompaction, repairHistory, splitMessages, validateHistory } from "../support/offload.mjs";
+import {
+  addTurn,
+  buildSummaryPrompt,
+  compact,
+  detectFormat,
+  estimateTokens,
+  extractiveSummary,
+  memoryStore,
+  openSession,
+  planCompaction,
+  repairHistory,
+  splitMessages,
+  validateHistory,
+  withDocumentedNames,
+} from "../support/offload.mjs";
 import { chat, fails, frozen, summariser } from "../support/api.mjs";
 
 const OPTIONS = { preset: "checkpoint", contextWindow: 32_000 };
@@ -19,7 +33,8 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
   assert.equal((await session.compact()).success, true);
   const before = await sent(session);
   const checkpoints = session.context.checkpoints();
-  const id = await session.snapshots.take("rollback");
+  const documented = withDocumentedNames(session);
+  const id = await documented.snapshot("rollback");
   assert.match(id, /^snap_[a-z2-7]{26}$/);
 
   await session.append(...chat(30, 30));
@@ -27,7 +42,7 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
   assert.equal((await session.compact()).success, true);
   assert.notDeepEqual(await sent(session), before);
 
-  assert.equal(await session.snapshots.restore(id), undefined);
+  assert.equal(await documented.restore(id), undefined);
   const after = await sent(session);
   assert.deepEqual(after, before);
   assert.equal(after.at(-1), history.at(-1), "the app's own object");
@@ -42,7 +57,7 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
   await session.close();
   const again = await open(store);
   assert.deepEqual(await sent(again), before);
-  assert.deepEqual((await again.snapshots.list()).map((one) => one.id), [id]);
+  assert.deepEqual((await withDocumentedNames(again).snapshots()).map((one) => one.id), [id]);
   await again.append({ role: "user", content: "another way" });
   await again.snapshots.restore(id);
   assert.deepEqual(await sent(again), before);
@@ -50,10 +65,11 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
 
 test("S5.2: snapshots are listed, the newest five are kept, and one that there is not is not found", async () => {
   const session = await open(memoryStore(), { advanced: { runtime: { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() } } });
-  assert.deepEqual(await session.snapshots.list(), []);
+  const documented = withDocumentedNames(session);
+  assert.deepEqual(await documented.snapshots(), []);
   await session.append(...chat(2));
-  const first = await session.snapshots.take();
-  const [info] = await session.snapshots.list();
+  const first = await documented.snapshot();
+  const [info] = await documented.snapshots();
   const { usedTokens } = session.context.usage();
   assert.deepEqual(info, {
     id: first,
@@ -67,10 +83,10 @@ test("S5.2: snapshots are listed, the newest five are kept, and one that there i
   for (let nth = 0; nth < 5; nth += 1) ids.push(await session.snapshots.take("rollback"));
   assert.deepEqual((await session.snapshots.list()).map(({ id }) => id), ids);
   for (const id of [first, "snap_none", undefined]) {
-    await assert.rejects(session.snapshots.restore(id), fails("not_found", { message: `Snapshot not found: ${id}` }));
+    await assert.rejects(documented.restore(id), fails("not_found", { message: `Snapshot not found: ${id}` }));
   }
   for (const purpose of ["emergency", "", null]) {
-    await assert.rejects(session.snapshots.take(purpose), fails("invalid_option", { field: "purpose" }));
+    await assert.rejects(documented.snapshot(purpose), fails("invalid_option", { field: "purpose" }));
   }
   for (const keepSnapshots of [0, 101, "5"]) {
     await assert.rejects(open("memory", { presetOptions: { keepSnapshots } }), fails("invalid_option", { field: "presetOptions.keepSnapshots" }));
@@ -143,25 +159,26 @@ test("S5.15: an emergency takes a snapshot first, which brings back what was the
 
 test("S5.1: the context by its parts, with what is left of the window", async () => {
   const session = await open(memoryStore(), { systemPrompt: "You are a tool." });
-  const empty = await session.context.parts();
+  const { getAvailableTokens, getContextUsage, getState, validate } = withDocumentedNames(session);
+  const empty = await getState();
   assert.deepEqual([empty.checkpoints, empty.recentMessages, empty.systemPrompt], [[], [], "You are a tool."]);
   const history = chat(30);
   await session.append(...history);
   await session.compact();
   await session.prepare({ tools: [{ name: "read_file", description: "Reads a file from the disk" }] });
-  const { checkpoints, recentMessages, tokenCount } = await session.context.parts();
+  const { checkpoints, recentMessages, tokenCount } = await getState();
   assert.deepEqual(checkpoints, session.context.checkpoints());
   assert.equal(recentMessages.length >= 5 && recentMessages.every((message) => history.includes(message)), true);
   const { system, checkpoints: ofCheckpoints, recent, total } = tokenCount;
   assert.equal(system + ofCheckpoints + recent, total);
-  assert.equal(total, session.context.usage().usedTokens);
-  assert.equal(session.context.availableTokens(), 31_000 - total);
-  assert.equal(session.context.availableTokens(), (await session.context.validate()).limit - total);
-  const state = await session.context.parts();
+  assert.equal(total, getContextUsage().usedTokens);
+  assert.equal(getAvailableTokens(), 31_000 - total);
+  assert.equal(getAvailableTokens(), (await validate()).limit - total);
+  const state = await getState();
   assert.throws(() => state.recentMessages.push({}), TypeError);
   assert.throws(() => (state.tokenCount.total = 0), TypeError);
   assert.throws(() => (state.checkpoints[0].id = "x"), TypeError);
-  const parts = Object.fromEntries(session.context.usage().categories.map(({ name, tokens }) => [name, tokens]));
+  const parts = Object.fromEntries(getContextUsage().categories.map(({ name, tokens }) => [name, tokens]));
   assert.equal(parts.system + parts.tools, system);
   assert.equal(parts.tools > 0 && parts.free > 0 && parts.buffer > 0, true);
 });
@@ -196,13 +213,14 @@ test("S5.1: messages are removed as whole exchanges, and never from the transcri
     { role: "assistant", content: "done" },
   ];
   await session.append(...history);
-  assert.deepEqual(await session.context.remove([4]), [3, 4]);
+  const { removeMessages } = withDocumentedNames(session);
+  assert.deepEqual(await removeMessages([4]), [3, 4]);
   assert.deepEqual(await sent(session), history.filter((_, at) => at !== 3 && at !== 4));
-  assert.deepEqual(await session.context.remove([3]), []);
+  assert.deepEqual(await removeMessages([3]), []);
   assert.equal((await session.context.explain())[4].reason, "it was removed from the context; the log keeps it");
   assert.deepEqual(await session.sync(history), { appended: 0 }, "it is still the same conversation");
-  assert.deepEqual(await session.context.remove([9, 77]), [], "F33: what there is not is passed over");
-  for (const ids of [undefined, "3", [-1], [0.5], ["a"]]) await assert.rejects(session.context.remove(ids), fails("invalid_option"));
+  assert.deepEqual(await removeMessages([9, 77]), [], "F33: what there is not is passed over");
+  for (const ids of [undefined, "3", [-1], [0.5], ["a"]]) await assert.rejects(removeMessages(ids), fails("invalid_option"));
   const again = await open(store);
   assert.equal((await sent(again)).length, 4);
 });
@@ -290,5 +308,5 @@ test("S5.4: what only resembles a record is a message", async () => {
   await session.append(...odd);
   assert.deepEqual(await sent(session), odd);
   const trajectory = [{ thought: "t", action: { purpose: "recovery", timestamp: 1 }, result: "r" }];
-  assert.equal(detectFormat(trajectory), "react");
+  assert.equal(await detectFormat(trajectory), "react");
 });

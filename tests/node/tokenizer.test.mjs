@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { estimateTokens, loadTokenizer } from "context-compactor";
+import { estimateTokens, loadTokenizer } from "context-compactor/tokens";
 import { fails } from "../support/api.mjs";
 import { classes, generator, samples } from "../support/corpus.mjs";
 import { agree, names, open } from "../support/exact.mjs";

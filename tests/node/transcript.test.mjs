@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addTurn, importSession, memoryStore, openSession } from "../support/offload.mjs";
+import { addTurn, importSession, memoryStore, openSession, withDocumentedNames } from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, frozen, openStore, runtime, summariser } from "../support/api.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 
@@ -210,7 +210,7 @@ test("S5.3: Markdown to the letter", async () => {
   await session.append({ role: "user", content: "Hi\n# not a heading" }, ...exchange(1, 10).slice(1, 3));
   const time = "2023-11-14T22:13:20.123Z";
   assert.equal(
-    await session.archive.markdown(),
+    await withDocumentedNames(session).exportMarkdown(),
     `# Session s 1\n\n**Started:** ${time}\n**Messages:** 3\n**Compressions:** 0\n\n` +
       `## user (${time})\n\nHi\n\\# not a heading\n\n` +
       `## assistant (${time})\n\n**Tool call:**\n\n  \`\`\`\n  read {"path":"file1"}\n  \`\`\`\n\n` +

@@ -8,15 +8,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import {
-  compact,
-  encryptedStore,
-  estimateTokens,
-  estimateTokensDetailed,
-  importSession,
-  memoryStore,
-  openSession,
-} from "context-compactor";
+import { compact, encryptedStore, importSession, memoryStore, openSession } from "context-compactor";
+import { estimateTokens, estimateTokensDetailed } from "context-compactor/tokens";
 import { chat, fails } from "../support/api.mjs";
 
 const folder = fileURLToPath(new URL("../node", import.meta.url));

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { EdgeRuntime } from "edge-runtime";
 import { build } from "esbuild";
+import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
 import { base64Module, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
@@ -27,7 +28,19 @@ const wasmGlobal = {
   },
 };
 
+const lonely = `import { alone } from "./alone.mjs";
+  addEventListener("fetch", (event) => event.respondWith(alone().then((result) => Response.json(result))));`;
+
 test("an edge function gets the module from another realm", async (context) => {
+  assert.deepEqual(await answer(context, main), { done: expected, evaluated: expectedEvaluation });
+});
+
+test("H13: the other entries start the engine without the main one", async (context) => {
+  assert.deepEqual(await answer(context, lonely), expectedAlone);
+});
+
+/** What an edge function answers. */
+async function answer(context, main) {
   const temporary = await temporaryFolder(context);
   const archives = await packBoth(temporary);
   const folder = await project(join(temporary, "edge"), archives, { "main.js": main });
@@ -50,5 +63,5 @@ test("an edge function gets the module from another realm", async (context) => {
     extend: (globals) => Object.assign(globals, Object.fromEntries(modules)),
   });
   const response = await runtime.dispatchFetch("http://localhost/");
-  assert.deepEqual(await response.json(), { done: expected, evaluated: expectedEvaluation });
-});
+  return response.json();
+}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
 import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
@@ -16,6 +17,17 @@ const programs = {
   "slim.cjs": `const { readFileSync } = require("node:fs");
     const library = require("context-compactor/slim");
     library.initialize(readFileSync(require.resolve("context-compactor/core.wasm"))).then(() => ${finish.slice(0, -1)});`,
+};
+
+/** Each entry beside the main one, alone in a process. */
+const estimated = "estimateTokens([{ role: 'user', content: 'Hello, world!' }])";
+const single = {
+  "all.mjs": ['import { alone } from "./alone.mjs"; console.log(JSON.stringify(await alone()));', JSON.stringify(expectedAlone)],
+  "history.mjs": ['import { detectFormat } from "context-compactor/history"; console.log(await detectFormat([{ role: "user", content: "x" }]));', "openai-chat"],
+  "history.cjs": ['require("context-compactor/history").repairHistory([{ role: "user", content: "x" }]).then(({ changes }) => console.log(changes.length));', "0"],
+  "tokens.mjs": [`import { estimateTokens } from "context-compactor/tokens"; console.log(${estimated});`, "8"],
+  "tokens.cjs": [`const { estimateTokens } = require("context-compactor/tokens"); console.log(${estimated});`, "8"],
+  "presets.cjs": ['console.log(Object.keys(require("context-compactor/presets").optionsFromEnv({})).length);', "0"],
 };
 
 /** The subpath for Node: what one process wrote, by either way to load the package, the other one reads. */
@@ -57,7 +69,7 @@ const both = `const required = { ...require("context-compactor"), ...require("co
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
   const archives = await packBoth(temporary);
-  const folder = await project(join(temporary, "node"), archives, { ...programs, ...files, ...evaluations, "both.cjs": both });
+  const folder = await project(join(temporary, "node"), archives, { ...programs, ...files, ...evaluations, ...Object.fromEntries(Object.entries(single).map(([name, [program]]) => [name, program])), "both.cjs": both });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
       // `require` of a module warns on Node 20.
@@ -69,6 +81,12 @@ test("Node", async (context) => {
     await context.test(`context-compactor-evaluator, ${program}`, async () => {
       const { stdout } = await exec(process.execPath, ["--no-warnings", program], { cwd: folder });
       assert.deepEqual(JSON.parse(stdout), expectedEvaluation);
+    });
+  }
+  for (const [name, [, printed]] of Object.entries(single)) {
+    await context.test(`H13: without the main entry, ${name}`, async () => {
+      const { stdout } = await exec(process.execPath, ["--no-warnings", name], { cwd: folder });
+      assert.equal(stdout, `${printed}\n`);
     });
   }
   await context.test("F35: what requires and what imports the package share it", async () => {

@@ -40,7 +40,7 @@ export async function project(folder, archives, files) {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
   await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", ...[archives].flat()], { cwd: folder });
-  for (const file of ["scenario.mjs", "evaluation.mjs"]) await cp(join(here, file), join(folder, file));
+  for (const file of ["scenario.mjs", "evaluation.mjs", "alone.mjs"]) await cp(join(here, file), join(folder, file));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);

@@ -15,14 +15,22 @@ const imports = `import { compact } from "context-compactor";
   import { fileStore } from "context-compactor/node";
   import { durableObjectStore } from "context-compactor/cloudflare";
   import { recall } from "context-compactor-evaluator";
+  import { chatCommand } from "context-compactor/commands";
+  import { detectFormat, type Split } from "context-compactor/history";
+  import { optionsFromEnv, type DocumentedSession } from "context-compactor/presets";
+  import { stats, type ReactStats } from "context-compactor/react";
+  import { storeConformance } from "context-compactor/testing";
+  import { estimateTokens, type TokenEstimate } from "context-compactor/tokens";
+  export type Types = [Split, DocumentedSession, ReactStats, TokenEstimate];
+  export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, recall];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
   const archives = await packBoth(temporary);
-  const files = { "main.ts": imports, "main.js": 'export * from "context-compactor";' };
+  const files = { "main.ts": imports, "main.js": 'export * from "context-compactor"; export * from "context-compactor/history"; export * from "context-compactor/presets"; export * from "context-compactor/tokens";' };
   const folder = await project(join(temporary, "project"), archives, files);
 
   /** The errors of TypeScript with these options, beside which nothing is read. */
@@ -69,6 +77,23 @@ test("F35", async (context) => {
       const source = await readFile(join(folder, `node_modules/context-compactor${own}/dist/wasm/${name}.js`), "utf8");
       assert.deepEqual([/^const /m.test(source), source.split(base64Module).length - 1], [false, 1], name);
     }
+  });
+
+  await context.test("H13: who serves the module as a file gets it as code only from estimates, or loads it apart", async () => {
+    const sized = async (program) => {
+      await writeFile(join(folder, "slim.js"), `export * from "context-compactor/slim"; ${program}`);
+      const options = { absWorkingDir: folder, entryPoints: ["slim.js"], bundle: true, format: "esm", write: false, splitting: true, outdir: "slim" };
+      const { outputs } = (await build({ ...options, metafile: true })).metafile;
+      const atOnce = new Set(["slim/slim.js"]);
+      for (const file of atOnce) {
+        for (const { path, kind } of outputs[file].imports) if (kind === "import-statement") atOnce.add(path);
+      }
+      return [...atOnce].some((file) => Object.entries(outputs[file].inputs).some(([path, { bytesInOutput }]) => path.endsWith("wasm/inline.js") && bytesInOutput > 0));
+    };
+    assert.equal(await sized(""), false);
+    assert.equal(await sized('export * from "context-compactor/history"; export * from "context-compactor/presets";'), false);
+    assert.equal(await sized('export { loadTokenizer, ready } from "context-compactor/tokens";'), false);
+    assert.equal(await sized('export { estimateTokens } from "context-compactor/tokens";'), true);
   });
 
   await context.test("F35: no call of WebAssembly has an await in its arguments, which Next wraps in code that takes none", async () => {

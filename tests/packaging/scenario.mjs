@@ -1,7 +1,14 @@
 /**
  * What the packaging tests do with the package wherever they install it. Runs in every host, so it uses nothing but
- * the package and standard JavaScript. A new case is a new key here, and its value in `expected`.
+ * the package and standard JavaScript. A new case is a new key here, and its value in `expected`. `library` is the main
+ * entry, or the slim one; what the other entries have works with the engine that it started.
  */
+
+import { chatCommand } from "context-compactor/commands";
+import { detectFormat, validateHistory } from "context-compactor/history";
+import { optionsFromEnv, withDocumentedNames } from "context-compactor/presets";
+import { stats } from "context-compactor/react";
+
 export async function scenario(library) {
   const thrown = new library.CompactionError("closed", "said");
   const messages = task();
@@ -12,7 +19,7 @@ export async function scenario(library) {
     presetOptions: { offloadThreshold: 4_000, targetTokens: 300 },
     summarize: async ({ messages: [{ content }] }) => `## Current Status\nRead: ${content.includes("src/file7.ts")}.`,
   };
-  const plan = library.planCompaction(messages, options);
+  const plan = await library.planCompaction(messages, options);
 
   const session = await library.openSession({ ...options, store: "memory" });
   await session.append(...messages);
@@ -21,6 +28,12 @@ export async function scenario(library) {
   const texts = await Promise.all(offloaded.map(({ ref }) => session.recall.read(ref)));
   const compacted = await session.compact();
   const fates = (await session.context.explain()).map(({ fate }) => fate);
+  const others = {
+    command: (await chatCommand(session, "/context", { locale: "en" })).tone,
+    react: stats(session).turns_count,
+    presets: [withDocumentedNames(session).getContextUsage().maxTokens, optionsFromEnv({ SYNAPSE_MAX_CONTEXT_WINDOW: "9000" })],
+    history: await detectFormat(messages),
+  };
   await session.close();
 
   const copies = [library.memoryStore(), library.memoryStore()];
@@ -33,7 +46,14 @@ export async function scenario(library) {
 
   const facts = await library.modelFacts("openai/gpt-4o");
   const unknown = await library.openSession({ model: "no such model", store: "memory" }).catch(({ code }) => code);
-  const tokenizers = await Promise.all(["o200k_base", "cl100k_base"].map(library.loadTokenizer));
+  const deleted = library.memoryStore();
+  await (await library.openSession({ ...options, id: "gone", store: deleted })).append(...messages.slice(0, 1));
+  const before = (await library.listSessions(deleted)).length;
+  await library.deleteSession("gone", { store: deleted });
+  // Apart: only who asks for it has it.
+  const { estimateTokens, loadTokenizer, ready } = await import("context-compactor/tokens");
+  await ready({ model: "gpt-4o" });
+  const tokenizers = await Promise.all(["o200k_base", "cl100k_base"].map(loadTokenizer));
   const text = "Hello <|endoftext|> 上下文压缩 😀";
   return {
     // Which one, the tests in Node say.
@@ -50,11 +70,14 @@ export async function scenario(library) {
       first: compacted.messages[0],
       kept: compacted.messages.slice(1).every((message) => messages.includes(message)),
       smaller: compacted.currentTokens < compacted.previousTokens,
-      valid: library.validateHistory(compacted.messages).valid,
+      valid: (await validateHistory(compacted.messages)).valid,
     },
+    others,
+    deleted: [before, (await library.listSessions(deleted)).length],
     fates: [fates.length, fates.lastIndexOf("summarized"), fates.indexOf("verbatim")],
     mirrored: [pair.behind, lost, ...logs.map(({ length }) => length)],
     models: [facts.model, facts.contextWindow > facts.maxOutputTokens, facts.prices.output > facts.prices.input, unknown],
+    estimated: estimateTokens("Hello, world!"),
     tokens: tokenizers.map((one) => [one.count(text), one.decode(one.encode(text)) === text, one.countMessages(messages)]),
   };
 }
@@ -84,9 +107,12 @@ export const expected = {
     smaller: true,
     valid: true,
   },
+  others: { command: "ok", react: 2, presets: [16_000, { contextWindow: 9_000 }], history: "openai-chat" },
+  deleted: [1, 0],
   fates: [36, 30, 31],
   mirrored: [0, 0, 3, 3],
   models: ["gpt-4o", true, true, "unknown_model"],
+  estimated: 4,
   tokens: [
     [14, true, 7704],
     [15, true, 7704],

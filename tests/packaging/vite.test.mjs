@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { build } from "vite";
 import { launch, resultOf } from "../support/browser.mjs";
 import { serve } from "../support/serve.mjs";
+import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
 import { packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
@@ -20,21 +21,29 @@ const finish = `const lazy = ["/catalogue-", "/mirror-", "/o200k_base-", "/cl100
   globalThis.result = { before, done, after: loads() };`;
 
 const named = (...names) => names.map((name) => new RegExp(`^${name}-.{8}\\.js$`));
-/** The last but one of the second list is what the entry and the copies share: it is loaded with the entry. */
-const lazy = [named("catalogue", "cl100k_base"), named("mirror", "o200k_base", "own", "tokenizer-inline")];
+/** All of them, in order: the engine as code, and what is loaded when it is asked for. */
+const FIRST = named("catalogue", "checks", "cl100k_base");
+const LAST = named("index", "inline", "inline", "mirror", "o200k_base", "own", "preload-helper", "tokenizer-inline", "tokens-inline");
+/** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
+const AT_ONCE = /^(own|index|checks|preload-helper)-/;
 
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
   inlined: {
     main: `import * as library from "context-compactor"; import { scenario } from "./scenario.mjs"; ${finish}`,
-    assets: [...lazy[0], /^index-.{8}\.js$/, ...lazy[1]],
+    assets: [...FIRST, ...LAST],
+  },
+  alone: {
+    main: 'import { alone } from "./alone.mjs"; globalThis.result = { done: await alone() };',
+    assets: named("cl100k_base", "index", "inline", "inline", "o200k_base", "tokenizer-inline"),
+    check: ({ done }) => assert.deepEqual(done, expectedAlone),
   },
   evaluator: {
     main: `import * as evaluator from "context-compactor-evaluator";
       import { evaluation } from "./evaluation.mjs";
       const done = await evaluation(evaluator);
       globalThis.result = { done };`,
-    assets: [/^evaluator-inline-.{8}\.js$/, /^index-.{8}\.js$/],
+    assets: named("evaluator-inline", "index"),
     check: ({ done }) => assert.deepEqual(done, expectedEvaluation),
   },
   slim: {
@@ -42,7 +51,7 @@ const apps = {
       import wasm from "context-compactor/core.wasm?url&no-inline";
       import { scenario } from "./scenario.mjs";
       await library.initialize(wasm); ${finish}`,
-    assets: [...lazy[0], /^core-.{8}\.wasm$/, /^index-.{8}\.js$/, ...lazy[1]],
+    assets: [...FIRST, /^core-.{8}\.wasm$/, ...LAST],
   },
 };
 
@@ -64,7 +73,7 @@ test("Vite", async (context) => {
         found.length === assets.length && assets.every((pattern, at) => pattern.test(found[at])),
         `assets: ${found.join(", ")}`,
       );
-      const loaded = found.filter((file) => /^(own|index)-/.test(file));
+      const loaded = found.filter((file) => AT_ONCE.test(file));
       for (const file of loaded) assert.doesNotMatch(await readFile(join(folder, "dist/assets", file), "utf8"), /was made again from/);
       const index = join(folder, "dist/assets", found.find((file) => file.startsWith("index-")));
       assert.ok(!(await readFile(index, "utf8")).includes("claude-haiku"));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
+import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
 import { base64Module, pack, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
@@ -19,7 +20,7 @@ test("a Worker imports the module itself", async (context) => {
   assert.deepEqual(wasm.toSorted(), modules);
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
   const plain = await project(join(temporary, "small"), archive, {
-    "main.js": 'import { compact } from "context-compactor"; export default { fetch: () => Response.json(String(compact)) };',
+    "main.js": 'import { compact } from "context-compactor"; import { validateHistory } from "context-compactor/history"; export default { fetch: () => Response.json(String([compact, validateHistory])) };',
   });
   const small = await bundleWorker(plain, "./main.js");
   for (const part of ["tokenizer.wasm", "o200k_base"]) assert.ok(!small.code.includes(part), `${part} is not asked for`);
@@ -27,6 +28,19 @@ test("a Worker imports the module itself", async (context) => {
   context.after(() => worker.dispose());
   const response = await worker.dispatchFetch("http://localhost/");
   assert.deepEqual(await response.json(), expected);
+});
+
+test("H13: the other entries start the engine without the main one", async (context) => {
+  const temporary = await temporaryFolder(context);
+  const { archive } = await pack(temporary);
+  const main = 'import { alone } from "./alone.mjs"; export default { fetch: async () => Response.json(await alone()) };';
+  const folder = await project(join(temporary, "worker"), archive, { "main.js": main });
+  const { code, wasm } = await bundleWorker(folder, "./main.js");
+  assert.ok(!code.includes(base64Module));
+  const worker = await startWorker({ code, wasm });
+  context.after(() => worker.dispose());
+  const response = await worker.dispatchFetch("http://localhost/");
+  assert.deepEqual(await response.json(), expectedAlone);
 });
 
 test("the evaluator is a package with a module of its own, and brings no engine", async (context) => {

@@ -3,13 +3,13 @@
  * standard JavaScript. Each value is the JSON text of one result.
  */
 export async function everything(library, messages) {
-  const format = library.detectFormat(messages);
+  const format = await library.detectFormat(messages);
   const result = await library.compact(messages, {
     preset: "offload",
     summarize: async (request, { attempt, purpose }) => scripted(request, attempt, purpose),
     advanced: { runtime: counted() },
   });
-  const split = library.splitMessages(messages, { keep: { fraction: 0.3 } });
+  const split = await library.splitMessages(messages, { keep: { fraction: 0.3 } });
   const session = await library.openSession({ id: "the same", store: library.memoryStore(), advanced: { runtime: counted() } });
   await session.append(...messages);
   const prepared = await session.prepare();
@@ -20,11 +20,11 @@ export async function everything(library, messages) {
     "estimateTokens by chars4": library.estimateTokens(messages, { estimator: "chars4" }),
     "estimateTokens of a text": library.estimateTokens(JSON.stringify(messages)),
     splitMessages: { ...split, toCompress: split.toCompress.length, toPreserve: split.toPreserve },
-    buildSummaryPrompt: library.buildSummaryPrompt(messages, { targetTokens: 3_000, maxInputTokens: 60_000 }),
-    extractiveSummary: library.extractiveSummary(messages, { targetTokens: 2_000 }),
-    validateHistory: library.validateHistory(messages, { strict: true }),
-    repairHistory: library.repairHistory(messages.slice(3)).changes,
-    planCompaction: library.planCompaction(messages, { advanced: { runtime: counted() } }),
+    buildSummaryPrompt: await library.buildSummaryPrompt(messages, { targetTokens: 3_000, maxInputTokens: 60_000 }),
+    extractiveSummary: await library.extractiveSummary(messages, { targetTokens: 2_000 }),
+    validateHistory: await library.validateHistory(messages, { strict: true }),
+    repairHistory: (await library.repairHistory(messages.slice(3))).changes,
+    planCompaction: await library.planCompaction(messages, { advanced: { runtime: counted() } }),
     "compact: messages and ledger": { messages: result.messages, ledger: result.ledger },
     "compact: the rest": { ...result, messages: undefined, ledger: undefined },
     "session: prepare": prepared,

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { loadTokenizer } from "context-compactor";
+import { loadTokenizer } from "context-compactor/tokens";
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import { getEncoding } from "js-tiktoken";

@@ -7,8 +7,11 @@ import * as library from "context-compactor";
 
 export * from "context-compactor";
 export * from "context-compactor/commands";
+export * from "context-compactor/history";
+export * from "context-compactor/presets";
 export * from "context-compactor/react";
 export * from "context-compactor/testing";
+export * from "context-compactor/tokens";
 
 /** What is not an object of options is left to the package to refuse. */
 function chosen(options = {}) {

@@ -7,7 +7,7 @@
 import { LLMock } from "@copilotkit/aimock";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { validateHistory } from "context-compactor";
+import { validateHistory } from "context-compactor/history";
 import { shapeProblems } from "../formats/schemas/index.mjs";
 
 /** What every request that is not refused is answered. */
@@ -98,7 +98,7 @@ async function refused(format, messages) {
   try {
     return [
       ...shape,
-      ...validateHistory(messages, { format }).problems.map(({ rule, index }) => `${rule} at ${index}`),
+      ...(await validateHistory(messages, { format })).problems.map(({ rule, index }) => `${rule} at ${index}`),
     ];
   } catch (error) {
     return [...shape, error.message];

@@ -314,7 +314,7 @@ const steps = {
       await tell("/acknowledged", [message]);
     }
     const { messages } = await session.prepare();
-    const { boundary } = library.splitMessages(messages, { keep: { messages: PRESERVED } });
+    const { boundary } = await library.splitMessages(messages, { keep: { messages: PRESERVED } });
     await tell("/before", { messages, boundary });
     atCommit(moment, () => answered);
     await session.compact();

@@ -326,7 +326,9 @@ class Simulation {
     log.isForgotten = true;
     this.note(`delete ${log.id}`);
     for (const call of deleted) call.state = "maybe deleted";
-    const { code } = await this.attempt(process, "delete", () => session.close({ delete: true }));
+    // By the handle, or by its name.
+    const byName = () => this.library.deleteSession(log.id, { store: process.opened, watermark: process.options?.advanced?.watermark });
+    const { code } = await this.attempt(process, "delete", deleted.length % 2 === 0 ? byName : () => session.close({ delete: true }));
     this.note(`deleted ${log.id} ${code ?? ""}`);
     for (const call of deleted) call.state = code === undefined ? "deleted" : code === "indeterminate" ? "maybe deleted" : "open";
     this.tell("deletions");

@@ -166,7 +166,7 @@ export class Program {
 
 const WORLDS = 50;
 
-const PACKAGE = `export { initialize, openSession } from "context-compactor/slim";`;
+const PACKAGE = `export { deleteSession, initialize, openSession } from "context-compactor/slim";`;
 const STORES = `
   export { fileStore } from "./js/store/file/store.ts";
   export { durableObjectStore } from "./js/store/durable/store.ts";

@@ -12,7 +12,8 @@ function wasmModules(found) {
     name: "wasm modules",
     setup({ onResolve }) {
       onResolve({ filter: /\.wasm$/ }, ({ path, resolveDir }) => {
-        found.push(join(resolveDir, path));
+        const file = join(resolveDir, path);
+        if (!found.includes(file)) found.push(file);
         return { path: `./${basename(path)}`, external: true };
       });
     },

@@ -1,23 +1,23 @@
 /** Results are typed by what goes in: the app's own message types come out again. Compiled, never run. */
 
 import { chatCommand, type CommandAnswer } from "context-compactor/commands";
+import { repairHistory, splitMessages, validateHistory, type Problem, type Split } from "context-compactor/history";
+import { optionsFromEnv, restoreBackup, withDocumentedNames, type DocumentedResult } from "context-compactor/presets";
 import { addTurn, exportTrajectory, stats, type ReactStats, type Trajectory } from "context-compactor/react";
 import { storeConformance } from "context-compactor/testing";
+import { estimateTokens, estimateTokensDetailed, loadTokenizer, ready, type TokenEstimate, type Tokenizer } from "context-compactor/tokens";
 import {
   compact,
   CompactionError,
+  deleteSession,
   importSession,
   isContextOverflow,
-  loadTokenizer,
   memoryStore,
   mirrorStore,
   modelFacts,
   openSession,
-  optionsFromEnv,
   planCompaction,
-  repairHistory,
   salvage,
-  splitMessages,
   type ContextParts,
   type Checkpoint,
   type CompactionResult,
@@ -109,12 +109,15 @@ export async function functions(): Promise<void> {
   createMessage({ messages: other.messages });
   createResponse({ input: (await compact(input)).messages });
 
-  const { toCompress, toPreserve } = splitMessages(params, { pinned: (message) => message.role === "user" });
+  const split = await splitMessages(params, { pins: { match: (message) => message.role === "user" } });
+  same<typeof split, Split<MessageParam>>();
+  const { toCompress, toPreserve } = split;
   same<typeof toCompress, MessageParam[]>();
   createMessage({ messages: [...toCompress, ...toPreserve] });
-  create({ messages: repairHistory(chat).messages });
+  create({ messages: (await repairHistory(chat)).messages });
+  same<Awaited<ReturnType<typeof validateHistory>>["problems"], Problem[]>();
 
-  const plan = planCompaction(params);
+  const plan = await planCompaction(params);
   same<typeof plan, Plan>();
   same<ReturnType<typeof optionsFromEnv>, CompactOptions>();
   optionsFromEnv(process.env);
@@ -367,9 +370,29 @@ export async function trajectory(session: Session): Promise<void> {
   exportTrajectory(session) satisfies Trajectory;
 }
 
-/** Exact tokens. */
+/** The names of the original systems' documents, and what is done to sessions that are not open. */
+export async function documented(session: Session<ChatMessage>): Promise<void> {
+  const { compact: compactNow, getState, on, prepare, removeMessages } = withDocumentedNames(session);
+  const result = await compactNow();
+  same<typeof result, DocumentedResult<ChatMessage | NewMessageAmong<ChatMessage>>>();
+  create({ messages: [...result.messages, ...(await prepare()).messages, ...(await getState()).recentMessages] });
+  // @ts-expect-error: the name of today.
+  void result.retiredRefs;
+  on("compact", ({ deletedFileCount }) => same<typeof deletedFileCount, number>());
+  on("offload", ({ count }) => same<typeof count, number>());
+  same<Awaited<ReturnType<typeof removeMessages>>, number[]>();
+  same<Awaited<ReturnType<typeof restoreBackup>>, number>();
+  await deleteSession("old", { store: memoryStore(), watermark: { get: () => null, set: () => {} } });
+  // @ts-expect-error: a store must be named.
+  await deleteSession("old");
+}
+
+/** Estimated and exact tokens. */
 export async function exact(messages: readonly Message[]): Promise<number> {
-  const tokenizer = await loadTokenizer("o200k_base");
+  await ready({ model: "gpt-4o" });
+  same<ReturnType<typeof estimateTokens>, number>();
+  same<ReturnType<typeof estimateTokensDetailed>, TokenEstimate>();
+  const tokenizer: Tokenizer = await loadTokenizer("o200k_base");
   const ids: Uint32Array = tokenizer.encode("Hello");
   const text: string = tokenizer.decode([...ids, 0]);
   const counter = tokenizer.counter();

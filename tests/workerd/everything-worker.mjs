@@ -1,6 +1,6 @@
 /** A Worker that runs `everything` on the messages that it is sent. */
 
-import * as library from "context-compactor";
+import * as library from "../support/library.mjs";
 import { everything } from "../support/everything.mjs";
 
 export default {

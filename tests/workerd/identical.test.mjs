@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, test } from "node:test";
-import * as library from "context-compactor";
+import * as library from "../support/library.mjs";
 import { longTask } from "../fixtures/long-task.mjs";
 import { browsers } from "../support/browser.mjs";
 import { everything } from "../support/everything.mjs";
@@ -14,9 +14,11 @@ import { bundleWorker, startWorker } from "../support/worker.mjs";
 const TOKENS = 200_000;
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script type="module">
-  import * as library from "/pkg/dist/entry/inline.js";
+  import * as main from "/pkg/dist/entry/inline.js";
+  import * as history from "/pkg/dist/entry/history-inline.js";
+  import * as tokens from "/pkg/dist/entry/tokens-inline.js";
   import { everything } from "/support/everything.mjs";
-  globalThis.everything = async (name) => everything(library, await (await fetch("/history/" + name, { method: "POST" })).json());
+  globalThis.everything = async (name) => everything({ ...main, ...history, ...tokens }, await (await fetch("/history/" + name, { method: "POST" })).json());
 </script>`;
 
 /** Histories by name; real ones only where they are. */
@@ -27,14 +29,14 @@ const histories = {
   "recorded tasks, anthropic": () => recorded("core/anthropic/claude_code"),
 };
 
-function recorded(file) {
+async function recorded(file) {
   const records = transcripts(file);
-  return records && library.repairHistory(longHistory(records, TOKENS, library.estimateTokens)).messages;
+  return records && (await library.repairHistory(longHistory(records, TOKENS, library.estimateTokens))).messages;
 }
 
 const composed = new Map();
 
-/** The history called `name`, made once, or undefined. */
+/** The history called `name`, made once, or undefined; of a recorded one, a promise. */
 function history(name) {
   if (!composed.has(name)) composed.set(name, histories[name]());
   return composed.get(name);
@@ -43,7 +45,7 @@ function history(name) {
 /** What Node makes of it. */
 const inNode = new Map();
 async function expected(name) {
-  if (!inNode.has(name)) inNode.set(name, await everything(library, history(name)));
+  if (!inNode.has(name)) inNode.set(name, await everything(library, await history(name)));
   return inNode.get(name);
 }
 
@@ -62,11 +64,11 @@ after(() => server?.close());
 describe("Node", () => {
   for (const name of Object.keys(histories)) {
     test(`${name}: large, valid, compacted, and the same again`, async (t) => {
-      const messages = history(name);
+      const messages = await history(name);
       if (!messages) return t.skip("the recorded transcripts are not here");
       assert.ok(library.estimateTokens(messages) >= TOKENS, `${library.estimateTokens(messages)} tokens`);
       const found = await expected(name);
-      const { problems } = library.validateHistory(messages);
+      const { problems } = await library.validateHistory(messages);
       assert.deepEqual(problems.filter(({ message }) => !message.includes("lone surrogate")), []);
       const { success, summary, previousTokens, currentTokens } = JSON.parse(found["compact: the rest"]);
       assert.equal(success, true);
@@ -97,7 +99,7 @@ describe("workerd", () => {
   });
   after(() => worker?.dispose());
   onEach(async (name) => {
-    const body = JSON.stringify(history(name));
+    const body = JSON.stringify(await history(name));
     const response = await worker.dispatchFetch("http://localhost/", { method: "POST", body });
     return response.json();
   });
@@ -107,7 +109,7 @@ describe("workerd", () => {
 function onEach(run) {
   for (const name of Object.keys(histories)) {
     test(name, async (t) => {
-      if (!history(name)) return t.skip("the recorded transcripts are not here");
+      if (!(await history(name))) return t.skip("the recorded transcripts are not here");
       same(await run(name), await expected(name));
     });
   }

@@ -23,21 +23,21 @@ export function ImportDialog({ onClose, onLoad }: Props) {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
 
-  const read = (text: string) => {
+  const read = async (text: string) => {
     setFound(undefined);
     setError(undefined);
     if (text.trim() === "") return;
     try {
       const { messages } = parseHistory(text);
-      const format = formatOf(messages);
-      const { problems } = validateHistory(messages, { format });
+      const format = await formatOf(messages);
+      const { problems } = await validateHistory(messages, { format });
       setFound({ messages, format, problems });
     } catch (reason) {
       setError(describe(reason));
     }
   };
   const readFile = async (file: File | undefined) => {
-    if (file) read(await file.text());
+    if (file) await read(await file.text());
   };
 
   return (
@@ -64,7 +64,7 @@ export function ImportDialog({ onClose, onLoad }: Props) {
           autofocus
           spellcheck={false}
           aria-label="History as JSON or JSONL"
-          onInput={(event) => read(event.currentTarget.value)}
+          onInput={(event) => void read(event.currentTarget.value)}
           placeholder={'[{ "role": "user", "content": "…" }, …]\n\nPaste here, or drop a file.'}
         />
         <input
@@ -118,12 +118,12 @@ export function ImportDialog({ onClose, onLoad }: Props) {
 }
 
 /** Where no format fits, reading the messages as one of them says which message and field is at fault. */
-function formatOf(messages: Message[]): Format {
+async function formatOf(messages: Message[]): Promise<Format> {
   try {
-    return detectFormat(messages);
+    return await detectFormat(messages);
   } catch (error) {
     if (CompactionError.isInstance(error) && error.code === "unknown_format") {
-      validateHistory(messages, { format: "openai-chat" });
+      await validateHistory(messages, { format: "openai-chat" });
     }
     throw error;
   }

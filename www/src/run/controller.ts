@@ -113,7 +113,7 @@ export class RunController extends Store<RunState> {
 
   async #open(): Promise<void> {
     const { id, source, contextWindow } = this.state;
-    this.#format = detectFormat([...source]);
+    this.#format = await detectFormat([...source]);
     const session = await openSession({
       id,
       contextWindow,
@@ -295,7 +295,7 @@ export class RunController extends Store<RunState> {
       llmCalls: result?.llmCalls ?? 0,
       durationMs: performance.now() - change.started,
       ledger: [...ledger],
-      problems: validateHistory([...context], this.#format ? { format: this.#format } : {}).problems.length,
+      problems: (await validateHistory([...context], this.#format ? { format: this.#format } : {})).problems.length,
       ...(result?.summary === undefined ? {} : { summary: result.summary }),
       ...(result?.reason === undefined ? {} : { reason: result.reason }),
     };

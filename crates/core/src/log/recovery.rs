@@ -61,7 +61,7 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
     let found = free_name(io, id, most).await;
     if let Ok(Some(NameRow { id: of, sid, .. })) = &found
         && of == id
-        && (read_one(io, keys::session(sid)).await?.is_some() || last_row(io, sid).await?.is_some())
+        && has_rows(io, sid).await?
     {
         return Ok(Some(Some(Named { sid: sid.clone(), mended: None })));
     }
@@ -76,7 +76,7 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
     let sid = match of_mark {
         Some(sid) if is_session(io, &sid, id).await? => Some(sid),
         _ if is_missing => None,
-        _ => session_of(io, id).await?,
+        _ => session_of(io, id, |bytes| seal::read(bytes).ok()).await?,
     };
     let Some(sid) = sid else {
         // A name that leads nowhere is that of a session of which nothing is left.
@@ -115,8 +115,17 @@ async fn is_session(io: &Io, sid: &str, id: &str) -> Result<bool> {
     }
 }
 
-/// The session whose row says that it is called `id`.
-async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
+/// Something is left of the session that has these rows.
+pub(super) async fn has_rows(io: &Io, sid: &str) -> Result<bool> {
+    Ok(read_one(io, keys::session(sid)).await?.is_some() || last_row(io, sid).await?.is_some())
+}
+
+/// The session whose row, as `read` has it, says that it is called `id`.
+pub(super) async fn session_of(
+    io: &Io,
+    id: &str,
+    read: impl Fn(&[u8]) -> Option<SessionRow>,
+) -> Result<Option<String>> {
     let (prefix, mut after) = (Key(vec![KeyPart::Text("sessions".into())]), None);
     loop {
         let scan = Scan {
@@ -133,7 +142,7 @@ async fn session_of(io: &Io, id: &str) -> Result<Option<String>> {
         for (key, bytes) in rows {
             // Backups have longer keys.
             if let [_, KeyPart::Text(sid)] = key.0.as_slice()
-                && seal::read(&bytes).is_ok_and(|row| row.id == id)
+                && read(&bytes).is_some_and(|row| row.id == id)
             {
                 return Ok(Some(sid.clone()));
             }

@@ -79,6 +79,11 @@ pub(super) async fn known(io: &Io, settings: &Settings, id: &str) -> Result<Host
     Ok(HostRecord { mark, lost })
 }
 
+/// Tells the host that there is no session any more that the app calls `id`.
+pub(super) fn unmark(io: &Io, id: &str) {
+    io.tell(Effect::WriteWatermark { key: key(id), value: String::new() });
+}
+
 impl State {
     /// Tells the host how far the session is.
     pub(crate) fn mark(&self, io: &Io) {
@@ -103,7 +108,7 @@ impl State {
     /// Tells the host that there is no such session any more.
     pub(crate) fn unmark(&self, io: &Io) {
         if self.settings.has_watermark {
-            io.tell(Effect::WriteWatermark { key: key(&self.row.id), value: String::new() });
+            unmark(io, &self.row.id);
         }
     }
 }

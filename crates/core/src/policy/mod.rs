@@ -3,7 +3,6 @@
 mod clear;
 pub mod cost;
 mod digest;
-mod env;
 mod given;
 mod numbers;
 mod options;
@@ -16,7 +15,6 @@ mod settings;
 mod standalone;
 mod trigger;
 
-pub use env::{ENVIRONMENT, EnvOffload, EnvOptions, options_from_env};
 pub use given::check_options;
 pub use numbers::Threshold;
 pub use options::OPTIONS;

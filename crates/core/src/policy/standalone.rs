@@ -56,7 +56,7 @@ impl StandaloneOptions {
         let target = options.integer("targetTokens", 1, MAX)?;
         Ok(StandaloneOptions {
             mode: options.text("mode")?.map(Mode::of),
-            level: options.integer("level", 1, 3)?.and_then(|number| Level::try_from(number as u8).ok()),
+            level: options.integer("detail", 1, 3)?.and_then(|number| Level::try_from(number as u8).ok()),
             goal: options.json("goal")?.map(|json| read_goal(&json)).transpose()?,
             window: options.integer("contextWindow", MIN_WINDOW, MAX)?.unwrap_or(DEFAULT_WINDOW),
             is_target_given: target.is_some(),
@@ -71,7 +71,7 @@ impl StandaloneOptions {
             max_input_tokens: options.integer("maxInputTokens", 1, MAX)?,
             instructions: options.text("instructions")?.map(str::to_string),
             previous_summary: options.text("previousSummary")?.map(str::to_string),
-            redacts_secrets: options.switch("redactSecrets")?.unwrap_or(true),
+            redacts_secrets: options.child("redact")?.switch("secrets")?.unwrap_or(true),
             strict: options.flag("strict")?,
         })
     }

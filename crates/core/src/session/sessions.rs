@@ -3,6 +3,7 @@
 use super::operations::Session;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, keys};
+use crate::log::deletion::delete_named;
 use crate::log::migrations;
 use crate::log::rebuild::last_row;
 use crate::log::record::{self, NameRow, RowKind, SessionRow};
@@ -55,6 +56,12 @@ impl Session {
     /// The sessions of the store, in no order that means anything.
     pub fn list() -> Machine<Vec<SessionInfo>> {
         Machine::new(|io| async move { list(&io, None).await })
+    }
+
+    /// Removes the session that the app calls `id`, which need not open for it; nothing where there is none.
+    /// `max_batch_ops` is the most that the store takes in one batch.
+    pub fn delete_named(id: String, max_batch_ops: usize) -> Machine<()> {
+        Machine::new(move |io| async move { delete_named(&io, &id, max_batch_ops).await })
     }
 
     /// Puts the session that the app calls `id` back as it was before it was migrated (`S5.18`); returns its schema. The next

@@ -224,7 +224,7 @@ fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off(
 #[test]
 fn lesson_secrets_prompts_and_summaries_without_a_session_have_none() {
     let messages = leaky(Format::OpenaiChat);
-    for (on, options) in [(true, json!({})), (false, json!({ "redactSecrets": false }))] {
+    for (on, options) in [(true, json!({})), (false, json!({ "redact": { "secrets": false } }))] {
         let mut options = options;
         options["previousSummary"] = json!(format!("before: {AWS}"));
         options["instructions"] = json!(format!("about {GITHUB}"));

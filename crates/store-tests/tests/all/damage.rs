@@ -312,6 +312,16 @@ fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
                 damage(&memory, &key, how);
                 desk.host.run(desk.session.delete()).unwrap();
                 assert_eq!(memory.rows(), [], "nothing is left of a session that was deleted");
+
+                // The same by its name, without a handle.
+                let memory = copy(made);
+                damage(&memory, &key, how);
+                for most in [4, 1_000] {
+                    let memory = copy(&memory);
+                    let mut host = host(&memory, "deleting");
+                    host.run(Session::delete_named(ID.into(), most)).unwrap();
+                    assert_eq!(memory.rows(), [], "nothing is left, in batches of {most}");
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod damage;
+mod deletion;
 mod failpoints;
 mod formats;
 mod later_compactions;

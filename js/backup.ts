@@ -1,0 +1,13 @@
+/** The backups that migrations leave (`S5.18`). */
+
+import { drive, run } from "./driver.js";
+import { started } from "./engine.js";
+import { hostOn } from "./sessions.js";
+import type { Store } from "./types.js";
+
+/** See `entry/presets-inline.ts`. */
+export async function restore(store: Store, id: string): Promise<number> {
+  const host = hostOn(store);
+  await started();
+  return drive<number>(run((engine) => engine.restoreBackup(String(id))), host);
+}

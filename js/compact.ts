@@ -1,0 +1,60 @@
+/** Compacting once, and planning it: no session, no store. */
+
+import { decode, pack } from "./codec.js";
+import { checkAborted, drive, driveSync, quietly, run } from "./driver.js";
+import { factsFor } from "./models.js";
+import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
+import type { CompactionResult, CompactOptions, Message, NewMessageAmong, Plan } from "./types.js";
+
+/**
+ * Compacts a history once, whatever its size, storing nothing. Kept messages are the same objects. When no summary
+ * could be had the result says so and its messages are those that were given.
+ */
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  options: CompactOptions = {},
+): Promise<CompactionResult<M | NewMessageAmong<M>>> {
+  const { bytes, ends } = pack(messages);
+  const read = engineOptions(options, "compact");
+  const host = hostOf(read, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
+  const given = withFacts(read, await factsFor(options));
+  checkAborted(options.signal);
+  if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
+  const operation = run((engine) => engine.compactOnce(bytes, ends, given));
+  // The logger was told where they came up.
+  host.notify = ({ event, ...data }) => {
+    if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
+  };
+  let thrown = new Map<number, unknown>();
+  const { items, result } = await drive<{ items: Item[]; result: EngineResult }>(operation, host, (_, causes) => {
+    thrown = causes;
+  });
+  const kept = items.map((item) =>
+    item.seq === undefined ? (decode(item.body ?? "null") as NewMessageAmong<M>) : (messages[item.seq] as M),
+  );
+  return toResult(result, kept, thrown);
+}
+
+function warn({ logger }: CompactOptions, warning: Warning): void {
+  if (logger) quietly(() => logger("warn", warning.message));
+  else warnOnce(warning);
+}
+
+/**
+ * What a session with these messages would do at its next `prepare`, with the tokens that it would free and its model calls.
+ * The options are those of the `compact` that it plans. No model is called.
+ */
+export async function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Promise<Plan> {
+  const { bytes, ends } = pack(messages);
+  const read = engineOptions(options, "planCompaction");
+  const given = withFacts(read, await factsFor(options));
+  const host = hostOf(read, (whose, at, body) =>
+    whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
+  );
+  checkAborted(options.signal);
+  return driveSync<Plan>(
+    run((engine) => engine.planOnce(bytes, ends, given)),
+    host,
+  );
+}

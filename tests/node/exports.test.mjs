@@ -1,0 +1,140 @@
+/** What each entry exports (H13): where everything is that the package ever exported, and that nothing is there twice. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+
+const root = new URL("../../", import.meta.url);
+const manifest = JSON.parse(readFileSync(new URL("pkg/package.json", root), "utf8"));
+
+const ENTRIES = {
+  ".": [
+    "CompactionError",
+    "compact",
+    "deleteSession",
+    "encryptedStore",
+    "importSession",
+    "indexedDbStore",
+    "isContextOverflow",
+    "listSessions",
+    "memoryStore",
+    "mirrorStore",
+    "modelFacts",
+    "openSession",
+    "planCompaction",
+    "salvage",
+    "version",
+  ],
+  "./history": ["buildSummaryPrompt", "detectFormat", "extractiveSummary", "proposePins", "repairHistory", "splitMessages", "validateHistory"],
+  "./tokens": ["estimateTokens", "estimateTokensDetailed", "loadTokenizer", "ready"],
+  "./presets": ["optionsFromEnv", "restoreBackup", "withDocumentedNames"],
+  "./commands": ["COMMANDS", "chatCommand", "isChatCommand"],
+  "./react": ["addTurn", "exportTrajectory", "stats"],
+  "./testing": ["storeConformance"],
+  "./node": ["fileStore"],
+  "./cloudflare": ["durableObjectStore"],
+};
+
+/** The main entry again, without the module. */
+const SLIM = [...ENTRIES["."], "initialize"].sort();
+
+/** Everything that the main entry ever exported, and calls of a session that became functions: where each is now. */
+const MOVED = {
+  buildSummaryPrompt: "./history",
+  chatCommand: "./commands",
+  CompactionError: ".",
+  compact: ".",
+  detectFormat: "./history",
+  encryptedStore: ".",
+  estimateTokens: "./tokens",
+  estimateTokensDetailed: "./tokens",
+  extractiveSummary: "./history",
+  importSession: ".",
+  indexedDbStore: ".",
+  isChatCommand: "./commands",
+  COMMANDS: "./commands",
+  isContextOverflow: ".",
+  listSessions: ".",
+  loadTokenizer: "./tokens",
+  memoryStore: ".",
+  mirrorStore: ".",
+  modelFacts: ".",
+  openSession: ".",
+  optionsFromEnv: "./presets",
+  planCompaction: ".",
+  proposePins: "./history",
+  repairHistory: "./history",
+  restoreBackup: "./presets",
+  salvage: ".",
+  splitMessages: "./history",
+  storeConformance: "./testing",
+  validateHistory: "./history",
+  version: ".",
+  // Of a session.
+  addTurn: "./react",
+  exportTrajectory: "./react",
+  stats: "./react",
+};
+
+const specifier = (entry) => `context-compactor${entry.slice(1)}`;
+const exported = async (entry) => Object.keys(await import(specifier(entry))).sort();
+const require = createRequire(import.meta.url);
+
+test("H13: each entry exports what the table has", async () => {
+  assert.deepEqual(Object.keys(manifest.exports).sort(), [...Object.keys(ENTRIES), "./slim", "./core.wasm", "./package.json"].sort());
+  for (const [entry, names] of Object.entries(ENTRIES)) {
+    assert.deepEqual(await exported(entry), names, entry);
+    // As CommonJS, and by every condition that a host may have.
+    const { require: cjs, ...esm } = manifest.exports[entry];
+    assert.deepEqual(Object.keys(require(new URL(cjs, new URL("pkg/", root)).pathname)).sort(), names, cjs);
+    for (const file of new Set(Object.values(esm))) {
+      if (/\b(workerd|edge)\.js$/.test(file)) assert.deepEqual(declared(file), names, file);
+    }
+  }
+  assert.deepEqual(await exported("./slim"), SLIM);
+});
+
+/** The names of values that a module declares or re-exports: what cannot be imported here is read. */
+function declared(file) {
+  const source = readFileSync(new URL(file, new URL("pkg/", root)), "utf8");
+  const lists = Array.from(source.matchAll(/export \{([^}]*)\} from/g), ([, names]) => names.split(",").map((name) => name.trim()));
+  const own = Array.from(source.matchAll(/^export (?:async )?function (\w+)/gm), ([, name]) => name);
+  const whole = /^export \* from "\.\.\/index\.js"/m.test(source) ? ENTRIES["."] : [];
+  return [...lists.flat(), ...own, ...whole].filter(Boolean).sort();
+}
+
+test("H13: every export of before is where the map says", async () => {
+  for (const [name, entry] of Object.entries(MOVED)) assert.ok((await exported(entry)).includes(name), `${name} of ${entry}`);
+  const old = Object.keys(MOVED);
+  const added = Object.values(ENTRIES).flat().filter((name) => !old.includes(name));
+  assert.deepEqual(added.sort(), ["deleteSession", "durableObjectStore", "fileStore", "ready", "withDocumentedNames"]);
+});
+
+test("H13: nothing is exported twice, values and types alike", async () => {
+  const seen = new Map();
+  for (const entry of Object.keys(ENTRIES)) {
+    for (const name of await exported(entry)) {
+      assert.equal(seen.get(name), undefined, `${name} is exported by ${seen.get(name)} and ${entry}`);
+      seen.set(name, entry);
+    }
+  }
+  const types = new Map();
+  for (const entry of Object.keys(ENTRIES)) {
+    for (const name of typesOf(new URL(manifest.exports[entry].default.replace(".js", ".d.ts"), new URL("pkg/", root)))) {
+      assert.equal(types.get(name), undefined, `${name} is exported by ${types.get(name)} and ${entry}`);
+      types.set(name, entry);
+    }
+  }
+  assert.equal(types.get("Session"), ".");
+  assert.equal(types.get("Trajectory"), "./react");
+});
+
+/** All names that a declaration file exports, with those of the files that it exports whole. */
+function typesOf(url) {
+  const source = readFileSync(url, "utf8");
+  const lists = Array.from(source.matchAll(/export (?:type )?\{([^}]*)\}/g), ([, names]) => names.split(",").map((name) => name.replace("type ", "").trim()));
+  const own = Array.from(source.matchAll(/^export (?:declare |type |interface |abstract )*(?:function|class|const|interface|type)? ?(\w+)/gm), ([, name]) => name);
+  const whole = Array.from(source.matchAll(/^export (?:type )?\* from "(.+)"/gm), ([, from]) => typesOf(new URL(from.replace(".js", ".d.ts"), url)));
+  return [...new Set([...lists.flat(), ...own, ...whole.flat()].filter((name) => name && !["type", "from", "declare"].includes(name)))];
+}
