@@ -10,7 +10,6 @@ import { evaluator, exec, pack, packBoth, pkg, temporaryFolder } from "./project
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const manifest = JSON.parse(read("pkg/package.json"));
 
 const MODULES = ["pkg/core.wasm", "pkg/tokenizer.wasm", "pkg-evaluator/evaluator.wasm"];
 const both = [pkg, evaluator].map((folder) => [folder, JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))]);
