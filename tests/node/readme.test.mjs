@@ -49,3 +49,8 @@ test("F38: the first program of the README has a key and says what went wrong", 
   assert.match(program, /authorization: `Bearer /);
   assert.match(program, /if \(!response\.ok\) throw/);
 });
+
+test("H20: the README is a front page", () => {
+  const lines = read("README.md").split("\n").length - 1;
+  assert.ok(lines <= 120, `${lines} lines`);
+});

@@ -1,4 +1,4 @@
-/** Every program of the READMEs, as it is written, with the packed packages where it says that it runs. */
+/** Every program of the READMEs and the guide, as it is written, with the packed packages where it says that it runs. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -25,10 +25,11 @@ test("README.md", async (context) => {
   archives = await packBoth(temporary);
   model = await serveModel(() => answer);
   context.after(() => model.close());
-  const found = programs(read("README.md"));
+  const pages = ["README.md", "docs/guide.md"];
+  const found = pages.flatMap((page) => programs(read(page)).map((program) => ({ page, ...program })));
   assert.deepEqual([...new Set(found.map(({ place }) => place))].sort(), Object.keys(runs).sort());
-  for (const { line, place, code } of found) {
-    await context.test(`line ${line}, in ${place}`, () => runs[place](`${place}-${line}`, code));
+  for (const { page, line, place, code } of found) {
+    await context.test(`${page}, line ${line}, in ${place}`, () => runs[place](`${place}-${line}`, code));
   }
   const [{ place, code }, ...others] = programs(read("pkg-evaluator/README.md"));
   assert.deepEqual([place, others], ["node", []]);
