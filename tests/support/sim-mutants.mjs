@@ -24,7 +24,6 @@ export const mutants = {
   "file: reads what the disk did not take": {
     store: "file",
     kind: "faults",
-    from: 100,
     changes: [{ file: "file/store.ts", from: "if (!this.#journal?.suspect) return;", to: "return;" }],
   },
   "file: D1a, forgets what was void": {
@@ -36,7 +35,6 @@ export const mutants = {
   "file: D1b, counts what follows a void record": {
     store: "file",
     kind: "cuts",
-    from: 800,
     changes: [{ file: "file/journal.ts", from: "after > this.#end && !isVouched", to: "after > Infinity && !isVouched" }],
   },
   "file: D2, a damaged value fails every read": {
@@ -49,7 +47,6 @@ export const mutants = {
   "file: D5, a damaged value stops the journal from being written anew": {
     store: "file",
     kind: "all",
-    from: 560,
     changes: [{ file: "file/rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: 'throw new Error("a damaged value");' }],
   },
   "file: takes a part of a write for all of it": {
