@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, write
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { exec, pkg, temporaryFolder } from "./project.mjs";
+import { evaluator, exec, pkg, temporaryFolder } from "./project.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const who = { NAME: "test", EMAIL: "test@localhost" };
@@ -29,7 +29,7 @@ async function copyOf(context) {
   await git("init", "--quiet");
   await git("add", "--all");
   await git("commit", "--quiet", "--message", "All");
-  cpSync(pkg, join(folder, "pkg"), { recursive: true });
+  for (const [from, name] of [[pkg, "pkg"], [evaluator, "pkg-evaluator"]]) cpSync(from, join(folder, name), { recursive: true });
   const read = (path) => readFileSync(join(folder, path), "utf8");
   const release = (...args) => exec(process.execPath, [join(folder, "scripts/release.mjs"), ...args], { env });
   return { folder, git, read, release };
@@ -40,7 +40,7 @@ test("H25: a dry run makes the release and leaves nothing behind", async (contex
   const before = await git("rev-parse", "HEAD");
   const { stdout } = await release(NEXT, "--dry-run");
   assert.match(stdout, new RegExp(`^Release ${NEXT} .*tag: v${NEXT}`, "m"));
-  for (const path of ["CHANGELOG.md", "Cargo.lock", "Cargo.toml", "changes/X1.md", "package-lock.json", "pkg/package.json"]) {
+  for (const path of ["CHANGELOG.md", "Cargo.lock", "Cargo.toml", "changes/X1.md", "package-lock.json", "pkg-evaluator/package.json", "pkg/package.json"]) {
     assert.match(stdout, new RegExp(`^ ${path} +\\|`, "m"));
   }
   assert.deepEqual([await git("rev-parse", "HEAD"), await git("tag"), await git("status", "--porcelain")], [before, "", ""]);
@@ -50,17 +50,21 @@ test("H25: a dry run makes the release and leaves nothing behind", async (contex
 test("H25: a release is a commit and a tag, with one version everywhere and the changes in the changelog", async (context) => {
   const { folder, git, release, read } = await copyOf(context);
   const { stdout } = await release(NEXT, "--built");
-  assert.match(stdout, new RegExp(`target/release-package/context-compactor-${NEXT}\\.tgz is what CI publishes`));
-  assert.ok(existsSync(join(folder, `target/release-package/context-compactor-${NEXT}.tgz`)));
+  for (const name of ["context-compactor", "context-compactor-evaluator"]) {
+    assert.match(stdout, new RegExp(`target/release-package/${name}-${NEXT}\\.tgz.*: what CI publishes`));
+    assert.ok(existsSync(join(folder, `target/release-package/${name}-${NEXT}.tgz`)));
+  }
   assert.deepEqual([await git("log", "-1", "--format=%s"), await git("describe")], [`Release ${NEXT}\n`, `v${NEXT}\n`]);
   assert.equal(await git("status", "--porcelain"), "");
 
   const { packages } = JSON.parse(read("package-lock.json"));
-  const ofWorkspaces = ["bench", "tests", "www"].flatMap((path) => [
-    JSON.parse(read(`${path}/package.json`)).dependencies["context-compactor"],
-    packages[path].dependencies["context-compactor"],
-  ]);
-  const versions = [JSON.parse(read("pkg/package.json")).version, packages.pkg.version, ...ofWorkspaces];
+  const ofWorkspaces = ["bench", "tests", "www"].flatMap((path) => {
+    const own = [JSON.parse(read(`${path}/package.json`)).dependencies, packages[path].dependencies];
+    return own.flatMap((names) => Object.keys(names).filter((name) => name.startsWith("context-compactor")).map((name) => names[name]));
+  });
+  assert.equal(ofWorkspaces.length, 10);
+  const ofPackages = ["pkg", "pkg-evaluator"].flatMap((path) => [JSON.parse(read(`${path}/package.json`)).version, packages[path].version]);
+  const versions = [...ofPackages, ...ofWorkspaces];
   const { stdout: metadata } = await exec("cargo", ["metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"], { cwd: folder });
   versions.push(...JSON.parse(metadata).packages.map(({ version }) => version));
   assert.deepEqual([...new Set(versions)], [NEXT]);
@@ -96,6 +100,6 @@ test("H25: what cannot be released is refused", async (context) => {
   await refused([NEXT, "--built"], /Cannot find module/);
   rmSync(join(folder, "pkg/README.md"));
   await git("reset", "--quiet", "--hard");
-  await refused([NEXT, "--built"], "release: the package lacks README.md\n");
+  await refused([NEXT, "--built"], "release: context-compactor lacks README.md\n");
   assert.equal(await git("tag"), "");
 });

@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
+import { base64Module, exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -132,8 +132,10 @@ test("F35", async (context) => {
     const once = 'export { compact } from "context-compactor";';
     const main = await install("bun-size", { "main.js": once });
     await exec(bun, ["build", "--minify", "--splitting", "--outdir=out", "main.js"], { cwd: main });
-    const { size } = await stat(join(main, "out/main.js"));
-    assert.ok(size < 3.8e6, `${size} bytes`);
+    const code = await readFile(join(main, "out/main.js"), "latin1");
+    assert.equal(code.split(base64Module).length - 1, 1);
+    const module = await stat(join(main, "node_modules/context-compactor/dist/wasm/inline.js"));
+    assert.ok(code.length - module.size < 120_000, `${code.length - module.size} bytes beside the module`);
     await exec(bun, ["build", "--minify", "--target=bun", "--outdir=out", "main.js"], { cwd: folder });
     const { stdout } = await exec(bun, ["out/main.js"], { cwd: folder });
     assert.deepEqual(JSON.parse(stdout), expected);
