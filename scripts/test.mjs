@@ -2,7 +2,7 @@
  * `npm test`: sets up, builds each thing once, and runs every check and test. `npm test -- engine node` runs those tiers alone,
  * `npm test -- workers` a part of the tier `hosts`.
  *
- * Rust runs beside what needs Node and browsers, which mostly waits. Nothing stops it before the end. Every step prints
+ * Rust, the tests in Node and the hosts run side by side: hosts mostly wait. Nothing stops it before the end. Every step prints
  * its time, a check that fails counts as one failure, and the last line is `N passed, N failed`.
  */
 
@@ -69,8 +69,11 @@ await script(async () => {
     await run("set up", async () => void (await ready));
     if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
-    const folders = [...(wanted("node") ? NODE : []), ...hosts];
-    for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
+    // Node's runner takes one file at a time on two cores, and browsers mostly wait: these two go side by side.
+    const inFolders = async (folders) => {
+      for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
+    };
+    await Promise.all([inFolders(wanted("node") ? NODE : []), inFolders(hosts)]);
   };
   await Promise.all([rust(), javascript()]);
   stop();

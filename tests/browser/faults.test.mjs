@@ -11,19 +11,17 @@ import { after, before, describe, test } from "node:test";
 import { DRIVEN } from "../support/engines.mjs";
 import { check, Told } from "../support/kills-check.mjs";
 import { launch, makeProfile, until } from "../support/session.mjs";
-import { call, ready, serveSessions } from "../support/session-server.mjs";
+import { Summaries, call, ready, serveSessions } from "../support/session-server.mjs";
 
 const chosen = process.env.CC_BROWSERS?.split(",") ?? Object.keys(DRIVEN);
 const SESSION = "faults";
 
 let pages;
 let told = new Told();
-/** Lets the summary with this mark be written. */
-const release = new Map();
+const summaries = new Summaries();
 
 before(async () => {
-  const held = (mark) => new Promise((resolve) => release.set(mark, () => resolve(null)));
-  pages = await serveSessions({ ...Told.posts(() => told), "/summarise": held }, "kills-page.mjs");
+  pages = await serveSessions({ ...Told.posts(() => told), "/summarise": summaries.ask }, "kills-page.mjs");
 });
 after(() => pages?.close());
 
@@ -192,7 +190,7 @@ for (const name of chosen) {
     const skip = !isChrome && "needs CDP";
     test("a frozen tab in the middle of a compaction: the others go on, and it is told", { skip }, async () => {
       // What another browser's pages asked is not for these.
-      release.clear();
+      summaries.clear();
       const running = await launch(browser, { args });
       try {
         const [frozen, other] = [await pages.openPage(running), await pages.openPage(running)];
@@ -201,13 +199,12 @@ for (const name of chosen) {
         await call(frozen, "say", "frozen", texts);
         await call(other, "open", "frozen", "other");
         const asleep = call(frozen, "compact", "frozen");
-        await until("the frozen one asks", () => release.has("frozen"));
+        const release = await summaries.asked("frozen");
         const cdp = await frozen.createCDPSession();
         await cdp.send("Page.setWebLifecycleState", { state: "frozen" });
-        release.get("frozen")();
+        release();
         const awake = call(other, "compact", "frozen");
-        await until("the other one asks", () => release.has("other"));
-        release.get("other")();
+        (await summaries.asked("other"))();
         const won = await awake;
         assert.equal(won.success, true);
         await call(other, "say", "frozen", ["the other goes on"]);

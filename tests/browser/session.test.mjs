@@ -4,35 +4,21 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { browsers } from "../support/browser.mjs";
 import { launch } from "../support/session.mjs";
-import { call, callInWorker, ready, serveSessions } from "../support/session-server.mjs";
+import { Summaries, call, callInWorker, ready, serveSessions } from "../support/session-server.mjs";
 
 const RESULT = "line of a result, 结果 😀\n".repeat(400);
 const texts = (from, count) => Array.from({ length: count }, (_, at) => `${from} ${at}`);
 
-/** Summaries that were asked for, by their mark; each is written when its `release` is called. */
-const asked = new Map();
+const summaries = new Summaries();
 let pages;
 
 before(async () => {
   pages = await serveSessions({
     "/moment": () => new Promise((resolve) => setTimeout(resolve, Math.random() * 10)),
-    "/summarise": (mark) =>
-      mark === "at once" ? undefined : new Promise((release) => asked.set(mark, () => release(null))),
+    "/summarise": (mark) => (mark === "at once" ? undefined : summaries.ask(mark)),
   });
 });
 after(() => pages?.close());
-
-/** Waits until the summary with this mark is asked for, and returns what lets it be written. */
-async function release(mark) {
-  const until = Date.now() + 15_000;
-  while (!asked.has(mark)) {
-    assert.ok(Date.now() < until, `no summary was asked for by ${mark}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  const release = asked.get(mark);
-  asked.delete(mark);
-  return release;
-}
 
 for (const name of browsers) {
   describe(name, () => {
@@ -100,12 +86,13 @@ for (const name of browsers) {
       const how = `fallback ${fallback}, ${meanwhile.length} appended meanwhile`;
       test(`two tabs compact one session, ${how}: the first wins, the other is told`, async () => {
         const id = `contested, ${how}`;
+        summaries.clear();
         const [first, second] = [await pages.openPage(session), await pages.openPage(session)];
         await call(first, "open", id, "first");
         await call(first, "say", id, texts("before", 12).map((text) => `${text} ${RESULT}`));
         await call(second, "open", id, "second", { fallback });
         const compactions = [first, second].map((tab) => call(tab, "compact", id));
-        const [releaseFirst, releaseSecond] = [await release("first"), await release("second")];
+        const [releaseFirst, releaseSecond] = [await summaries.asked("first"), await summaries.asked("second")];
         releaseFirst();
         const won = await compactions[0];
         assert.equal(won.success, true);

@@ -19,9 +19,21 @@ const eager = {
 };
 
 /** Tells the test something and returns what it answers. */
-export async function tell(path, body = null) {
-  const response = await fetch(path, { method: "POST", body: JSON.stringify(body) });
+export async function tell(path, body = null, signal) {
+  const response = await fetch(path, { method: "POST", body: JSON.stringify(body), signal });
   return response.json();
+}
+
+/** As apps do: a page that freezes may never get the answer to what it asked before (seen in Chromium, 1 in 100). */
+async function tellUntilAnswered(path, body) {
+  for (;;) {
+    const signal = AbortSignal.timeout(5_000);
+    try {
+      return await tell(path, body, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
 }
 
 async function code(action) {
@@ -69,7 +81,7 @@ const steps = {
   /** Opens a session whose summariser asks the test at `/summarise` first, and then writes `mark`. */
   async open(name, mark, { fallback, ...settings } = {}) {
     const summarize = async (request) => {
-      await tell("/summarise", mark);
+      await tellUntilAnswered("/summarise", mark);
       return answerTo(request, mark);
     };
     const asked = { call: summarize, attempts: 1, ...(fallback && { fallback }) };

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundle } from "./bundle.mjs";
-import { serve } from "./session.mjs";
+import { serve, until } from "./session.mjs";
 
 const SCRIPT = "/js/sessions.js";
 const PAGE = `<!doctype html><title>session</title><link rel="icon" href="data:,"><script type="module" src="${SCRIPT}"></script>`;
@@ -38,6 +38,31 @@ export async function serveSessions(told, script = "session-page.mjs") {
       await rm(folder, { recursive: true });
     },
   };
+}
+
+/** Summaries that pages ask for, by their mark: each is written when it is released. One that is asked for again is the same. */
+export class Summaries {
+  #asked = new Map();
+
+  /** What `serveSessions` answers with. */
+  ask = (mark) => {
+    if (!this.#asked.has(mark)) {
+      let release;
+      const released = new Promise((resolve) => (release = () => resolve(null)));
+      this.#asked.set(mark, { release, released });
+    }
+    return this.#asked.get(mark).released;
+  };
+
+  /** Waits until it is asked for, and returns what lets it be written. */
+  async asked(mark) {
+    await until(`${mark} asks for a summary`, () => this.#asked.has(mark));
+    return this.#asked.get(mark).release;
+  }
+
+  clear() {
+    this.#asked.clear();
+  }
 }
 
 /** Waits for the page's steps. */
