@@ -1,50 +1,31 @@
 /** Two copies of a store: what one of them loses comes back from the other, whatever comes between two commits (D23). */
 
 import assert from "node:assert/strict";
-import { rm, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { encryptedStore, memoryStore, mirrorStore, salvage } from "context-compactor";
 import { storeConformance } from "context-compactor/testing";
 import { fileStore } from "context-compactor/node";
-import { exchange, fails, summariser } from "../support/api.mjs";
+import { exchange, fails } from "../support/api.mjs";
 import { bundle } from "../support/bundle.mjs";
 import { edit, folder, journalOf } from "../support/file-store.mjs";
 import { frail } from "../support/frail.mjs";
-import { checkSame, Disk, loadMirror, Model, Process, run, SESSION } from "../support/mirror.mjs";
+import { checkSame, loadMirror, Model, Process, run, SESSION } from "../support/mirror.mjs";
+import { collect, disks, library, moment, over, session } from "../support/mirror-pairs.mjs";
 import { openSession } from "../support/offload.mjs";
 
 /** Seeds of the simulation; `npm run soak -- --only mirror` takes more. */
 const SEEDS = Number(process.env.CC_MIRROR_SEEDS ?? 80);
 
-let library, encryptionKey;
+let encryptionKey;
 before(async () => {
-  library = await loadMirror();
   encryptionKey = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 });
 
 const encrypted = (store) => encryptedStore(store, { encryptionKey });
-const disks = () => [new Disk(library), new Disk(library)];
-const over = ([one, two], options, process) => library.mirrorStore(one.open(process), two.open(process), options);
 const everything = { limit: 10_000, maxBytes: 1 << 30 };
-
-const collect = async (items) => {
-  const found = [];
-  for await (const item of items) found.push(item);
-  return found;
-};
-
-/** A session over `store`, with what it tells. */
-async function session(store, id = "s") {
-  const opened = await openSession({ id, store, contextWindow: 32_000, summarize: summariser() });
-  const told = [];
-  opened.on("data-loss", ({ kind, reason }) => told.push({ kind, reason }));
-  opened.on("warning", (warning) => told.push(warning));
-  return Object.assign(opened, { told });
-}
-
-const moment = () => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe("D23: what a store promises", () => {
   const pairs = {
@@ -183,248 +164,6 @@ test("D23: two writers over one pair of directories", async (context) => {
   }
 });
 
-test("D23: who comes second to the second copy overtakes nobody", async () => {
-  const pair = disks();
-  const model = new Model();
-  const slow = new Process();
-  let go;
-  const held = new Promise((resolve) => (go = resolve));
-  const second = pair[1].open(slow);
-  const late = library.mirrorStore(pair[0].open(slow), {
-    ...second,
-    commit: async (batch) => {
-      if (batch.puts.some(([key]) => key[0] === "log" && key[2] === 1)) await held;
-      return second.commit(batch);
-    },
-  });
-  await model.append(late);
-  const waiting = model.append(late);
-  for (let turns = 0; turns < 200; turns++) await undefined;
-  const other = over(pair);
-  assert.ok(await model.append(other));
-  assert.ok(await model.append(other));
-  const expected = pair[1].contents();
-  go();
-  assert.ok(await waiting);
-  assert.deepEqual(pair[1].contents(), expected);
-  assert.deepEqual(await model.missing(other), []);
-  checkSame(...pair);
-});
-
-test("D23: the second copy takes no commit without the one before it", async () => {
-  const pair = disks();
-  const model = new Model();
-  const begun = over(pair);
-  await model.append(begun);
-  const two = pair[1].open();
-  let isLate = true;
-  // While one process compares the copies, another one dies between its two commits.
-  const scan = async (...given) => {
-    if (given[0][0] === "sessions" && isLate) {
-      isLate = false;
-      const process = new Process();
-      const dying = { ...pair[1].open(process), commit: () => (process.dieAt = 0, process.step()) };
-      await Promise.race([model.append(library.mirrorStore(pair[0].open(process), dying), process), process.died]);
-      pair[1].rows.report(SESSION);
-    }
-    return two.scan(...given);
-  };
-  const store = library.mirrorStore(pair[0].open(), { ...two, scan });
-  await model.append(store);
-  await store.check();
-  assert.equal(isLate, false);
-  assert.ok(await model.append(store));
-  assert.deepEqual(await model.missing(store), []);
-  checkSame(...pair);
-});
-
-test("D23: the second copy fails: the append is indeterminate, later ones write nothing, and a retry writes once", async () => {
-  const pair = disks();
-  const two = pair[1].open();
-  let isFull = false;
-  const second = {
-    ...two,
-    commit: async (batch) => {
-      if (isFull && batch.puts.length > 0) throw new library.CompactionError("quota_exceeded", "the disk is full");
-      return two.commit(batch);
-    },
-  };
-  const opened = await session(library.mirrorStore(pair[0].open(), second));
-  await opened.append({ role: "user", content: "one" });
-  isFull = true;
-  await assert.rejects(opened.append({ role: "user", content: "two" }), fails("indeterminate"));
-  const contents = pair[0].contents();
-  await assert.rejects(opened.append({ role: "user", content: "three" }), fails("quota_exceeded"));
-  assert.deepEqual(pair[0].contents(), contents);
-  isFull = false;
-  await opened.append({ role: "user", content: "four" });
-  // What was indeterminate was written, as it may be; what was refused was not.
-  const texts = (await collect(opened.archive.history())).map(({ content }) => content);
-  assert.deepEqual(texts, ["one", "two", "four"]);
-  assert.deepEqual(pair[1].contents(), pair[0].contents());
-});
-
-describe("D23: a copy that does not open", () => {
-  const NAMES = ["first", "second"];
-
-  /** The pair as a process has it for which one of the disks does not open, until it does. */
-  const lacking = (pair, at, options) => {
-    const process = Object.assign(new Process(), { without: pair[at] });
-    return { store: over(pair, options, process), mount: () => (process.without = undefined) };
-  };
-  const texts = async (opened) => (await collect(opened.archive.history())).map(({ content }) => content);
-  const say = (opened, content) => opened.append({ role: "user", content });
-  const begun = async () => {
-    const pair = disks();
-    const opened = await session(over(pair));
-    for (const content of ["one", "two"]) await say(opened, content);
-    await opened.close();
-    return pair;
-  };
-
-  for (const at of [0, 1]) {
-    test(`the ${NAMES[at]}: all is read from the other with one warning, nothing is written, and the same store goes on when it opens`, async () => {
-      const pair = await begun();
-      const before = pair.map((disk) => disk.contents());
-      const { store, mount } = lacking(pair, at);
-      const opened = await session(store);
-      assert.deepEqual(await texts(opened), ["one", "two"]);
-      assert.equal((await opened.prepare()).messages.length, 2);
-      assert.equal((await opened.archive.verify()).ok, true);
-      await assert.rejects(say(opened, "three"), (error) => error.code === "store_unavailable" && error.message.includes(`the ${NAMES[at]} copy`));
-      await moment();
-      const warnings = opened.told.filter(({ message }) => message?.includes(`the ${NAMES[at]} copy`));
-      assert.equal(warnings.length, 1, JSON.stringify(opened.told));
-      assert.match(warnings[0].message, new RegExp(`read from the ${NAMES[1 - at]} copy, and nothing can be written`));
-      assert.equal(opened.archive.durability, "none");
-      assert.deepEqual(pair.map((disk) => disk.contents()), before, "nothing was written");
-      mount();
-      await say(opened, "four");
-      assert.equal(opened.archive.durability, "synced");
-      assert.deepEqual(await texts(opened), ["one", "two", "four"]);
-      await opened.close();
-      checkSame(...pair);
-    });
-
-    test(`the ${NAMES[at]}: it opens again as an empty one, and is made again`, async () => {
-      const pair = await begun();
-      const { store, mount } = lacking(pair, at);
-      const opened = await session(store);
-      assert.deepEqual(await texts(opened), ["one", "two"]);
-      pair[at].lose();
-      mount();
-      await say(opened, "three");
-      await moment();
-      assert.ok(opened.told.some(({ kind, reason }) => kind === "repaired" && reason.includes(`${NAMES[at]} copy was made again`)), JSON.stringify(opened.told));
-      await opened.close();
-      assert.deepEqual(pair[1].contents(), pair[0].contents());
-      pair[1 - at].lose();
-      assert.deepEqual(await texts(await session(over(pair))), ["one", "two", "three"]);
-    });
-  }
-
-  test("the first: who only reads goes on with it, too, as soon as it opens", async () => {
-    const pair = await begun();
-    const { store, mount } = lacking(pair, 0);
-    const opened = await session(store);
-    pair[0].lose();
-    mount();
-    assert.deepEqual(await texts(opened), ["one", "two"]);
-    await moment();
-    await texts(opened);
-    await moment();
-    assert.deepEqual(pair[0].contents(), pair[1].contents());
-  });
-
-  test("the first, with `first`: an append that no copy but the second would have is refused; without the second it goes on", async () => {
-    const pair = await begun();
-    const opened = await session(lacking(pair, 0, { acknowledge: "first" }).store);
-    await assert.rejects(say(opened, "three"), fails("store_unavailable"));
-    const other = await session(lacking(pair, 1, { acknowledge: "first" }).store);
-    await say(other, "three");
-    assert.equal(other.archive.durability, "synced");
-    assert.deepEqual(await texts(other), ["one", "two", "three"]);
-  });
-
-  test("the first, while the second is new, being made or half written: nothing is read that is no whole copy", async () => {
-    const refuses = (pair) => assert.rejects(lacking(pair, 0).store.read([SESSION]), fails("store_unavailable"));
-    await refuses(disks());
-    const made = await begun();
-    made[1].lose();
-    const process = new Process();
-    process.dieAt = 25;
-    await Promise.race([over(made, {}, process).check(), process.died]);
-    assert.ok(made[1].keys().length > 0, "it was begun");
-    await refuses(made);
-    const half = await begun();
-    const kept = [["meta", "mirror", "kept", JSON.stringify(SESSION)], new Uint8Array(9)];
-    half[1].rows.commit({ expect: [], puts: [kept], deletes: [], durability: "strict" });
-    await refuses(half);
-  });
-
-  test("both: the error of the first", async () => {
-    const none = memoryStore();
-    const gone = { ...none, read: () => Promise.reject(new Error("gone")), scan: () => Promise.reject(new Error("gone")) };
-    await assert.rejects(mirrorStore(gone, { ...gone }).read([SESSION]), ({ message }) => /first copy: gone/.test(message));
-  });
-
-  test("another process has the first open: what it writes meanwhile is there, in both", async () => {
-    const pair = await begun();
-    const { store, mount } = lacking(pair, 0);
-    const opened = await session(store);
-    const other = await session(over(pair));
-    await say(other, "three");
-    await opened.prepare();
-    assert.deepEqual(await texts(opened), ["one", "two", "three"]);
-    mount();
-    await say(opened, "four");
-    assert.deepEqual(await texts(opened), ["one", "two", "three", "four"]);
-    checkSame(...pair);
-  });
-
-  for (const at of [0, 1]) {
-    test(`the ${NAMES[at]} of two directories is a file: told, read from the other, and made again in a new directory`, async (context) => {
-      const parent = await folder(context);
-      const paths = ["a", "b"].map((name) => join(parent, name));
-      const open = () => session(mirrorStore(...paths.map((path) => fileStore(path))));
-      const first = await open();
-      for (const content of ["one", "two"]) await say(first, content);
-      await first.close();
-      await rm(paths[at], { recursive: true });
-      await writeFile(paths[at], "no directory");
-      const opened = await open();
-      assert.deepEqual(await texts(opened), ["one", "two"]);
-      await assert.rejects(say(opened, "three"), ({ message }) => message.includes(`the ${NAMES[at]} copy`));
-      await opened.close();
-      await rm(paths[at]);
-      const again = await open();
-      await say(again, "four");
-      await again.close();
-      for (const path of paths) assert.deepEqual(await texts(await session(fileStore(path))), ["one", "two", "four"]);
-    });
-  }
-});
-
-test("D23: with `first`, an append does not wait, and the mirror says how far the second is behind", async () => {
-  const pair = disks();
-  const model = new Model();
-  const two = pair[1].open();
-  let go;
-  const held = new Promise((resolve) => (go = resolve));
-  const waiting = { ...two, commit: async (batch) => (batch.puts.length > 0 ? held.then(() => two.commit(batch)) : two.commit(batch)) };
-  const store = library.mirrorStore(pair[0].open(), waiting, { acknowledge: "first" });
-  for (let nth = 0; nth < 5; nth++) assert.ok(await model.append(store));
-  assert.ok(store.behind >= 5, `${store.behind}`);
-  go();
-  await store.close();
-  assert.equal(store.behind, 0);
-  checkSame(...pair);
-  pair[0].lose();
-  const again = over(pair, { acknowledge: "first" });
-  assert.deepEqual(await model.missing(again), []);
-  assert.match(await again.dataLoss(), /last commits/);
-});
-
 test("D23: what both copies have lost is told, also where neither of them tells of losses", async () => {
   const pair = disks();
   const silent = ({ dataLoss, ...store }) => store;
@@ -441,24 +180,6 @@ test("D23: what both copies have lost is told, also where neither of them tells 
   assert.match(await again.dataLoss?.(), /last commits/);
   const session = await openSession({ id: "other", store: library.mirrorStore(...disks().map((disk) => silent(disk.open()))), contextWindow: 32_000 });
   await session.append({ role: "user", content: "hello" });
-});
-
-test("D23: a failing second copy is told as a warning with `first`, and catches up", async () => {
-  const pair = disks();
-  const two = pair[1].open();
-  let isGone = true;
-  const second = { ...two, commit: async (batch) => (isGone ? Promise.reject(new Error("no network")) : two.commit(batch)) };
-  const store = library.mirrorStore(pair[0].open(), second, { acknowledge: "first" });
-  const opened = await session(store);
-  await opened.append({ role: "user", content: "one" });
-  await moment();
-  assert.deepEqual(opened.told.map(({ code }) => code), ["store_unavailable"]);
-  assert.match(opened.told[0].message, /second copy: no network/);
-  isGone = false;
-  await opened.append({ role: "user", content: "two" });
-  await moment();
-  await store.close();
-  assert.deepEqual(pair[1].contents(), pair[0].contents());
 });
 
 test("D23: what is erased is in neither copy, also where the second was away", async () => {

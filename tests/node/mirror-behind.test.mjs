@@ -1,0 +1,126 @@
+/** Two copies of a store of which the second one is slow, fails or is behind (D23). */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fails } from "../support/api.mjs";
+import { checkSame, Model, Process, SESSION } from "../support/mirror.mjs";
+import { collect, disks, library, moment, over, session } from "../support/mirror-pairs.mjs";
+
+test("D23: who comes second to the second copy overtakes nobody", async () => {
+  const pair = disks();
+  const model = new Model();
+  const slow = new Process();
+  let go;
+  const held = new Promise((resolve) => (go = resolve));
+  const second = pair[1].open(slow);
+  const late = library.mirrorStore(pair[0].open(slow), {
+    ...second,
+    commit: async (batch) => {
+      if (batch.puts.some(([key]) => key[0] === "log" && key[2] === 1)) await held;
+      return second.commit(batch);
+    },
+  });
+  await model.append(late);
+  const waiting = model.append(late);
+  for (let turns = 0; turns < 200; turns++) await undefined;
+  const other = over(pair);
+  assert.ok(await model.append(other));
+  assert.ok(await model.append(other));
+  const expected = pair[1].contents();
+  go();
+  assert.ok(await waiting);
+  assert.deepEqual(pair[1].contents(), expected);
+  assert.deepEqual(await model.missing(other), []);
+  checkSame(...pair);
+});
+
+test("D23: the second copy takes no commit without the one before it", async () => {
+  const pair = disks();
+  const model = new Model();
+  const begun = over(pair);
+  await model.append(begun);
+  const two = pair[1].open();
+  let isLate = true;
+  // While one process compares the copies, another one dies between its two commits.
+  const scan = async (...given) => {
+    if (given[0][0] === "sessions" && isLate) {
+      isLate = false;
+      const process = new Process();
+      const dying = { ...pair[1].open(process), commit: () => (process.dieAt = 0, process.step()) };
+      await Promise.race([model.append(library.mirrorStore(pair[0].open(process), dying), process), process.died]);
+      pair[1].rows.report(SESSION);
+    }
+    return two.scan(...given);
+  };
+  const store = library.mirrorStore(pair[0].open(), { ...two, scan });
+  await model.append(store);
+  await store.check();
+  assert.equal(isLate, false);
+  assert.ok(await model.append(store));
+  assert.deepEqual(await model.missing(store), []);
+  checkSame(...pair);
+});
+
+test("D23: the second copy fails: the append is indeterminate, later ones write nothing, and a retry writes once", async () => {
+  const pair = disks();
+  const two = pair[1].open();
+  let isFull = false;
+  const second = {
+    ...two,
+    commit: async (batch) => {
+      if (isFull && batch.puts.length > 0) throw new library.CompactionError("quota_exceeded", "the disk is full");
+      return two.commit(batch);
+    },
+  };
+  const opened = await session(library.mirrorStore(pair[0].open(), second));
+  await opened.append({ role: "user", content: "one" });
+  isFull = true;
+  await assert.rejects(opened.append({ role: "user", content: "two" }), fails("indeterminate"));
+  const contents = pair[0].contents();
+  await assert.rejects(opened.append({ role: "user", content: "three" }), fails("quota_exceeded"));
+  assert.deepEqual(pair[0].contents(), contents);
+  isFull = false;
+  await opened.append({ role: "user", content: "four" });
+  // What was indeterminate was written, as it may be; what was refused was not.
+  const texts = (await collect(opened.archive.history())).map(({ content }) => content);
+  assert.deepEqual(texts, ["one", "two", "four"]);
+  assert.deepEqual(pair[1].contents(), pair[0].contents());
+});
+
+test("D23: with `first`, an append does not wait, and the mirror says how far the second is behind", async () => {
+  const pair = disks();
+  const model = new Model();
+  const two = pair[1].open();
+  let go;
+  const held = new Promise((resolve) => (go = resolve));
+  const waiting = { ...two, commit: async (batch) => (batch.puts.length > 0 ? held.then(() => two.commit(batch)) : two.commit(batch)) };
+  const store = library.mirrorStore(pair[0].open(), waiting, { acknowledge: "first" });
+  for (let nth = 0; nth < 5; nth++) assert.ok(await model.append(store));
+  assert.ok(store.behind >= 5, `${store.behind}`);
+  go();
+  await store.close();
+  assert.equal(store.behind, 0);
+  checkSame(...pair);
+  pair[0].lose();
+  const again = over(pair, { acknowledge: "first" });
+  assert.deepEqual(await model.missing(again), []);
+  assert.match(await again.dataLoss(), /last commits/);
+});
+
+test("D23: a failing second copy is told as a warning with `first`, and catches up", async () => {
+  const pair = disks();
+  const two = pair[1].open();
+  let isGone = true;
+  const second = { ...two, commit: async (batch) => (isGone ? Promise.reject(new Error("no network")) : two.commit(batch)) };
+  const store = library.mirrorStore(pair[0].open(), second, { acknowledge: "first" });
+  const opened = await session(store);
+  await opened.append({ role: "user", content: "one" });
+  await moment();
+  assert.deepEqual(opened.told.map(({ code }) => code), ["store_unavailable"]);
+  assert.match(opened.told[0].message, /second copy: no network/);
+  isGone = false;
+  await opened.append({ role: "user", content: "two" });
+  await moment();
+  await store.close();
+  assert.deepEqual(pair[1].contents(), pair[0].contents());
+});
