@@ -25,6 +25,7 @@ mod checkpoint_ageing;
 mod checkpoint_rules;
 mod compact_faults;
 mod compact_rules;
+mod deletion_rules;
 mod erase_rules;
 mod factor3_rules;
 mod fallback_rules;

@@ -114,3 +114,16 @@ fn d14_a_session_whose_row_is_damaged_is_listed_as_its_log_tells() {
     (unreadable.created_at, unreadable.updated_at) = (0, 0);
     assert_eq!(host(&memory).run(Session::list()).unwrap(), [unreadable]);
 }
+
+/// A name of a release that sealed none leads nowhere, and the session's own row says that it is its: one session, not two.
+#[test]
+fn d16_a_session_that_its_name_does_not_lead_to_is_listed_once() {
+    let (memory, keys) = store(&["a"]);
+    let (_, name) = memory.rows().into_iter().find(|(key, _)| *key == keys[0][0]).unwrap();
+    let mut name: serde_json::Value = serde_json::from_slice(&name).unwrap();
+    name["sid"] = "01HZY3ZQ4GNEVERMADE0000000".into();
+    name.as_object_mut().unwrap().remove("seal");
+    memory.damage(&keys[0][0], Some(name.to_string().into_bytes()));
+    assert_eq!(remains(&memory), [("a".into(), Some(LossKind::Repaired))]);
+    assert_eq!(messages(&memory, "a"), 2);
+}

@@ -97,6 +97,16 @@ fn d21_a_row_of_another_session_that_was_told_is_not_there_any_more() {
     }
 }
 
+/// A row that the store reports as damaged may be read another time, or by another copy: it stays where it is.
+#[test]
+fn d15_a_row_that_cannot_be_read_is_told_and_not_taken_out() {
+    let mut browser = Browser::new();
+    let own = with_two_sessions(&mut browser, 5);
+    browser.memory.report_damage(&own[0][2]);
+    assert_eq!(kinds(&browser.open()), [(LossKind::Records, Some(1))]);
+    assert!(value(&browser, &own[0][2]).is_some());
+}
+
 /// Bits of a name's row and of its session's flipped: neither says any more what it was, and none is of a newer schema.
 #[test]
 fn d15_a_schema_that_flipped_bits_made_a_newer_one_is_damage() {

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod damage;
-mod deletion;
 mod failpoints;
 mod formats;
 mod later_compactions;

@@ -370,3 +370,15 @@ fn generic_names_of_packages() {
         .filter(|(_, count)| count * 25 >= packages)
         .for_each(|(name, count)| println!("{count}\t{name}"));
 }
+
+#[test]
+fn f39_of_too_many_constraints_the_one_that_was_said_again_is_not_forgotten_first() {
+    let must = |nth: usize| said(Role::User, &format!("You must never touch file number {nth}."));
+    let mut messages: Vec<Message<'_>> = (0..256).map(must).collect();
+    messages.extend([must(0), must(256)]);
+    let builder = collected(&messages);
+    let texts: Vec<&str> = builder.constraints.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts.len(), 256);
+    assert!(!texts.iter().any(|text| text.ends_with("number 1.")), "the oldest goes");
+    assert!(texts.iter().filter(|text| text.ends_with("number 0.")).count() == 1, "it is newer");
+}

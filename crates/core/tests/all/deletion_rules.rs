@@ -1,4 +1,4 @@
-//! Deleting a session by its name, without opening it. That damage of any one row is no obstacle is in `damage.rs`.
+//! Deleting a session by its name, without opening it.
 
 use context_compactor_core::Code;
 use context_compactor_core::keys::batch::keys;
@@ -9,7 +9,7 @@ use context_compactor_store_tests::MemoryStore;
 use context_compactor_store_tests::conversation::{assistant, user};
 use context_compactor_store_tests::host::{Host, How, summary};
 use serde_json::{Value, json};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 const ID: &str = "s";
@@ -100,7 +100,8 @@ fn h13_a_handle_on_a_session_that_was_deleted_by_its_name_is_closed() {
 
 #[test]
 fn h13_a_deletion_that_stops_anywhere_leaves_the_session_or_none_and_the_next_one_ends_it() {
-    let (made, _, rows) = made();
+    let (made, maker, rows) = made();
+    let marks = || Rc::new(RefCell::new(maker.marks.borrow().clone()));
     for most in [4, 1_000] {
         let effects = Rc::new(Cell::new(0));
         let counted = Rc::clone(&effects);
@@ -112,10 +113,14 @@ fn h13_a_deletion_that_stops_anywhere_leaves_the_session_or_none_and_the_next_on
             for nth in 1..=effects.get() {
                 let memory = copy(&made);
                 let mut stopped = host(&memory);
+                stopped.marks = marks();
                 stopped.fault(nth, |_| true, how);
                 let _ = stopped.try_run(delete(most));
-                let found = messages(&mut host(&copy(&memory)), ID);
+                let mut next = host(&copy(&memory));
+                next.marks = Rc::clone(&stopped.marks);
+                let found = messages(&mut next, ID);
                 assert!(found == 40 || found == 0, "{found} messages: {how:?} at {nth}, {most}");
+                assert_eq!(next.seen.notices, [], "its end is no loss: {how:?} at {nth}, {most}");
                 host(&memory).run(delete(most)).unwrap();
                 assert_eq!(memory.rows().len(), rows, "{how:?} at {nth}, {most}");
             }
