@@ -253,10 +253,7 @@ impl ExtractPage {
                 }
             }
         }
-        let newest_first = |(looked_at, index, _): &(bool, usize, String)| {
-            (u64::from(*looked_at) << 63) | (messages.len() - index) as u64
-        };
-        for (looked_at, index, path) in order::by_key(touched, newest_first) {
+        for (looked_at, index, path) in order::by_key(touched, |(looked_at, ..)| u64::from(*looked_at)) {
             if looked_at && seen.contains(&(path.clone(), true)) {
                 continue;
             }

@@ -52,6 +52,29 @@ fn facts_are_few_unique_and_weigh_more_when_users_repeat_them() {
     assert_eq!(unique.len(), found.len());
 }
 
+/// The page lists them in their order; with little room, those that were only looked at go first, and the older first.
+#[test]
+fn f39_of_too_many_files_the_changed_and_the_newest_ones_are_kept() {
+    let kept = |changed: usize| -> Vec<usize> {
+        let mut messages = vec![text(Role::User, "Go on.")];
+        messages.extend((0..40).map(|nth| {
+            let name = if nth < changed { "write" } else { "read" };
+            let arguments = format!(r#"{{"path":"src/{nth}.rs"}}"#);
+            Message { role: Role::Assistant, parts: vec![call("1", name, &arguments)] }
+        }));
+        let summary = extractive(&messages, 400, Estimator::Chars4);
+        let paths = summary.lines().filter_map(|line| line.split("src/").nth(1)?.split('.').next());
+        paths.map(|nth| nth.parse().unwrap()).collect()
+    };
+    let room = kept(40).len();
+    assert!((4..30).contains(&room), "{room}");
+    assert_eq!(kept(40), (40 - room..40).collect::<Vec<_>>());
+    assert_eq!(kept(30), (30 - room..30).collect::<Vec<_>>());
+    let mixed = kept(3);
+    assert_eq!(mixed[..3], [0, 1, 2]);
+    assert_eq!(mixed[3..], (40 - (mixed.len() - 3)..40).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_summary_keeps_goal_files_commands_errors_and_constraints() {
     let summary = extractive(&sample(), 600, Estimator::Chars4);
