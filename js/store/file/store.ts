@@ -22,12 +22,13 @@ import type { Row } from "./rows.js";
 import { stage } from "./stage.js";
 import type { Entry } from "./stage.js";
 
+/** Options of `fileStore`. */
 export interface FileStoreOptions {
-  /** `relaxed` never waits for the disk: commits survive a crash of the process, not a power cut. Default `strict`:
-   *  every batch is as durable as it asks. */
+  /** `strict` (default): an `append` resolves when it is on the disk. `relaxed`: no commit waits for the disk, so the last
+   *  ones survive a crash of the process, but not a power cut. */
   durability?: "strict" | "relaxed";
-  /** The journal is written anew when so many bytes of it, and half of it, are of values that were replaced or deleted.
-   *  1 or more; default 16 MiB. */
+  /** The journal is rewritten when this many bytes of it, and at least half of it, belong to replaced or deleted values.
+   *  At least 1. Default: 16 MiB. */
   rewriteBytes?: number;
 }
 
@@ -44,8 +45,10 @@ const TRIES = 100;
 const REWRITES = 3;
 
 /**
- * Keeps everything in the files of `directory`, which is made when there is none. Several processes of one machine may
- * use it at the same time; network file systems are not supported. `close` it when it is not needed any more.
+ * Stores sessions in files of `directory`, which is created if missing. Several processes of one machine may use it at
+ * the same time; network file systems are not supported. Call `close` when it is no longer needed. Calls reject with
+ * `store_unavailable`, `quota_exceeded` (the disk is full), `store_corrupt`, `schema_too_new`, and other errors of
+ * stores.
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   if (typeof directory !== "string" || directory === "" || directory.includes("\0")) {
@@ -346,7 +349,8 @@ class FileStore {
     }
   }
 
-  /** Goes on to the journal behind the sealed one; makes it when nobody does for `wait` ms. False when that is not allowed. */
+  /** Goes on to the journal behind the sealed one; makes it when nobody does for `wait` ms. False when that is not
+   *  allowed. */
   async #follow(wait: number): Promise<boolean> {
     const sealed = this.#journal!;
     const directory = this.#directory!;
