@@ -24,7 +24,7 @@ export async function compact<M extends Message>(
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
-  // The logger was told where they came up.
+  // The logger has them already.
   host.notify = ({ event, ...data }) => {
     if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
   };

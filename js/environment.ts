@@ -49,7 +49,7 @@ export function optionsFromEnv(environment: Record<string, unknown>): CompactOpt
   const value = (variable: string, read: Read) => {
     const given = environment[variable];
     if (given === undefined || given === null) return undefined;
-    // A Worker's variables may be JSON: a number stands for its digits.
+    // A Worker's variables may be JSON: a number is read by its digits.
     if (typeof given !== "string" && typeof given !== "number") throw invalidOption(variable, "must be a text or a number");
     return read(variable, String(given));
   };

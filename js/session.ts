@@ -105,7 +105,7 @@ export async function startSession<M extends Message>(
   return session;
 }
 
-/** The engine is told whether there is one, also where it is the platform's and not the app's. */
+/** The engine learns whether there is one, the platform's default included. */
 function withWatermark(values: Record<string, unknown>, isMarked: boolean): object {
   return isMarked ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
 }
@@ -372,7 +372,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #notify({ event, ...data }: Notice): void {
-    // A gap of the log is told once, whoever comes upon it.
+    // A gap of the log is reported once, whichever call finds it.
     if (event === "data-loss" && data["seq"] !== undefined) {
       if (this.#gaps.has(data["seq"])) return;
       this.#gaps.add(data["seq"]);

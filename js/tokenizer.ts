@@ -196,7 +196,7 @@ class Instance {
     return this.#countLong(decoder.decode(bytes));
   }
 
-  /** Counts `rest` with `text` behind it. */
+  /** Counts `rest` followed by `text`. */
   tail(rest: Bytes, text: string): Tail {
     const length = this.#append(rest, text);
     const tokens = this.#call((exports) => exports.count_tail(length));
@@ -245,7 +245,7 @@ class Instance {
     return decoder.decode(new Uint8Array(this.#exports.memory.buffer, this.#exports.text(), length));
   }
 
-  /** Writes `rest` and `text` behind one another; their length. */
+  /** Writes `rest` followed by `text`; their length. */
   #append(rest: Bytes, text: string): number {
     const view = this.#room(rest.length + text.length * 3);
     view.set(rest);

@@ -131,7 +131,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     return page;
   }
 
-  /** A session's damaged row that goes alone is to be written anew, for nobody knows its version: the session stays, and so
+  /** A session's damaged row that goes alone is to be rewritten, because its version is unknown: the session stays, and so
    *  do its keys. Who deletes the session removes its name, or marks it, in the same batch. */
   async function isReset({ puts, deletes }: Batch): Promise<boolean> {
     const [key] = deletes;

@@ -208,7 +208,7 @@ function plainStore(options: IndexedDbOptions): Store {
   };
 }
 
-/** Issues every request of `batch` at once: an expectation that fails aborts the writes queued behind it. */
+/** Issues every request of `batch` at once: an expectation that fails aborts the writes queued after it. */
 function execute(tx: IDBTransaction, on: On, batch: Batch): void {
   const expected = new Map<string, number>();
   for (const { key, version } of batch.expect) {

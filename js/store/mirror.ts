@@ -83,7 +83,7 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
       [...owned.puts.map(([key]) => key), ...owned.deletes, ...owned.expect.map(({ key }) => key)].forEach(checkFree);
       return run((mirror) => mirror.commit(owned));
     },
-    // Also where neither copy tells of losses: what both have lost is known here alone.
+    // Also where neither copy reports losses: what both have lost is known here alone.
     dataLoss: () => run((mirror) => mirror.dataLoss()),
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
     ...(first.persisted && { persisted: () => first.persisted!() }),

@@ -77,7 +77,7 @@ export function durableObjectStore(
 
   /**
    * The values of what `find` finds. When an object is gone its row was replaced meanwhile: what is found then is of a
-   * later moment, so everything is found anew.
+   * later moment, so everything is looked up again.
    */
   async function whole<T extends Stored | undefined>(find: () => T[]): Promise<[T, Value | undefined][]> {
     for (let tries = 0; tries < TRIES; tries++) {

@@ -41,7 +41,7 @@ const HELP_MS = 1_000;
 const POLL_MS = 10;
 /** A journal that others replace this often while it is being opened is somebody's mistake. */
 const TRIES = 100;
-/** Writing the journal anew beside other processes' commits is tried this often; then they wait. */
+/** Rewriting the journal beside other processes' commits is tried this often; then they wait. */
 const REWRITES = 3;
 
 /**
@@ -85,7 +85,7 @@ class FileStore {
   #rows = new Rows();
   /** What is read until this is closed. */
   readonly #remains: Remains[] = [];
-  /** One at a time: whoever looks at the rows, or changes them. */
+  /** One at a time: calls that read the rows, or change them. */
   readonly #turns = new Mutex();
   #queue: Entry[] = [];
   #working: Promise<void> | undefined;
@@ -95,7 +95,7 @@ class FileStore {
   #hasKept = false;
   /** How much of the journal is known to be on the disk. */
   #synced = 0;
-  /** After a failure the journal is not written anew before it has so many bytes. */
+  /** After a failure the journal is not rewritten before it has so many bytes. */
   #patience = 0;
 
   constructor(path: string, strict: boolean, rewriteBytes: number) {
@@ -150,10 +150,10 @@ class FileStore {
     return this.#exclusive(async () => {
       let journal = await this.#current();
       const lost = journal.lost.join("; ");
-      // That it was told is written down: once, by whoever is first.
+      // That it was reported is written down, once, by the first process.
       for (let tries = 0; tries < TRIES && journal.lost.length > 0; tries++, journal = await this.#current()) {
         const change = { puts: [], deletes: [], nonce: randomId(16), lost: [] };
-        // Where that fails it is told again when the store is opened next.
+        // Where that fails it is reported again when the store is opened next.
         await journal.append(journal.encode([{ change, values: [] }]), this.#rows).catch(() => journal.told());
       }
       return lost || undefined;
@@ -167,7 +167,7 @@ class FileStore {
     return remains.store;
   }
 
-  /** Writes the journal anew, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
+  /** Rewrites the journal, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
   async purge(): Promise<void> {
     this.#checkOpen();
     await this.#working;
@@ -329,7 +329,7 @@ class FileStore {
       if (journals.at(-1) !== number) return false;
       if (!journal) throw corrupt(`journal ${number} is empty`);
       if (writable) {
-        // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
+        // What is read here is relied on from now on, whichever process wrote it, synced or not.
         // The journal has its name before anything says that there was one.
         await directory.sync();
         if (await this.#acknowledged.make(directory)) await directory.sync();
@@ -349,7 +349,7 @@ class FileStore {
     }
   }
 
-  /** Goes on to the journal behind the sealed one; makes it when nobody does for `wait` ms. False when that is not
+  /** Goes on to the journal after the sealed one; makes it when nobody does for `wait` ms. False when that is not
    *  allowed. */
   async #follow(wait: number): Promise<boolean> {
     const sealed = this.#journal!;
@@ -382,7 +382,7 @@ class FileStore {
     }
   }
 
-  /** Writes the journal anew when too much of it is of no use. A failure costs room, nothing else. */
+  /** Rewrites the journal when too much of it is of no use. A failure costs room, nothing else. */
   async #tidy(): Promise<void> {
     const journal = this.#journal;
     if (!journal || journal.end < this.#patience) return;
@@ -392,7 +392,7 @@ class FileStore {
   }
 
   /** After a sync that failed the system may have forgotten what can still be read: nobody is to rely on that, who reads as
-   *  little as who writes, before it is written anew. */
+   *  little as who writes, before it is rewritten. */
   async #heal(): Promise<void> {
     const journal = this.#journal;
     // A sync that fails makes it suspect.
