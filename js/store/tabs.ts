@@ -1,4 +1,5 @@
-/** What the tabs of one database report to each other: that a session's row was written. Which one, and its version; no more. */
+/** What the tabs of one database report to each other: that a session's row was written. Which one, and its version; no
+ *  more. */
 
 /** The row of a session as it was written: the id of its rows, not the app's name for it. */
 export type Changed = (sid: string, ver: number) => void;

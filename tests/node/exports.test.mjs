@@ -143,21 +143,24 @@ function typesOf(url) {
 function declarations() {
   const files = new Map();
   const visit = (url) => {
-    const path = url.href.slice(new URL("pkg/dist/", root).href.length);
+    const path = url.href.slice(root.href.length).replace(/^pkg(-\w+)?\/dist\//, "");
     if (/^(driver|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
     const source = readFileSync(url, "utf8");
     files.set(path, source);
     for (const [, from] of source.matchAll(/from "(\.[^"]+)"/g)) visit(new URL(from.replace(".js", ".d.ts"), url));
   };
-  const entries = Object.values(manifest.exports).flatMap((paths) => (typeof paths === "string" ? [] : Object.values(paths)));
-  for (const path of entries.filter((path) => path.startsWith("./dist/"))) visit(new URL(path.replace(".js", ".d.ts"), new URL("pkg/", root)));
+  for (const folder of ["pkg/", "pkg-evaluator/"]) {
+    const { exports } = JSON.parse(readFileSync(new URL(`${folder}package.json`, root), "utf8"));
+    const paths = Object.values(exports).flatMap((of) => (typeof of === "string" ? [] : Object.values(of)));
+    for (const path of paths.filter((path) => path.startsWith("./dist/"))) visit(new URL(path.replace(".js", ".d.ts"), new URL(folder, root)));
+  }
   return files;
 }
 
 /** Words that only who wrote the engine knows, and forms that a reader stumbles over. */
 const HOUSE_WORDS = new RegExp(
   String.raw`\b(?:${[
-    ...["unsent", "unpaged", "whereabouts", "climb\\w*", "slot", "rungs?", "keep-layer", "stub", "desk", "temper", "offloads"],
+    ...["unsent", "unpaged", "whereabouts", "climb\\w*", "slot", "rungs?", "keep-layer", "stub", "desk", "temper", "offloads", "word for word"],
     ...["held", "stands?", "stood", "told", "tells?", "behind", "parted", "anew", "catalogue"],
   ].join("|")})\b`,
   "gi",

@@ -344,7 +344,8 @@ export class Mirror {
     }
   }
 
-  /** Writes to the second what the first has. Conflicts where a row would not have the version there that it has in the first. */
+  /** Writes to the second what the first has. Conflicts where a row would not have the version there that it has in the
+   *  first. */
   async #writeAfter({ after, next, change, durability }: Queued): Promise<void> {
     const { expect = [], puts = [] } = change;
     const expected = new Set(expect.map(({ key }) => JSON.stringify(key)));

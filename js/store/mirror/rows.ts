@@ -58,7 +58,8 @@ export async function copyRows(
   }
 }
 
-/** The keys that were written in `mark` after `from`. Throws a conflict where that is not known: all rows are to be compared. */
+/** The keys that were written in `mark` after `from`. Throws a conflict where that is not known: all rows are to be
+ *  compared. */
 export function keysSince(mark: Mark, from: [number, string]): Key[] {
   const keys = writtenSince(mark, from);
   if (!keys) throw new CompactionError("conflict", "too much was written to name it");
