@@ -22,7 +22,7 @@ export class Appends<M extends Message> {
   readonly #turns: Turns;
   readonly #most: number;
   readonly #write: (messages: readonly M[], packed: Packed) => Promise<void>;
-  /** Calls that nothing else was asked for behind. */
+  /** Open batch; closed once any other call is queued. */
   #open: { calls: Call<M>[]; asked: number } | undefined;
 
   /** `write` appends messages in one transaction, when there are at most `most` of them. */

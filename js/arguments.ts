@@ -31,7 +31,7 @@ export function systemPromptOf({ systemPrompt }: SessionOptions): string | undef
   throw invalidOption("systemPrompt", `the function must return a text, and it returned ${named(text)}`);
 }
 
-/** JSON text of a model's call. It is read and not kept, but what cannot be kept cannot stand in the history either. */
+/** JSON text of a model's call. It is read and not kept, but what cannot be kept cannot be in the history either. */
 export function encodeCall(call: unknown): string {
   const wrong = "call: must be an object of plain data: a tool call as the model returned it";
   if (typeof call !== "object" || call === null) throw new CompactionError("invalid_message", wrong, { field: "call" });

@@ -13,7 +13,7 @@ export interface Late {
   thrown: Map<number, unknown>;
 }
 
-/** Codes after which there is nothing to tell: whoever stopped it knows, or someone else made the summary. */
+/** Codes after which there is nothing to report: the caller stopped it, or another handle made the summary. */
 const SILENT = ["aborted", "closed", "conflict"];
 
 export class Background {
@@ -32,7 +32,7 @@ export class Background {
     return this.#stop !== undefined;
   }
 
-  /** Begins it, behind the calls that change the context and were made before. */
+  /** Begins it, after the earlier calls that change the context. */
   begin(summarise: (host: Host) => Promise<Late>): void {
     if (this.#stop) return;
     const { signal } = (this.#stop = new AbortController());

@@ -1,4 +1,4 @@
-/** What is stored about a session is no message: records that stand where a message belongs are refused (`S5.4`). */
+/** What is stored about a session is no message: records in the place of a message are refused (`S5.4`). */
 
 import { CompactionError } from "./errors.js";
 
@@ -18,7 +18,7 @@ export function asRecord<T extends object>(kind: Kind, record: T): T {
   return Object.defineProperty(record, brand, { value: kind });
 }
 
-/** Throws when what stands at `index` of a history, or in the place of the history, is a record. */
+/** Throws when a record is at `index` of a history, or in the place of the history. */
 export function refuseRecord(value: object, index?: number): void {
   const kind = kindOf(value as Record<string | symbol, unknown>);
   if (kind === undefined) return;

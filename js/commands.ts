@@ -1,17 +1,18 @@
-/** The commands of chats (`S1.13`): one table says what is one, what it takes and what it does. */
+/** The commands of chats: one table has their names, arguments and actions. */
 
 import { checkOptions, invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
 import type { CompactionResult, ContextUsage, Session, SessionContext, SessionRecall } from "./types.js";
 
-/** What a chat shows when a command has ended: lines of text for a fixed-width font. */
+/** The answer of a command, to show in the chat. */
 export interface CommandAnswer {
-  /** `idle`: there was nothing to do. */
+  /** `ok`: done. `idle`: there was nothing to do. `error`: it failed, as `text` says. */
   tone: "ok" | "idle" | "error";
+  /** Lines of plain text, aligned for a fixed-width font. */
   text: string;
 }
 
-/** What commands are run on: each needs the calls that it names, and all but the first two are offered where they are there. */
+/** A session, or the parts of it that commands need: `compact` and `context`, and for other commands those that they name. */
 type Target = { compact: Session["compact"]; context: Pick<SessionContext<unknown>, "usage"> } & Partial<
   Pick<Session, "goal" | "pins" | "snapshots"> & { recall: Pick<SessionRecall, "search"> }
 >;
@@ -33,6 +34,7 @@ interface Command {
   run(session: Required<Target>, asked: Asked): Promise<CommandAnswer> | CommandAnswer;
 }
 
+// S1.13
 const TABLE: readonly Command[] = [
   {
     name: "/compact",
@@ -124,7 +126,7 @@ const TABLE: readonly Command[] = [
   },
 ];
 
-/** The commands, with what follows them and what they do. */
+/** The commands that `chatCommand` knows, with their argument (`{required}`, `[optional]`, or empty) and a line of help. */
 export const COMMANDS: readonly { name: string; argument: string; help: string }[] = TABLE.map(({ name, argument, help }) => ({
   name,
   argument,
@@ -134,7 +136,8 @@ export const COMMANDS: readonly { name: string; argument: string; help: string }
 /** Cells of the bar of `/context`. */
 const BAR = 32;
 
-/** True for what `chatCommand` answers, and nobody sends to a model: a text whose first word is one of `COMMANDS`. */
+/** Returns whether the first word of `text` is one of `COMMANDS`: `chatCommand` answers such a text, and it is not for the
+ *  model. */
 export function isChatCommand(text: string): boolean {
   return read(text) !== undefined;
 }
@@ -148,9 +151,9 @@ function read(text: string): { command: Command; rest: string } | undefined {
 }
 
 /**
- * Runs what was typed into a chat when it is one of `COMMANDS`, and resolves to its answer when the command has ended;
- * resolves to undefined for anything else. What goes wrong is told in the answer. Numbers are written as `locale` has them
- * (default: the host's).
+ * Runs a text typed into a chat if it is one of `COMMANDS`, and resolves to its answer when the command has ended;
+ * resolves to `undefined` for any other text. Errors of the command are in the answer (`tone: "error"`). `locale`: format
+ * of numbers (default: the host's).
  */
 export async function chatCommand(
   session: Target,

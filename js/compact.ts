@@ -8,8 +8,10 @@ import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type { CompactionResult, CompactOptions, Message, NewMessageAmong, Plan } from "./types.js";
 
 /**
- * Compacts a history once, whatever its size, storing nothing. Kept messages are the same objects. When no summary
- * could be had the result says so and its messages are those that were given.
+ * Compacts a history once, whatever its size, and stores nothing. The result's `messages` are what to send; kept messages
+ * are the same objects. A failed summary is not thrown: the result has `success: false`, the `error`, and the messages
+ * that were passed, as far as steps without a summary did not change them. Rejects with `invalid_option`,
+ * `invalid_message`, `unknown_format`, `unknown_model`, and with `aborted` after `signal`.
  */
 export async function compact<M extends Message>(
   messages: readonly M[],
@@ -22,7 +24,7 @@ export async function compact<M extends Message>(
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
   const operation = run((engine) => engine.compactOnce(bytes, ends, given));
-  // The logger was told where they came up.
+  // The logger has them already.
   host.notify = ({ event, ...data }) => {
     if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
   };
@@ -42,8 +44,8 @@ function warn({ logger }: CompactOptions, warning: Warning): void {
 }
 
 /**
- * What a session with these messages would do at its next `prepare`, with the tokens that it would free and its model calls.
- * The options are those of the `compact` that it plans. No model is called.
+ * Previews what a session with these messages would do at its next `prepare`: steps, tokens that they would free, model
+ * calls and their cost. Takes the options of `compact`, calls no model and stores nothing. Rejects as `compact` does.
  */
 export async function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Promise<Plan> {
   const { bytes, ends } = pack(messages);

@@ -1,16 +1,17 @@
-/** A session under the names of the five documents (`S1.10`, `S1.14`, `S4.4`, `S5.1` to `S5.3`, `S5.5`, `S5.12`): no logic. */
+/** A session under the names of the five original systems: no logic. */
 
 import { coreOf } from "./nouns/core.js";
 import type { DocumentedEvents, DocumentedResult, DocumentedSession } from "./types/documented.js";
 import type { CompactionResult, Message, Session } from "./types.js";
 
+// S1.10, S1.14, S4.4, S5.1 to S5.3, S5.5, S5.12
 /** How the document of preset `checkpoint` answers when there is nothing to do. */
 const NOTHING = "No messages to compress";
 
 /**
- * A session under the names that the documents of the five original systems have for its calls, results and events:
- * `getContextUsage`, `removeMessages`, `sessionLog`, `deletedFiles` and others. It is the same session, which works under both
- * names at once; this object holds nothing of its own.
+ * Returns an object with the calls, results and events of a session under the names of the five original systems:
+ * `getContextUsage`, `removeMessages`, `sessionLog`, `deletedFiles` and others. It calls `session`, which can be used at
+ * the same time.
  */
 export function withDocumentedNames<M extends Message>(session: Session<M>): DocumentedSession<M> {
   coreOf(session);

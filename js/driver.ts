@@ -199,7 +199,7 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
   }
 }
 
-/** Effects that are told and not answered. What a listener throws is not the operation's business. */
+/** Effects without an answer. An exception of a listener does not fail the operation. */
 function tell(effect: Effect, host: Host): boolean {
   switch (effect.type) {
     case "progress":

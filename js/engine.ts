@@ -8,7 +8,7 @@ import * as glue from "./wasm/core.js";
 /** What the WebAssembly module exports. */
 export type Engine = Omit<typeof glue, "default" | "initSync">;
 
-/** What a host can make the engine of. */
+/** A source of the engine's WebAssembly module: compiled, as bytes, a response, or an address. */
 export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
 
 let ready = false;
@@ -37,8 +37,9 @@ function begin(module: WasmModule | WasmBytes): void {
 }
 
 /**
- * Starts the engine from the module's bytes, a compiled module, its address, or a response that brings it.
- * Further calls wait for the first; after a failure the next call tries again.
+ * Starts the engine from a compiled module, its bytes, a response, or an address. Later calls wait for the first; after a
+ * failure the next call tries again. Rejects with `stage_unavailable`, `not_found` (nothing at that address) or
+ * `invalid_option` (not this engine).
  */
 export function initialize(source: EngineSource | Promise<EngineSource>): Promise<void> {
   if (ready) return Promise.resolve();

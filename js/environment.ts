@@ -1,4 +1,4 @@
-/** Options from an environment (`S1.12`): one table says which variable is which option. */
+/** Options from environment variables, by one table. */
 
 import { checkObject, invalidOption } from "./checks.js";
 import type { CompactOptions } from "./types.js";
@@ -25,6 +25,7 @@ const model: Read = (name, text) => {
   throw invalidOption(name, "must be a model's name, not an empty text");
 };
 
+// S1.12
 /** Variables by the documented option of preset `offload` that each sets. */
 const OFFLOAD: readonly [option: string, variable: string, read: Read][] = [
   ["model", "SYNAPSE_COMPACT_MODEL", model],
@@ -39,16 +40,16 @@ const OFFLOAD: readonly [option: string, variable: string, read: Read][] = [
 ];
 
 /**
- * Options for preset `offload` from an environment record such as `process.env` or a Worker's `env`: the variables
- * `SYNAPSE_…`. Those that are not set leave their defaults. Throws `invalid_option`, which names the variable, for a value that
- * is none.
+ * Reads options of preset `offload` from the variables `SYNAPSE_…` of an environment record, such as `process.env` or a
+ * Worker's `env`. Unset variables keep their defaults. Throws `invalid_option`, whose message names the variable, for an
+ * invalid value.
  */
 export function optionsFromEnv(environment: Record<string, unknown>): CompactOptions {
   checkObject(environment);
   const value = (variable: string, read: Read) => {
     const given = environment[variable];
     if (given === undefined || given === null) return undefined;
-    // A Worker's variables may be JSON: a number stands for its digits.
+    // A Worker's variables may be JSON: a number is read by its digits.
     if (typeof given !== "string" && typeof given !== "number") throw invalidOption(variable, "must be a text or a number");
     return read(variable, String(given));
   };

@@ -1,5 +1,6 @@
 /** Typed errors with a stable `code`. */
 
+/** What went wrong, for programs: `CompactionError.code`. Codes are stable. */
 export type ErrorCode =
   | "invalid_message"
   | "invalid_option"
@@ -42,18 +43,20 @@ function isPassing(code: ErrorCode, reason: string | undefined): boolean {
 
 const marker = Symbol.for("context-compactor.error");
 
-/** Every error that this library throws. `message` says what is wrong and what to do. */
+/** The error that this library throws. `message` says what is wrong and how to fix it; `cause` is what was thrown
+ *  underneath. */
 export class CompactionError extends Error {
   override readonly name = "CompactionError";
+  /** What went wrong, for programs. */
   readonly code: ErrorCode;
   /** Index of the message at fault, in the array that was passed. */
   readonly index?: number;
-  /** Path of the field at fault, as in `tool_calls[1].id`. */
+  /** Path of the field at fault, such as `tool_calls[1].id`. */
   readonly field?: string;
-  /** Of `stage_unavailable`: `no_webassembly`, or `csp` where the page's policy forbids it. */
+  /** Of `stage_unavailable`: `no_webassembly` if the runtime lacks it, `csp` if the page's policy forbids it. */
   readonly reason?: string;
-  /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting reason, and
-   *  `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */
+  /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting
+   *  reason, and `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */
   readonly retryable: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -66,7 +69,7 @@ export class CompactionError extends Error {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for an error of any copy of this package. */
+  /** Whether `error` is a `CompactionError` of any copy of this package; `instanceof` knows one copy only. */
   static isInstance(error: unknown): error is CompactionError {
     return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[marker] === true;
   }

@@ -5,12 +5,12 @@ import { OPTIONS, type Documented, type Option } from "./generated/options.js";
 import { distance, near } from "./near.js";
 import { plainHeaders } from "./provider.js";
 
-/** Checked here: errors tell nothing of a key. */
+/** Checked here: errors show nothing of a key. */
 const HEADERS = "summarize.provider.headers";
 
 export type Call = "compact" | "planCompaction" | "openSession" | "importSession";
 
-/** Options that were read: what the engine is told of them, and the functions and objects that stay here. */
+/** Options that were read: those for the engine, and the functions and objects that stay here. */
 export interface Given {
   /** As they were given, with `true` for a function. */
   values: Record<string, unknown>;
@@ -224,7 +224,7 @@ function nested(path: string): string {
   return path.split(".").reduceRight((inner, name) => `{ ${inner === "" ? name : `${name}: ${inner}`} }`, "");
 }
 
-/** How each kind of provider is told who asks. */
+/** How each kind of provider learns who asks. */
 const KEYS: Record<string, string> = {
   openai: 'headers: { authorization: "Bearer …" }',
   anthropic: 'headers: { "x-api-key": "…" }',

@@ -12,7 +12,7 @@ export interface Place {
   index: number;
 }
 
-/** What a `prepare` sends: the first `kept` items are those of the one before, when it was told which one that is. */
+/** What a `prepare` sends: the first `kept` items are those of the one before, when that one was named. */
 export interface Sent {
   nth: number;
   kept: number;
@@ -20,7 +20,7 @@ export interface Sent {
 }
 
 /**
- * An object of the app: kept as long as it stands in the context, and after that only as long as the app itself keeps it.
+ * An object of the app: kept as long as it is in the context, and after that only as long as the app itself keeps it.
  * The log has what it says.
  */
 class Kept<M extends object> {
@@ -37,7 +37,7 @@ class Kept<M extends object> {
     return this.#message ?? this.#weak?.deref();
   }
 
-  /** It was told that the app changed it. */
+  /** It was reported that the app changed it. */
   isTold = false;
 
   /** Takes it into the context again, as the object that the app still has. */
@@ -98,7 +98,7 @@ export class Held<M extends Message> {
     this.#newest = [...this.#newest, ...places].slice(-NEWEST);
   }
 
-  /** Indices of the newest messages that the app changed after it appended them, each told once. */
+  /** Indices of the newest messages that the app changed after it appended them, each reported once. */
   changed(): number[] {
     return this.#newest.filter(({ seq }) => this.#isChanged(this.#held.get(seq), seq)).map(({ index }) => index);
   }
@@ -145,7 +145,7 @@ export class Held<M extends Message> {
     return first < 0 ? branch.length : first;
   }
 
-  /** What was read from the store is held as the app's own objects from now on. */
+  /** Keeps what was read from the store as the app's own objects from now on. */
   adopt(messages: readonly M[]): void {
     this.#branch().forEach((index, at) => {
       const message = messages[at];
@@ -208,7 +208,7 @@ export class Held<M extends Message> {
     });
   }
 
-  /** Which `prepare` handed out what is held for the next one; 0 when none did. */
+  /** Number of the `prepare` whose messages are kept for the next one; 0 if there is none. */
   get sent(): number {
     return this.#sentNth;
   }

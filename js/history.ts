@@ -1,4 +1,4 @@
-/** Functions on a history alone (`context-compactor/history`): cutting, prompting, checking, mending. */
+/** Functions on a history alone (`context-compactor/history`): cut, prompt, check, repair. */
 
 import { checkFunction, checkOptions, invalidOption, plainOptions } from "./checks.js";
 import { decode, pack, type Packed } from "./codec.js";
@@ -8,7 +8,8 @@ import { yesOrNo } from "./replies.js";
 import type { Format, Goal, Keep, Level, Message, Mode, NewMessageAmong, PinProposal, Preset, SummaryRequest } from "./types.js";
 import type { Problem, Split } from "./types/history.js";
 
-/** Asks the engine about a history as it was when it was packed: what the app changes while the engine is loaded is not seen. */
+/** Asks the engine about a history as it was when it was packed: what the app changes while the engine is loaded is not
+ *  seen. */
 async function ask<T>({ bytes, ends }: Packed, question: (engine: Engine, bytes: Uint8Array, ends: Uint32Array) => T): Promise<T> {
   await started();
   return run((engine) => question(engine, bytes, ends));
@@ -16,9 +17,10 @@ async function ask<T>({ bytes, ends }: Packed, question: (engine: Engine, bytes:
 
 // S1.5
 /**
- * Where to cut a history so that `keep` (default: the last 5 messages) stays: where `compact` and a session cut it too. No
- * tool call is parted from its result. Leading messages of the system stay, and a message for which `pins.match` returns true stays
- * wherever it stands, with its exchange.
+ * Cuts a history so that `keep` (default: the last 5 messages) stays, in the same place as `compact` and sessions do. A
+ * tool call is never separated from its results. Leading messages of the system stay, and so does a message for which
+ * `pins.match` returns true, with its call or results. Rejects with `invalid_option`, `invalid_message`,
+ * `unknown_format`.
  */
 export async function splitMessages<M extends Message>(
   messages: readonly M[],
@@ -60,24 +62,32 @@ function stays(answer: unknown): boolean {
 }
 
 // S1.7
-/** What to ask a summarizer: the conversation is fenced as data, and the whole fits `maxInputTokens`. */
+/** Builds the request for a summary of a history, for a model of your own: a system prompt, and the conversation fenced as
+ *  data. */
 export async function buildSummaryPrompt(
   messages: readonly Message[],
   options: {
+    /** The preset whose prompt to use. Default: `balanced`. */
     preset?: Preset;
+    /** Default: detected. */
     format?: Format;
-    /** What a summary must preserve. */
+    /** The kind of work, which decides what a summary must preserve. */
     mode?: Mode;
-    /** How detailed it is to be: 1 compact, 2 moderate, 3 detailed; default by the size of the history. */
+    /** How detailed the summary is: 1 compact, 2 moderate, 3 detailed. Default: by the size of the history. */
     detail?: Level;
+    /** What the conversation is for. */
     goal?: Goal;
-    /** Lengths by `detail` follow it; default 200,000. */
+    /** The model's window in tokens, which scales the length that `detail` asks for. Default: 200,000. */
     contextWindow?: number;
+    /** More guidance for the summary. */
     instructions?: string;
+    /** A summary of what came before, to be continued. */
     previousSummary?: string;
+    /** Length of the summary, in tokens. Default: the preset's. */
     targetTokens?: number;
+    /** The most tokens of the request; longer texts are shortened to fit. Default: no limit. */
     maxInputTokens?: number;
-    /** As in `CompactOptions`; placeholders are numbered within the prompt. `secrets` is true by default. */
+    /** `secrets`: replace secrets by placeholders, numbered within the prompt. Default: true. */
     redact?: { secrets?: boolean };
   } = {},
 ): Promise<SummaryRequest> {
@@ -94,14 +104,15 @@ function standalone(options: object & { redact?: object | undefined }, known: re
 }
 
 // S4.3
-/** The messages of the user that state constraints, for which a pin is proposed: what an app may answer with the
- *  option `pins.match`. Precise rather than complete; quotes, code and questions are not looked at. */
+/** Finds the messages of the user that state constraints, such as "never push to main": candidates for the option
+ *  `pins.match`. Precise rather than complete; quotes, code and questions are skipped. */
 export async function proposePins(messages: readonly Message[], options: { format?: Format } = {}): Promise<PinProposal[]> {
   const given = standalone(options, ["format"]);
   return ask(pack(messages), (engine, bytes, ends) => engine.proposePins(bytes, ends, given) as PinProposal[]);
 }
 
-/** A summary that no model is needed for, of at most `targetTokens` (the default is the preset's); as `preset` has it. */
+/** Summarizes a history without a model, by its most important sentences, in at most `targetTokens` (default: the
+ *  preset's). */
 export async function extractiveSummary(
   messages: readonly Message[],
   options: { preset?: Preset; targetTokens?: number; format?: Format; redact?: { secrets?: boolean } } = {},
@@ -110,12 +121,14 @@ export async function extractiveSummary(
   return ask(pack(messages), (engine, bytes, ends) => engine.extractiveSummary(bytes, ends, given));
 }
 
-/** The format of a history. Plain roles and texts read as `openai-chat`; rejects with `unknown_format` for an empty history. */
+/** Detects the format of a history; messages of plain roles and texts are `openai-chat`. Rejects with `unknown_format` if
+ *  the history is empty or its format is none of those known. */
 export async function detectFormat(messages: readonly Message[]): Promise<Format> {
   return ask(pack(messages), (engine, bytes, ends) => engine.detectFormat(bytes, ends) as Format);
 }
 
-/** The provider's rules that a history breaks; `strict` adds those that only some servers enforce. */
+/** Checks a history against the rules of its provider, and lists the violations. `strict` adds rules that only some
+ *  servers enforce. */
 export async function validateHistory(
   messages: readonly Message[],
   options: { format?: Format; strict?: boolean } = {},
@@ -126,7 +139,8 @@ export async function validateHistory(
 }
 
 // S1.15
-/** The smallest change that makes a history acceptable; untouched messages are the same objects. */
+/** Makes the smallest change after which a history breaks no rule of its provider. Unchanged messages are the same
+ *  objects. */
 export async function repairHistory<M extends Message>(
   messages: readonly M[],
   options: { format?: Format } = {},

@@ -9,9 +9,9 @@ import type { ImportOptions, ImportReport, Message, Session } from "./types.js";
 import type { Importer } from "./wasm/core.js";
 
 /**
- * Restores a session from what `archive.jsonl()` wrote, as it was: its messages, its context, its offloads. Or begins one
- * with the conversation of a transcript of Claude Code or Codex, or with messages, one in a line. Whole or not at all: what is wrong with a line is an
- * error that names it.
+ * Creates a session from the JSON lines of `archive.jsonl()`, with messages, context and stored texts as they were; or
+ * from a transcript of Claude Code or Codex, or from messages, one in a line. All or nothing: rejects with
+ * `invalid_message`, whose message names the line, and with `conflict` if the store has a session of that id.
  */
 export async function importSession<M extends Message = Message>(
   jsonl: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string> | Uint8Array | string,

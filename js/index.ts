@@ -1,4 +1,4 @@
-/** What the main entry exports, however the engine is loaded. */
+/** Exports of the main entry, however the engine is loaded. */
 
 import { call } from "./engine.js";
 
@@ -16,7 +16,7 @@ export { memoryStore } from "./store/memory.js";
 export { mirrorStore } from "./store/mirror.js";
 export type * from "./types.js";
 
-/** Version of this package, as in `0.1.0`. */
+/** Returns the version of this package, such as `0.1.0`. */
 export function version(): string {
   return call((engine) => engine.version());
 }

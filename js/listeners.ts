@@ -1,16 +1,16 @@
-/** Who listens to a session's events. */
+/** Listeners of a session's events. */
 
 import { invalidOption } from "./checks.js";
 import type { DataLoss, SessionEvents } from "./types.js";
 
-/** What a session tells its listeners. */
+/** The events of a session. */
 const EVENTS: readonly (keyof SessionEvents)[] = ["offload", "compact", "progress", "warning", "pin", "change", "data-loss"];
 
 export class Listeners {
   readonly #listeners = new Map<keyof SessionEvents, Set<(data: never) => void>>();
-  /** Told to everyone who listens later, too. */
+  /** Delivered to every later listener, too. */
   readonly #announced: [keyof SessionEvents, unknown][] = [];
-  /** What was found before anybody could listen: it waits for who does. */
+  /** Losses found before the first listener; delivered to it. */
   readonly #missed: DataLoss[] = [];
 
   /** Returns what ends it. */
@@ -22,7 +22,7 @@ export class Listeners {
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener));
     for (const [name, data] of this.#announced) {
-      // Later, as every event comes, and to nobody who has gone again.
+      // Later, as every event comes, and not to a listener that was removed meanwhile.
       if (name === event) queueMicrotask(() => listeners.has(listener) && listener(data as SessionEvents[E]));
     }
     if (event === "data-loss") {
@@ -31,12 +31,12 @@ export class Listeners {
     return () => void listeners.delete(listener);
   }
 
-  /** True when somebody listens. */
+  /** True when there is a listener. */
   hears(event: keyof SessionEvents): boolean {
     return (this.#listeners.get(event)?.size ?? 0) > 0;
   }
 
-  /** Tells everyone who will ever listen. */
+  /** Delivers an event to every present and later listener. */
   announce<E extends keyof SessionEvents>(event: E, data: SessionEvents[E]): void {
     this.#announced.push([event, data]);
   }

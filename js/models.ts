@@ -8,10 +8,10 @@ import type { CompactOptions, ModelFacts } from "./types.js";
 let loading: Promise<Catalogue> | undefined;
 
 /**
- * What is known about a model, by the name that its provider or a gateway has for it. Nothing is asked on the network: the
- * catalogue is a part of the package, loaded with the first call.
+ * Looks up the window, longest answer and prices of a model, by its name at its provider or a gateway. The catalog is a
+ * file of this package, loaded with the first call; no service is asked.
  *
- * Rejects with `unknown_model`, which names the models that are called nearly so.
+ * Rejects with `unknown_model`, whose message lists similar names.
  */
 export async function modelFacts(model: string): Promise<ModelFacts> {
   if (typeof model !== "string" || model.trim() === "") throw invalidOption("model", "must be a text that is not empty");

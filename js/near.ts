@@ -1,6 +1,6 @@
 /** Names that are nearly so, for errors. */
 
-/** The names of `known` that a misspelt one may stand for, the nearest first; none where nothing is near. */
+/** The names of `known` that a misspelt one may mean, nearest first; none if nothing is near. */
 export function near(wanted: string, known: readonly string[], most: number): string[] {
   return nearest(wanted, known.filter((name) => isNear(wanted.toLowerCase(), name.toLowerCase())), most);
 }
@@ -18,7 +18,7 @@ function isNear(wanted: string, name: string): boolean {
   return distance(wanted, name) <= Math.max(1, Math.floor(Math.max(wanted.length, name.length) / 3));
 }
 
-/** True when all letters of `part` stand in `whole`, in their order. */
+/** True when all letters of `part` are in `whole`, in their order. */
 function isWithin(part: string, whole: string): boolean {
   let at = 0;
   for (const letter of whole) if (letter === part[at]) at++;

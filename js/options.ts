@@ -30,7 +30,7 @@ function checkMethods(host: Given["host"], path: string, names: readonly string[
   }
 }
 
-/** What the engine is told of the options, with what is known about the model. */
+/** The options for the engine, with what is known about the model. */
 export function withFacts({ values }: Given, facts: ModelFacts | undefined): Record<string, unknown> {
   if (!facts) return values;
   const { contextWindow, maxOutputTokens, prices } = facts;

@@ -9,10 +9,10 @@ const INSIDE = ["error", "data", "response", "body", "responseBody", "lastError"
 const MAX_DEPTH = 6;
 
 /**
- * True when `error` says that the prompt is longer than the model's context window: an error of a provider's client, an
- * object with its `status`, `code` and `message`, the body of an answer, or a text. Then call `prepare` with
- * `force: true` and send again. False for everything else, this library's own errors among it. `patterns` are what
- * a server says that is not known here: texts that its message contains, in upper or lower case.
+ * Returns whether `error` is a provider's error for a prompt longer than the context window: then call `prepare({ force:
+ * true })` and send again. `error` may be an error of a provider's client, an object with `status`, `code` and `message`,
+ * a response body, or a text. False for everything else, errors of this library included. `patterns`: texts, in any
+ * letter case, that the messages of other servers contain.
  */
 export function isContextOverflow(error: unknown, options: { patterns?: readonly string[] } = {}): boolean {
   checkOptions(options, ["patterns"]);

@@ -23,7 +23,7 @@ interface EnginePrepared extends Sent {
   goal?: string;
 }
 
-/** What it needs of the session. `seal` is told what the app's functions threw, by the number of the effect. */
+/** What it needs of the session. `seal` receives what the app's functions threw, by the number of the effect. */
 interface Needs {
   drive<T>(begin: (handle: Handle) => Operation, host: Host, seal: (thrown: Map<number, unknown>) => void): Promise<T>;
   warn(warning: Warning): void;

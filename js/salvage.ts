@@ -1,4 +1,4 @@
-/** What can still be read of a damaged store, as archives. */
+/** Archives of everything that can still be read in a damaged store. */
 
 import { asRecord } from "./boundaries.js";
 import { drive, run, type Host, type Notice } from "./driver.js";
@@ -17,10 +17,10 @@ interface Page {
 }
 
 /**
- * Takes what can be read out of a damaged `store`: for each session of which anything is left, an archive that
- * `importSession` takes into a new store, and what is missing in it (`gaps`). Sessions are found although their own rows or
- * names are gone; one whose name is not known is called `salvaged-…`. Nothing is written to `store`, which stays as it is.
- * Sessions are read one after the other, and one that cannot be read does not end the iteration.
+ * Reads what is left in a damaged `store`: for each session of which anything can be read, an archive for `importSession`
+ * into a new store, and a list of what is missing (`gaps`). Sessions are found even if their own rows are lost; one whose
+ * id is lost is called `salvaged-…`. Writes nothing to `store`. Sessions are read one by one, and one that cannot be read
+ * does not end the iteration.
  */
 export function salvage(store: Store): AsyncIterable<Salvaged> {
   return salvaged(hostOn(store));

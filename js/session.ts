@@ -69,9 +69,11 @@ interface Synced extends Placed {
 }
 
 /**
- * Opens the session called `id`, or begins it. Without a `store` it is kept in IndexedDB; where a browser may store nothing,
- * in memory, as `session.archive.durability` and the event `warning` say. Outside of browsers there is no IndexedDB: a session with an
- * `id` needs a store there (else `store_unavailable`), one without is in memory.
+ * Opens the session `id`, or creates it. Without `store` it is in IndexedDB; in a browser that may store nothing it is in
+ * memory, as event `warning` and `session.archive.durability` report. Outside of browsers a session with an `id` needs a
+ * `store` (`store_unavailable`), and one without an `id` is in memory. Rejects with `invalid_option`, `unknown_model`,
+ * `data_loss` if the stored session is gone, `schema_too_new` if a newer release wrote it, `store_corrupt`, and other
+ * errors of the store.
  */
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   return startSession("openSession", options, (given, id, host, maxBatchOps) =>
@@ -103,7 +105,7 @@ export async function startSession<M extends Message>(
   return session;
 }
 
-/** The engine is told whether there is one, also where it is the platform's and not the app's. */
+/** The engine learns whether there is one, the platform's default included. */
 function withWatermark(values: Record<string, unknown>, isMarked: boolean): object {
   return isMarked ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
 }
@@ -370,7 +372,7 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #notify({ event, ...data }: Notice): void {
-    // A gap of the log is told once, whoever comes upon it.
+    // A gap of the log is reported once, whichever call finds it.
     if (event === "data-loss" && data["seq"] !== undefined) {
       if (this.#gaps.has(data["seq"])) return;
       this.#gaps.add(data["seq"]);

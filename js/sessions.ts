@@ -8,7 +8,7 @@ import { hostOf } from "./options.js";
 import { Watermarks } from "./watermark.js";
 import type { SessionInfo, Store, Watermark } from "./types.js";
 
-/** What an operation on a store that is no session's is performed with. */
+/** The host of an operation on a store without a session. */
 export function hostOn(store: Store) {
   if (typeof store !== "object" || typeof store?.commit !== "function") throw invalidOption("store", "must be a Store");
   const none = () => {
@@ -22,18 +22,19 @@ export function byAge(sessions: SessionInfo[]): SessionInfo[] {
   return sessions.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
-/** The sessions of a store, oldest first. */
+/** Lists the sessions of a store, oldest first, without opening them. Rejects with the errors of the store. */
 export async function listSessions(store: Store): Promise<SessionInfo[]> {
   const host = hostOn(store);
   return byAge(await drive<SessionInfo[]>(run((engine) => engine.listSessions()), host));
 }
 
 /**
- * Removes the session called `id` from a store: messages, summaries, offloads, snapshots. It is not opened, so one that cannot be
- * read is deleted like any other. Nothing happens where there is none. A handle that is open on it is `closed` from then on. Sessions
- * that were begun from it stay. `watermark` is the option `advanced.watermark` of the session, where it had one.
+ * Deletes everything that a store has of the session `id`, without opening it, so that a damaged session can be deleted,
+ * too. Does nothing if there is none. An open handle on it is `closed` from then on. Sessions that were begun from it
+ * stay. `watermark`: the option `advanced.watermark` of the session, if it had one.
  *
- * Rejects with the errors of the store; when it was stopped, the session is whole or deleted, and the next call removes the rest.
+ * Rejects with the errors of the store. If interrupted, the session is either whole or deleted; call again to remove the
+ * rest.
  */
 export async function deleteSession(id: string, options: { store: Store; watermark?: Watermark }): Promise<void> {
   checkOptions(options, ["store", "watermark"]);

@@ -21,7 +21,7 @@ export class StoreCalls {
 
   /**
    * The answer of `work`, or a failure in time. One that comes later is ignored: a commit of it is written or not, and
-   * whoever writes next is told by a conflict.
+   * the next writer gets a conflict.
    */
   async call<T>(what: "read" | "scan" | "commit", work: (store: Store) => MaybePromise<T>): Promise<T> {
     if (!this.#store) throw new CompactionError("store_unavailable", "there is no store for this operation");

@@ -20,7 +20,7 @@ const lengthOf = (text: string): number => String(text).length;
 /** The engine's buffer; empty at first, and when the engine's memory has moved. */
 let buffer = new Uint8Array(0);
 
-/** A family's weights: see `Table` of `crates/estimator`, where they stand one after the other. */
+/** A family's weights: see `Table` of `crates/estimator`, where they are one after the other. */
 interface Weights {
   pairs: Uint8Array;
   contexts: Uint8Array;

@@ -12,35 +12,37 @@ import { whole } from "./text.js";
 import type { Format, Message } from "./types.js";
 import type { WasmModule } from "./types/platform.js";
 
-/** Encodings of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` for those before. */
+/** An encoding of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` before. */
 export type Encoding = "o200k_base" | "cl100k_base";
 
 /**
- * Counts tokens as tiktoken does. The names of special tokens (`<|endoftext|>`) are text like any other, so text that
- * nobody vouches for can be counted and encoded; a lone surrogate counts as U+FFFD, which takes its place. Characters are
- * those of Unicode 16, as for tiktoken 1.0.22; what came later is cut as what is not assigned.
+ * Counts and encodes tokens exactly as tiktoken does. Names of special tokens (`<|endoftext|>`) are ordinary text, so
+ * untrusted text is safe. A lone surrogate counts as, and becomes, U+FFFD. Characters are those of Unicode 16, as in
+ * tiktoken 1.0.22; later ones count as unassigned.
  */
 export interface Tokenizer {
+  /** The encoding. */
   readonly name: Encoding;
-  /** Tokens of a text. */
+  /** Counts the tokens of a text. */
   count(text: string): number;
   /**
-   * Tokens of a history: every text of its messages exactly, and what is no text (the frame of a message, a call, a
-   * result; media) by the rules that `estimateTokens` has. Only the provider knows what it makes of these.
+   * Counts the tokens of a history: its texts exactly; the framing of messages, calls and results, and media by the rules of
+   * `estimateTokens`, because only the provider knows these. `format`: default detected.
    */
   countMessages(messages: readonly Message[], options?: { format?: Format }): number;
-  /** Ids of a text's tokens. */
+  /** Encodes a text: the ids of its tokens. */
   encode(text: string): Uint32Array;
-  /** The text of ids. Tokens can end within a character; what is left of one becomes U+FFFD. */
+  /** Decodes ids to text. A character that is incomplete, because tokens can end within one, becomes U+FFFD. */
   decode(ids: Iterable<number>): string;
-  /** Counts a text that comes in parts: exact after each, at the cost of what is new and of the word that it goes on with. */
+  /** Starts counting a text that arrives in parts, such as a streamed answer. The count is exact after each part. */
   counter(): TokenCounter;
 }
 
-/** The count of a text that is appended to. */
+/** A running count of a growing text. */
 export interface TokenCounter {
+  /** Adds a part of the text. */
   append(text: string): void;
-  /** Tokens of everything that was appended. */
+  /** Tokens of all parts so far, joined. */
   readonly count: number;
 }
 
@@ -194,7 +196,7 @@ class Instance {
     return this.#countLong(decoder.decode(bytes));
   }
 
-  /** Counts `rest` with `text` behind it. */
+  /** Counts `rest` followed by `text`. */
   tail(rest: Bytes, text: string): Tail {
     const length = this.#append(rest, text);
     const tokens = this.#call((exports) => exports.count_tail(length));
@@ -243,7 +245,7 @@ class Instance {
     return decoder.decode(new Uint8Array(this.#exports.memory.buffer, this.#exports.text(), length));
   }
 
-  /** Writes `rest` and `text` behind one another; their length. */
+  /** Writes `rest` followed by `text`; their length. */
   #append(rest: Bytes, text: string): number {
     const view = this.#room(rest.length + text.length * 3);
     view.set(rest);

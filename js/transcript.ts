@@ -3,7 +3,7 @@
 import { decode } from "./codec.js";
 import type { Gap, Message } from "./types.js";
 
-/** Asks for a page; its `next` is what the one behind it is asked for with. */
+/** Asks for a page; its `next` asks for the one after it. */
 type Turn<T> = (cursor: unknown) => Promise<T & { next?: unknown }>;
 
 async function* pages<T>(turn: Turn<T>): AsyncGenerator<T> {
@@ -22,7 +22,7 @@ export interface Logged {
   body: string;
 }
 
-/** All messages in order: the app's own objects where `held` has them. `onGap` is told what is missing before the next. */
+/** All messages in order: the app's own objects where `held` has them. `onGap` receives what is missing before the next. */
 export async function* historyOf<M extends Message>(
   turn: Turn<{ messages: Logged[]; gaps: Gap[] }>,
   held: (message: Logged) => M | undefined,

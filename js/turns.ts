@@ -21,7 +21,7 @@ export class Turns {
   /** The app's summariser runs, up to its first `await`. */
   #isAsking = false;
 
-  /** `after` runs behind every `queued` call, before the next one begins. */
+  /** `after` runs after every `queued` call, before the next one begins. */
   constructor(options: SessionOptions, host: Host, after: () => void) {
     this.#options = options;
     this.#host = host;

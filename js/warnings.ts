@@ -1,4 +1,4 @@
-/** Warnings: told to listeners and the logger, and where there is neither, to the console. */
+/** Warnings: for listeners and the logger; if there is neither, for the console. */
 
 import { quietly } from "./driver.js";
 import type { Listeners } from "./listeners.js";
@@ -6,7 +6,7 @@ import type { SessionEvents, SessionOptions } from "./types.js";
 
 export type Warning = SessionEvents["warning"];
 
-/** What stands in for a window that nobody said. */
+/** The window that is assumed if none is given. */
 export const ASSUMED: Warning = {
   code: "unknown_model",
   message:
@@ -28,7 +28,7 @@ export const NOT_PERSISTED: Warning = {
     "navigator.storage.persist() when the user can tell why, and keep a watermark on your server, so that a loss is noticed",
 };
 
-/** Codes that calls without a session told already. */
+/** Codes that calls without a session have already reported. */
 const told = new Set<string>();
 
 /** Of a call without a session: once in a process for each code. */
@@ -49,14 +49,14 @@ export class Warnings {
     this.#listeners = listeners;
   }
 
-  /** `isLogged`: the logger was told where it came up. */
+  /** `isLogged`: the logger has it already. */
   tell(warning: Warning, isLogged = false): void {
     if (!isLogged) this.#log(warning);
     this.#listeners.emit("warning", warning);
     this.#shout(warning);
   }
 
-  /** What was found before anybody could listen. Whoever does so with the session in hand is in time. */
+  /** Warnings of the opening: delivered to listeners that are added as soon as the session is there. */
   announce(warning: Warning): void {
     this.#log(warning);
     this.#listeners.announce("warning", warning);

@@ -95,7 +95,7 @@ export class Watermarks {
     }
   }
 
-  /** Keeps a mark unless a greater one is there: another tab that wrote later may have told its own first. */
+  /** Keeps a mark unless a greater one is there: another tab that wrote later may have recorded its own first. */
   #keep(key: string, value: string): unknown {
     if (value === "") return this.#watermark?.set(key, value);
     const set = (kept: unknown) => {

@@ -1,4 +1,5 @@
-/** Entry `context-compactor/presets` where the engine comes as code, which every bundler can load apart: only `restoreBackup` needs it. */
+/** Entry `context-compactor/presets` where the engine comes as code, which every bundler can load apart: only
+ *  `restoreBackup` needs it. */
 
 import { restore } from "../backup.js";
 import { bringFrom } from "../engine.js";
@@ -10,9 +11,9 @@ export { optionsFromEnv } from "../environment.js";
 export type { DocumentedEvents, DocumentedResult, DocumentedSession } from "../types/documented.js";
 
 /**
- * Puts the session called `id` back as it was before this release migrated it to its schema, for the release that wrote
- * it. Close it first; opening it migrates it again. Resolves to the number of the old schema. Rejects with `not_found`
- * when it has no backup, `conflict` when it went on since.
+ * Restores the session `id` as it was before this release migrated it to its schema, so that the older release can read
+ * it. Close the session first; opening it migrates it again. Resolves to the number of the old schema. Rejects with
+ * `not_found` if there is no backup, and with `conflict` if the session has changed since.
  */
 export function restoreBackup(store: Store, id: string): Promise<number> {
   bringFrom(() => compiled(import("../wasm/inline.js")));

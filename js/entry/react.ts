@@ -4,8 +4,8 @@ import { coreOf } from "../nouns/core.js";
 import type { Session } from "../types.js";
 import type { ReactStats, Trajectory } from "../types/react.js";
 
-/** Reason-and-act trajectories (not the UI library): appends a turn, and compresses results when the whole has become too
- *  large. */
+/** Reason-and-act trajectories (not the UI library): appends a turn, and shortens results if the context has become too
+ *  large. Rejects as `session.append` and `session.prepare` do. */
 export async function addTurn(
   session: Session,
   turn: { thought: string; action: object; result: string },
@@ -15,12 +15,12 @@ export async function addTurn(
   await session.prepare();
 }
 
-/** Reason-and-act trajectories (not the UI library): how full the context is, in characters. */
+/** Reason-and-act trajectories (not the UI library): returns how full the context is. */
 export function stats(session: Session): ReactStats {
   return coreOf(session).look((handle) => handle.stats());
 }
 
-/** Reason-and-act trajectories (not the UI library): the context as a trajectory, whatever its format. */
+/** Reason-and-act trajectories (not the UI library): returns the context as a trajectory, whatever its format. */
 export function exportTrajectory(session: Session): Trajectory {
   return JSON.parse(coreOf(session).look<string>((handle) => handle.trajectory())) as Trajectory;
 }

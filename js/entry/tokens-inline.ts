@@ -10,9 +10,9 @@ export type { Encoding, TokenCounter, Tokenizer } from "../tokenizer.js";
 export type { TokenEstimate, TokenInput, TokenOptions } from "../types/tokens.js";
 
 /**
- * Starts what estimates for `model` need (without a name: for any), without blocking the thread. It need not be called: the first
- * estimate does the same at once. Rejects with `stage_unavailable` where it cannot be started, and with `unknown_model`, which
- * names the nearest, for a name that says nothing.
+ * Starts the engine for estimates without blocking the thread. Optional: else the first estimate starts it synchronously.
+ * Rejects with `stage_unavailable` if it cannot be started, and with `unknown_model`, with similar names, for an unknown
+ * `model`.
  */
 export function ready(options?: { model?: string }): Promise<void> {
   bringFrom(() => compiled(import("../wasm/inline.js")));

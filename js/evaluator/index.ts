@@ -1,4 +1,4 @@
-/** The evaluator: what a compaction costs and what it keeps, measured on transcripts, without a model. */
+/** The evaluator: measures on transcripts, without a model, what a compaction costs and how much it keeps. */
 
 import { checkFunction, checkOptions, checkSignal, invalidOption, plainOptions } from "../checks.js";
 import { checkHistory, encode } from "../codec.js";
@@ -31,9 +31,9 @@ export type { Prices } from "../generated/options.js";
 export type * from "./types.js";
 
 /**
- * What a policy costs on a transcript, replayed in the manner of demand paging: before each call the policy may compact, and
- * whatever the model then writes from memory has to be in the context, or is fetched again at its price. The conversation is
- * taken as it was. Several policies give a report each.
+ * Measures what a policy costs on a transcript, by a replay like demand paging: before each call the policy may compact,
+ * and what the model then writes from memory must be in the context, or is fetched again at its price. The conversation
+ * itself does not change. Several policies give a report each.
  *
  * Rejects with `invalid_message` (naming the message), `invalid_option`, `aborted`, or what a policy of the app throws.
  */
@@ -77,8 +77,9 @@ export async function replay(
 }
 
 /**
- * What a compactor retains of what agents went on to write from memory (hindsight recall): transcripts are cut, what stands
- * before a cut is compacted, and what comes after says what was needed. `budgets` are shares of the tokens before a cut.
+ * Measures how much a compactor keeps of what agents later wrote from memory (hindsight recall): transcripts are cut, the
+ * messages before a cut are compacted, and those after it show what was needed. `budgets`: fractions of the tokens before
+ * a cut, 0..1.
  *
  * Presence is necessary, not sufficient: a model may overlook what its context holds. The metric is lexical and punishes
  * paraphrase. So it compares compactors on the same cuts, and says nothing of tasks solved.
@@ -132,15 +133,15 @@ export async function recall<M extends Message>(
   return { cuts, ...summary(cuts, found, budgets) };
 }
 
-/** What can be asked for by name: policies of the engine and of peers, shapes of prices, compactors. */
+/** Lists what is known by name: policies of the engine and of peers, typical prices, compactors. */
 export async function baselines(): Promise<Baselines> {
   return (await Instance.start()).ask<Baselines>('"known"');
 }
 
-/** Halves of surrogate pairs that stand alone: JSON that has them is not read. */
+/** Lone surrogates: JSON that has them is not read. */
 const LONE = /\p{Surrogate}/gu;
 
-/** A cut as the module tells it: with the places of the messages before it, and how many needs a search finds. */
+/** A cut as the module returns it: with the places of the messages before it, and how many needs a search finds. */
 type Found = Omit<RecallCut, "scores"> & { messages: number[]; hits5: number; hits10: number };
 
 const FIELDS = ["messages", "format", "id", "source", "usage", "compactions", "stableTokens"];
@@ -234,7 +235,7 @@ function checkBudgets(budgets: unknown): void {
 /** After so many milliseconds the host gets its turn. */
 const SHARE_MS = 40;
 
-/** Tells how far it is, lets the host do other things now and then, and ends when that is wanted. */
+/** Reports how far it is, lets the host do other things now and then, and ends when that is wanted. */
 class Pace {
   readonly #signal: AbortSignal | undefined;
   readonly #tell: ((progress: EvaluationProgress) => void) | undefined;

@@ -4,26 +4,28 @@ import type { Format, Message, Usage } from "../types/messages.js";
 
 /** A conversation of an agent, complete and in order. */
 export interface Transcript<M extends Message = Message> {
+  /** All messages, in order. */
   messages: readonly M[];
-  /** Detected from the messages when it is not given. */
+  /** The format of the messages. Default: detected. */
   format?: Format;
-  /** Decides, with `seed`, where it is cut; default its place among the transcripts. */
+  /** A name that decides, with `seed`, where it is cut. Default: its index among the transcripts. */
   id?: string;
-  /** What transcripts of other sources name too (a framework's identifiers, a shell's paths) is no need of this one. */
+  /** The project or system that it comes from. Names that transcripts of other sources have, too (a framework's
+   *  identifiers, a shell's paths), do not count as needs. */
   source?: string;
-  /** What the provider reported for calls, each by the message that answered it. Sizes and cache misses are then as they
-   *  were, else estimated. */
+  /** Usage that the provider reported; `message`: index of the answer. With it sizes and cache misses are as they were, else
+   *  estimated. */
   usage?: readonly (Usage & { message: number })[];
-  /** Messages after which the agent itself compacted: what comes later was written without what came before. */
+  /** Indices of messages after which the agent itself compacted, so that it wrote the rest without what came before. */
   compactions?: readonly number[];
-  /** Tokens of the system prompt and the tools, where no usage tells them; default 20,000. */
+  /** Tokens of the system prompt and the tools, if `usage` does not show them. Default: 20,000. */
   stableTokens?: number;
 }
 
-/** When to do what. All but `price` are thresholds of tokens; `none` has a window without end. */
+/** A policy of compaction. All kinds but `price` act at numbers of tokens; `none` never compacts, in an unlimited window. */
 export type PolicyRule =
   | { kind: "none" }
-  /** A summary when the prompt has `at` tokens; the last `keep` tokens stay, at least the exchange under way. */
+  /** A summary when the prompt has `at` tokens; the last `keep` tokens stay, at least the current tool calls. */
   | { kind: "threshold"; at: number; keep: number }
   /** The oldest messages go when the prompt has more than `at` tokens, until it has `to`. */
   | { kind: "slide"; at: number; to: number }
@@ -33,24 +35,25 @@ export type PolicyRule =
    *  between summaries when it pays: all results but the newest `keep` that have more than `minTokens`, and `inputs`. */
   | { kind: "price"; keep: number; ceiling?: number; clear?: { keep: number; minTokens: number; inputs: boolean } };
 
-/** What is known before a call. */
+/** The state before a call, for a policy function. */
 export interface PolicyMoment {
-  /** The call's number, from 0, of `calls`. */
+  /** Number of the call, from 0. */
   call: number;
+  /** Calls of the transcript. */
   calls: number;
-  /** Tokens of its prompt. */
+  /** Tokens of the prompt. */
   tokens: number;
-  /** Of these, what the provider has in its cache. */
+  /** Of `tokens`, those in the provider's cache. */
   cached: number;
-  /** Of these, the system prompt and the tools. */
+  /** Of `tokens`, those of the system prompt and the tools. */
   stable: number;
-  /** Messages in the prompt word for word. */
+  /** Messages that are in the prompt verbatim. */
   messages: number;
   /** The user has just spoken. */
   isTurn: boolean;
 }
 
-/** What a policy does before a call; `keep` of `compact` is tokens, of `clear` results. */
+/** The action of a policy before a call. `keep`: of `compact` in tokens, of `clear` in results. */
 export type PolicyAction =
   | { kind: "none" }
   | { kind: "compact"; keep: number }
@@ -60,98 +63,112 @@ export type PolicyAction =
 /** A rule, the name of one (`baselines()` has them), or a function that decides before every call; nothing is `none`. */
 export type Policy = string | PolicyRule | ((moment: PolicyMoment) => PolicyAction | undefined);
 
-/** How far an evaluation is. */
+/** Progress of an evaluation. */
 export interface EvaluationProgress {
+  /** The current stage. */
   stage: "replay" | "optimum" | "cut" | "measure";
+  /** Completed steps of the stage, of `total`. */
   done: number;
+  /** Steps of the stage. */
   total: number;
 }
 
+/** Options of every evaluation. */
 export interface EvaluationOptions {
+  /** Ends the evaluation, which rejects with `aborted`. */
   signal?: AbortSignal;
+  /** Called as the evaluation advances. */
   onProgress?: (progress: EvaluationProgress) => void;
 }
 
+/** Options of a replay. */
 export interface ReplayOptions extends EvaluationOptions {
-  /** Find the least that any policy of summaries could have cost, who knew how it goes on: exact, and takes a while. */
+  /** Also compute the least cost of any policy of summaries that knows the future. Exact, and slow. */
   optimum?: boolean;
 }
 
-/** What a policy costs on a transcript. Costs are USD. */
+/** Cost of a policy on a transcript. */
 export interface ReplayReport {
+  /** Cost of all calls, in USD. */
   cost: number;
   currency: "USD";
+  /** Calls of the agent's model. */
   calls: number;
   /** Summaries, slides and clearings. */
   compactions: number;
-  /** What the agent needed and the context had no more, and its tokens: fetched again, at its price. */
+  /** How often the agent needed something that had left the context; fetching it again is part of the cost. */
   refetches: number;
+  /** Tokens that were fetched again. */
   refetchedTokens: number;
-  /** Tokens. */
+  /** Tokens of the largest prompt. */
   largestPrompt: number;
   /** Calls without a compaction whose prompt did not begin with the one before it. */
   changedPrefixes: number;
-  /** By call: tokens of the prompt, what was paid so far, and what was done before. */
+  /** By call: tokens of the prompt, cost so far in USD, and the action before it. */
   steps: { tokens: number; cost: number; action?: Exclude<PolicyAction["kind"], "none"> }[];
-  /** The least cost, when it was asked for. */
+  /** The least possible cost, in USD, with the option `optimum`. */
   optimum?: number;
-  /** The calls as they were, where usage was given: what was billed, and what a replay of the same prompts costs. Of the
-   *  calls, `misses` found less than half of what could have been cached. */
+  /** With `usage`: the cost that was billed and that of a replay of the same prompts, in USD; `misses`: how many of the
+   *  `calls` found less than half of what could have been cached. */
   billed?: { billed: number; simulated: number; calls: number; misses: number };
 }
 
-/** What a context holds of what the agent went on to write from memory; shares, 0..1. */
+/** How much a context keeps of what the agent later wrote from memory. Fractions, 0..1, of the needs unless noted. */
 export interface RecallScores {
-  /** T1: named. */
+  /** The name is in the context. */
   mention: number;
-  /** T2: named within 280 characters of two words that also surround it in the messages. */
+  /** The name is in the context, within 280 characters of two words that also surround it in the messages. */
   context: number;
-  /** T3: of the spans of eight tokens that were copied; missing where none was. */
+  /** Of the spans of eight tokens that the agent copied; absent if it copied none. */
   verbatim?: number;
-  /** T1, or the path or main argument of what holds it is named. */
+  /** As `mention`, or the context has the path or main argument of the call whose result has the name. */
   referenced: number;
-  /** That, or a search with the agent's own words finds it. */
+  /** As `referenced`, or a search with the agent's own words finds it. */
   recoverable: number;
-  /** Names in the context that are not in the messages, of all in the context. */
+  /** Of all names in the context, those that are not in the messages. */
   invented: number;
-  /** Of the context. */
+  /** Tokens of the context. */
   tokens: number;
 }
 
 /** A place where a transcript was cut. */
 export interface RecallCut {
-  /** Place of the transcript among those that were given. */
+  /** Index of the transcript among those that were passed. */
   transcript: number;
   /** Index of the first message after the cut. */
   at: number;
   /** Tokens of the texts before it, since the last compaction and without the app's instructions. */
   tokens: number;
-  /** Names that the agent went on to write from memory, and spans of eight tokens that it copied. */
+  /** Number of names that the agent later wrote from memory. */
   needs: number;
+  /** Number of spans of eight tokens that the agent later copied. */
   copied: number;
-  /** By budget. */
+  /** Scores, one for each budget. */
   scores: RecallScores[];
 }
 
-/** Where transcripts are cut. */
+/** How cuts are chosen. */
 export interface Cutting {
-  /** Tokens before a cut at least; default 20,000. */
+  /** Least tokens before a cut. Default: 20,000. */
   prefixTokens?: number;
-  /** Tokens after it that are looked at; default 20,000. */
+  /** Tokens after a cut that are searched for needs. Default: 20,000. */
   futureTokens?: number;
-  /** Needs of a cut at least; default 5. */
+  /** Least needs of a cut. Default: 5. */
   needs?: number;
-  /** Cuts between two compactions at most; default 2. */
+  /** Most cuts between two compactions. Default: 2. */
   cuts?: number;
-  /** Of the choice among the places where a cut may be; default 7. */
+  /** Seed of the random choice among possible cuts. Default: 7. */
   seed?: number;
 }
 
+/** Options of a measurement of recall. */
 export interface RecallOptions extends EvaluationOptions {
+  /** How cuts are chosen. */
   cutting?: Cutting;
 }
 
-/** The compactors that can be asked for by name: `keep-layer`, the two with a tail and `extractive` are the product's. */
+/** The compactors that are known by name. `keep-layer`, the two with a tail and `extractive` are those of
+ *  context-compactor. */
 export type CompactorName =
   | "keep-layer"
   | "tail + keep-layer"
@@ -167,8 +184,8 @@ export type CompactorName =
   | "shuffled lines";
 
 /**
- * Makes of messages a context of at most `budget` tokens: a text, or messages in the same format. What does not fit is cut
- * off at the end. The messages are the transcript's own, without the app's instructions; `cut` says where they end.
+ * Compacts messages to at most `budget` tokens: returns a text, or messages in the same format. What exceeds the budget
+ * is cut off at the end. The messages are those of the transcript before `cut`, without the app's instructions.
  */
 export type Compactor<M extends Message = Message> = (
   messages: M[],
@@ -176,19 +193,22 @@ export type Compactor<M extends Message = Message> = (
   cut: Omit<RecallCut, "scores">,
 ) => string | readonly Message[] | Promise<string | readonly Message[]>;
 
+/** Result of a measurement of recall. */
 export interface RecallReport {
+  /** The cuts with their scores. */
   cuts: RecallCut[];
-  /** By budget, over all cuts; without cuts there are none. */
+  /** Mean scores over all cuts, one for each budget; empty without cuts. */
   means: (RecallScores & { budget: number })[];
-  /** Shares of the needs that a search with the agent's own words finds among its first 5 and 10 passages. */
+  /** Fractions of the needs, 0..1, that a search with the agent's own words finds in its first 5 and 10 passages. */
   search?: { hits5: number; hits10: number };
 }
 
-/** What can be asked for by name, and what reports compare. */
+/** The policies, prices and compactors that are known by name. */
 export interface Baselines {
+  /** Policies, for `Policy`. */
   policies: { name: string; policy: PolicyRule }[];
-  /** Shapes of prices that providers have, USD for a million tokens. */
+  /** Typical prices of providers, in USD per million tokens. */
   prices: { name: string; prices: import("../generated/options.js").Prices }[];
-  /** `own` are the product's. */
+  /** Compactors, for a measurement of recall. `own`: those of context-compactor. */
   compactors: { name: CompactorName; own: boolean }[];
 }

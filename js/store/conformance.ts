@@ -1,9 +1,10 @@
 /**
- * What a session relies on in a store, as checks that run anywhere: Node, pages, workers. Use it in any test runner:
+ * Checks of everything that sessions rely on in a store. They run anywhere: Node, pages, workers. Use them in any test
+ * runner:
  *
  *     for (const { name, run } of storeConformance(async () => myStore(freshName()))) test(name, run);
  *
- * With a hook that damages what is at rest it asks, too, whether the store notices.
+ * With a hook that damages stored bytes, they also check whether the store notices.
  */
 
 import type { Key, MaybePromise, Store } from "../types.js";
@@ -12,19 +13,24 @@ import type { ScanOptions } from "./keys.js";
 import { bytesOf, check, codeIs, Probe, same, textOf } from "./probe.js";
 import type { Check, Row } from "./probe.js";
 
-/** One check. `run` rejects with what was expected and what was found. */
+/** One check of `storeConformance`. */
 export interface ConformanceCase {
+  /** Name of the check, for a test. */
   name: string;
+  /** Runs the check. Rejects with an error that has the expected and the actual value. */
   run(): Promise<void>;
 }
 
+/** Options of `storeConformance`. */
 export interface ConformanceOptions {
-  /** Changes what is at rest under `key`, behind the back of a store that was made by the factory, so that it is not what
-   *  was written: a bit of it, say. With it a store that has `caps.reportsDamage` is asked whether it notices. */
+  /** Changes the stored bytes of `key` without the store, for example one bit. With it, stores with `caps.reportsDamage`
+   *  are checked for noticing that. */
   damage?: (store: Store, key: Key) => MaybePromise<void>;
 }
 
-/** The checks for a store with `atomic: "batch"` and `cas: true`. `factory` makes an empty store for each of them. */
+/** Returns the checks that a store must pass to hold sessions (`atomic: "batch"`, `cas: true`), for any test runner: `for
+ *  (const { name, run } of storeConformance(async () => myStore(freshName()))) test(name, run)`. `factory` makes an empty
+ *  store for each check. */
 export function storeConformance(
   factory: () => Promise<Store>,
   { damage }: ConformanceOptions = {},

@@ -68,7 +68,7 @@ export class Connection {
     if (db) this.drop(db);
   }
 
-  /** Why the database is not the one that was here before. Once that was told, the one that is here is. */
+  /** Why the database is not the one that was here before. Once that was reported, the one that is here counts. */
   async dataLoss(): Promise<string | undefined> {
     await this.open();
     if (this.#loss !== undefined) mark(this.#name, this.#id);
@@ -167,7 +167,7 @@ function mark(name: string, id: string | undefined): void {
   try {
     if (id !== undefined && marked(name) !== id) localStorage.setItem(markOf(name), id);
   } catch {
-    // Full or forbidden: then only what this page sees itself is told.
+    // Full or forbidden: then only what this page sees itself is reported.
   }
 }
 

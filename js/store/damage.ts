@@ -9,7 +9,7 @@ import type { Check, Probe, Row } from "./probe.js";
 /** Large enough to be kept apart, where a store keeps large values apart. */
 const DAMAGED_BYTES = 300 * 1024;
 
-/** A row of each table with one behind it. */
+/** A row of each table with one after it. */
 const PAIRS: [Key, Key][] = [
   [["meta", "session", "a"], ["meta", "session", "b"]],
   [["sessions", "s"], ["sessions", "t"]],

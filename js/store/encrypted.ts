@@ -10,10 +10,11 @@ import type { ScanOptions, Value } from "./keys.js";
 import { notices } from "./notices.js";
 import { overlayOf } from "./overlay.js";
 
+/** Options of `encryptedStore`. */
 export interface EncryptionOptions {
-  /** AES-GCM, for `encrypt` and `decrypt`; better not extractable. Whoever has it can read everything. */
+  /** An AES-GCM key with usages `encrypt` and `decrypt`, preferably not extractable. It decrypts everything. */
   encryptionKey: CryptoKey;
-  /** The key of before: a store that it opens is changed to `encryptionKey`, in one small commit. */
+  /** The previous key, to change it: a store that it opens is switched to `encryptionKey` in one small commit. */
   previousEncryptionKey?: CryptoKey | undefined;
 }
 
@@ -24,11 +25,13 @@ type Found = [Key, Value];
 const TRIES = 4;
 
 /**
- * `store` with every value encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). What stays to be
- * seen is how many rows there are, how long they are, and when they are written. Each session has a key of its own,
- * which is deleted in the commit that deletes the session. A row that was changed, or moved, is damaged, and the others are
- * not; keys are kept twice, and what is damaged of one is written again from the other (`repaired`). A store is encrypted from
- * its beginning or never: one that holds other rows, and a key that does not open it, are refused with `invalid_option`.
+ * Wraps `store` so that every value is encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). The
+ * number, length and time of rows remain visible. Each session has its own key, which is deleted in the commit that
+ * deletes the session. A changed or moved row counts as damaged, alone; keys are stored twice, and a damaged copy is
+ * restored from the other (`repaired`).
+ *
+ * A store is encrypted from its first row or never: calls reject with `invalid_option` for a store with unencrypted rows,
+ * and for a wrong key.
  */
 export function encryptedStore(store: Store, options: EncryptionOptions): Store {
   checkOptions(options, ["encryptionKey", "previousEncryptionKey"]);
@@ -128,7 +131,7 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     return page;
   }
 
-  /** A session's damaged row that goes alone is to be written anew, for nobody knows its version: the session stays, and so
+  /** A session's damaged row that goes alone is to be rewritten, because its version is unknown: the session stays, and so
    *  do its keys. Who deletes the session removes its name, or marks it, in the same batch. */
   async function isReset({ puts, deletes }: Batch): Promise<boolean> {
     const [key] = deletes;

@@ -20,28 +20,29 @@ interface Row {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** Options of `indexedDbStore`. */
 export interface IndexedDbOptions {
-  /** Of the database; default `context-compactor`. */
+  /** Name of the database. Default: `context-compactor`. */
   name?: string;
-  /** `relaxed` never waits for the disk: such commits survive a crash of the browser, not a power cut. Default `strict`:
-   *  every batch is as durable as it asks. */
+  /** `strict` (default): an `append` resolves when it is on the disk. `relaxed`: no commit waits for the disk, so the last
+   *  ones survive a crash of the browser, but not a power cut. */
   durability?: "strict" | "relaxed";
-  /** Encrypts every value, as `encryptedStore` does: AES-GCM, for `encrypt` and `decrypt`, better not extractable. A
-   *  database is encrypted from its beginning or never. */
+  /** Encrypts every value, as `encryptedStore` does: an AES-GCM key with usages `encrypt` and `decrypt`, preferably not
+   *  extractable. A database is encrypted from its first row or never (`invalid_option`). */
   encryptionKey?: CryptoKey;
-  /** The key of before: a database that it opens is changed to `encryptionKey`. */
+  /** The previous key, to change it: a database that it opens is switched to `encryptionKey`. */
   previousEncryptionKey?: CryptoKey;
-  /** Asks the browser, once in a page and after the first commit, to keep this site's data when space runs out. Nothing
-   *  waits for the answer: see `session.persisted`. Firefox asks the user. `false` to call `navigator.storage.persist()`
-   *  yourself, at a moment when the user understands why. Default `true`. */
+  /** Ask the browser, once in a page and after the first commit, to keep this site's data when space runs out; nothing
+   *  waits for the answer, which is `archive.persisted`. Firefox asks the user. `false`: call
+   *  `navigator.storage.persist()` yourself, when the user understands why. Default: `true`. */
   persist?: boolean;
 }
 
 const OPTIONS = ["name", "durability", "encryptionKey", "previousEncryptionKey", "persist"];
 
 /**
- * Keeps everything in one IndexedDB database, an object store per table. It never falls back to anything: where there is
- * no IndexedDB, its methods reject with `store_unavailable`.
+ * Stores sessions in an IndexedDB database. Never falls back to memory: without IndexedDB its methods reject with
+ * `store_unavailable`.
  */
 export function indexedDbStore(options: IndexedDbOptions = {}): Store {
   checkOptions(options, OPTIONS);
@@ -207,7 +208,7 @@ function plainStore(options: IndexedDbOptions): Store {
   };
 }
 
-/** Issues every request of `batch` at once: an expectation that fails aborts the writes queued behind it. */
+/** Issues every request of `batch` at once: an expectation that fails aborts the writes queued after it. */
 function execute(tx: IDBTransaction, on: On, batch: Batch): void {
   const expected = new Map<string, number>();
   for (const { key, version } of batch.expect) {

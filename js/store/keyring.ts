@@ -4,8 +4,8 @@
  *     app's key ─wraps─▶ root key ─wraps─▶ a key for each session ─seals─▶ its rows
  *                           └─seals─▶ rows of `meta`
  *
- * Keys stand in rows of their own, written once: `["meta", "keys", "root", nth]`, where `nth` counts the app's keys, and
- * `["meta", "keys", "of", session, id]`. Each has a copy behind it (`[…, "copy"]`), sealed for that place, so that one
+ * Keys are in rows of their own, written once: `["meta", "keys", "root", nth]`, where `nth` counts the app's keys, and
+ * `["meta", "keys", "of", session, id]`. Each has a copy after it (`[…, "copy"]`), sealed for that place, so that one
  * damaged row costs no key, and is written again from the other one when the key is opened; where a release that wrote no
  * copies left a key without, it is written before the next value. A writer expects the rows of the keys that it used, so
  * nothing is ever sealed with a key that was deleted meanwhile.
@@ -31,7 +31,7 @@ const HEAD_BYTES = 1 + ID_BYTES;
 const KEY_BYTES = 32;
 export const OVERHEAD = HEAD_BYTES + IV_BYTES + TAG_BYTES;
 
-/** Session keys that are held; more are read again. */
+/** Session keys that are kept in memory; more are read again. */
 const MOST_HELD = 512;
 /** Rows of keys of one session that are looked at: as a rule it has one key, in two rows. */
 const KEY_ROWS = 32;
@@ -114,7 +114,7 @@ export class Keyring {
 
   /**
    * The keys that `sealed` rows were sealed with; none for a session whose key was deleted, which is gone. `isLast` says
-   * that keys that are missing were read anew: what they sealed is damaged.
+   * that keys that are missing were read again: what they sealed is damaged.
    */
   async found(sealed: { key: Key; id: string }[], isLast: boolean): Promise<(Sealer | Damaged | undefined)[]> {
     const root = await this.root();
@@ -256,7 +256,7 @@ export class Keyring {
     const lacking = value && { row: rows[at]!, value, sound: rows[sound]!, isDamaged: isThere[at]! };
     const name = row.length === PLAIN ? String(row.at(-1)) : id;
     const sealer = { id: name, row: isThere[0] ? rows[0]! : rows[1]!, unwritten: [], lacking, key: await imported(raw) };
-    // What was never written is no damage, and whoever reads writes nothing.
+    // What was never written is no damage, and a reader writes nothing.
     if (lacking?.isDamaged) await this.mend(sealer);
     return sealer;
   }
@@ -287,7 +287,7 @@ async function opened(key: CryptoKey, entries: Entry[]): Promise<{ id: string; r
     try {
       return { id: idOf(value, row), raw: await unseal(key, row, value), from: row };
     } catch {
-      // Damaged, or of another key: the other row may tell.
+      // Damaged, or of another key: the other row may say.
     }
   }
   return undefined;

@@ -19,7 +19,7 @@ interface Row {
   bytes: Uint8Array;
 }
 
-/** Keeps everything in memory. Its methods are synchronous. */
+/** Stores sessions in memory, until the page or process ends. Its methods are synchronous. */
 export function memoryStore(): Store {
   const caps = {
     atomic: "batch",

@@ -1,4 +1,4 @@
-/** Two stores as one. What it takes to keep them alike is loaded with the first call. */
+/** Two stores as one. The code that keeps them alike is loaded with the first call. */
 
 import { checkObject, checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
@@ -9,23 +9,23 @@ import { checkFree, MARK_OPS } from "./mirror/own.js";
 import { notices } from "./notices.js";
 
 /**
- * Keeps everything in `first` and `second`, two stores of any kind: each is a whole copy, and opens without the other. Commits
- * go to the first, which decides about conflicts, then to the second with the same batch; reads come from the first. A row
- * that one copy reports as damaged, or has lost, comes back from the other; a copy that is behind, or empty, is made whole
- * again when the pair is next used. Sessions tell that as `data-loss` of kind `repaired`. Several tabs or processes may use
- * the same pair, with the same order of its copies.
+ * Stores everything twice, in `first` and `second`, two stores of any kind. Each is a whole copy, and opens without the
+ * other. Commits go to the first, which decides conflicts, then with the same batch to the second; reads come from the
+ * first. A row that one copy has lost or reports as damaged is restored from the other, and an incomplete or empty copy
+ * is completed when the pair is next used; sessions emit that as `data-loss` of kind `repaired`. Several tabs or
+ * processes may use one pair, with its copies in the same order.
  *
- * `acknowledge: "both"` (default): a commit resolves when both copies have it, so what was acknowledged survives the loss of
- * either. While one of them cannot be written, appends fail, with its error and nothing written; the one that met the failure
- * first fails with `indeterminate`. `"first"`: it resolves when the first has it, and the second follows; `behind` says by how
- * many commits.
+ * `acknowledge: "both"` (default): a commit resolves when both copies have it, so it survives the loss of either. While
+ * one copy cannot be written, appends fail with its error and write nothing; the first to fail does so with
+ * `indeterminate`. `"first"`: a commit resolves when the first copy has it; the second follows, and `behind` is how many
+ * commits it lacks.
  *
- * A copy that does not open is told as a warning, and everything is read from the other one. Nothing is written to a second
- * copy alone: others may have the first open, and what they wrote there would be lost, or this. As soon as the copy opens it is
- * made whole again; where it never will, make the pair anew with an empty store in its place.
+ * If a copy does not open, a warning is emitted and everything is read from the other one. Nothing is written to the
+ * second copy alone, because that would conflict with commits that others make to the first. The copy is completed as
+ * soon as it opens; if it never will, make the pair again with an empty store in its place.
  *
- * Throws `invalid_option` for a store without `caps.atomic: "batch"` and `caps.cas`. Its calls reject with `invalid_option`,
- * too, for two stores with rows that are no copies of each other.
+ * Throws `invalid_option` for a store without `caps.atomic: "batch"` and `caps.cas`. Calls reject with `invalid_option`
+ * if the rows of the two stores are not copies of each other.
  */
 export function mirrorStore(first: Store, second: Store, options: MirrorOptions = {}): MirrorStore {
   checkOptions(options, ["acknowledge"]);
@@ -83,7 +83,7 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
       [...owned.puts.map(([key]) => key), ...owned.deletes, ...owned.expect.map(({ key }) => key)].forEach(checkFree);
       return run((mirror) => mirror.commit(owned));
     },
-    // Also where neither copy tells of losses: what both have lost is known here alone.
+    // Also where neither copy reports losses: what both have lost is known here alone.
     dataLoss: () => run((mirror) => mirror.dataLoss()),
     ...(first.changes && { changes: (listener) => first.changes!(listener) }),
     ...(first.persisted && { persisted: () => first.persisted!() }),

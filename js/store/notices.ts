@@ -1,9 +1,9 @@
-/** What a store tells beside its answers. */
+/** Notices of a store, beside its answers. */
 
 import { quietly } from "../driver.js";
 import type { StoreNotice } from "../types.js";
 
-/** What is told, and who listens; what came while nobody did is told to the first who does. */
+/** Notices and their listeners; those found before the first listener are delivered to it. */
 export function notices() {
   const listeners = new Set<(notice: StoreNotice) => void>();
   const unheard: StoreNotice[] = [];

@@ -6,7 +6,7 @@ import { TABLES } from "./keys.js";
 
 /**
  * How long an engine may take. Chromium forgets an open request that meets the clearing of the site's data, and answers
- * this page nothing more until it is reloaded; a queue behind another tab's upgrade has no event either.
+ * this page nothing more until it is reloaded; a queue after another tab's upgrade has no event either.
  */
 const OPEN_WAIT_MS = 10_000;
 /** Other tabs close their connections at once when asked, if they ever do. */
@@ -21,7 +21,7 @@ export interface Identity {
   encrypted: boolean;
 }
 
-/** Where it stands in `meta`: a text, so that it sorts before every row, and no scan meets it. */
+/** Where it is in `meta`: a text, so that it sorts before every row, and no scan meets it. */
 export const IDENTITY = "database";
 
 export interface Opened {
@@ -78,7 +78,7 @@ function upgrade(db: IDBDatabase, tx: IDBTransaction, identity: Identity | undef
   if (identity) tx.objectStore("meta").put(identity, IDENTITY);
 }
 
-/** Chromium alone says so, when it found a database damaged and begins it anew. */
+/** Chromium alone says so, when it found a database damaged and begins it again. */
 function lossOf(event: IDBVersionChangeEvent): string | undefined {
   const { dataLoss, dataLossMessage } = event as { dataLoss?: unknown; dataLossMessage?: unknown };
   return dataLoss === "total" ? String(dataLossMessage || "damaged") : undefined;

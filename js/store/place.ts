@@ -11,7 +11,7 @@ export interface StorePlace {
   readonly store: Store;
   /** Made here: closed with the last session that uses it. */
   readonly own: boolean;
-  /** What to tell of it. */
+  /** What to report of it. */
   readonly warning?: SessionEvents["warning"];
 }
 

@@ -21,7 +21,7 @@ export class Probe {
     this.#store = store;
   }
 
-  /** Listens where the store tells what was written. */
+  /** Listens if the store reports what was written. */
   get changes(): Store["changes"] {
     const store = this.#store;
     return store.changes && ((listener) => store.changes!(listener));

@@ -4,7 +4,7 @@ import { CompactionError } from "../errors.js";
 
 /** How long a turn is waited for: a tab that is stopped keeps its lock, and must not stop the others. */
 const WAIT_MS = 200;
-/** How long a turn is kept for who lost a race and has to read first. */
+/** How long a turn is kept for a writer that lost a race and has to read first. */
 const KEEP_MS = 100;
 
 interface Kept {

@@ -1,4 +1,4 @@
-/** Making Chromium begin another log file, for what it may have left behind a kill. */
+/** Making Chromium begin another log file, for what it may have left after a kill. */
 
 /** Of a database that is there only while it is made and deleted. */
 const NAME = "context-compactor/rotation";
@@ -6,7 +6,7 @@ let isRotated = false;
 
 /**
  * To be called before a write; the first one of a page counts. Chromium keeps databases in LevelDB, which goes on with
- * the log of the run before. Where a kill ended that within a record, what is written behind it is not found at the next
+ * the log of the run before. Where a kill ended that within a record, what is written after it is not found at the next
  * start, or is taken for damage that costs the whole database (google/leveldb#1287). Deleting a database makes it go on in
  * another log. That is not waited for: it takes milliseconds, and a write before it is only as safe as it was. It is done
  * once, as on a full disk it fails, and what fails there may cost the database too.

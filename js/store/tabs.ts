@@ -1,4 +1,5 @@
-/** What the tabs of one database tell each other: that a session's row was written. Which one, and its version; no more. */
+/** What the tabs of one database report to each other: that a session's row was written. Which one, and its version; no
+ *  more. */
 
 /** The row of a session as it was written: the id of its rows, not the app's name for it. */
 export type Changed = (sid: string, ver: number) => void;
@@ -41,7 +42,7 @@ export class Tabs {
     const name = `context-compactor/${this.#id}`;
     const open = (this.#open = { out: new BroadcastChannel(name), in: new BroadcastChannel(name) });
     open.in.onmessage = ({ data }) => this.#hear(data);
-    // In Node a channel keeps the process alive unless it is told not to.
+    // In Node a channel keeps the process alive unless that is switched off.
     for (const channel of Object.values(open)) (channel as { unref?: () => void }).unref?.();
   }
 
@@ -49,7 +50,7 @@ export class Tabs {
   #hear(data: unknown): void {
     const { sid, ver } = Object(data) as { sid?: unknown; ver?: unknown };
     if (typeof sid !== "string" || !Number.isSafeInteger(ver)) return;
-    // A frozen tab gets messages, but no timers: a read that it began would never end, and would block who writes.
+    // A frozen tab gets messages, but no timers: a read that it began would never end, and would block writers.
     setTimeout(() => [...this.#listeners].forEach((listener) => listener(sid, ver as number)));
   }
 

@@ -1,8 +1,9 @@
 /** Messages and the formats that they come in. */
 
-/** One message in the app's own format. It is never mutated and never re-created while it is kept. */
+/** One message in the app's own format. The library never changes it, and returns the same object while the message is
+ *  kept. */
 export type Message = object;
-/** Wire formats; detected from the messages when `format` is not given. */
+/** Message formats. Without the option `format`, the format is detected from the messages. */
 export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "ai-sdk" | "react";
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 type MessageItem =
@@ -22,14 +23,14 @@ export type NewMessage<F extends Format = Format> = {
   "ai-sdk": PlainMessage | UiMessage;
   react: never;
 }[F];
-/** The new messages that can stand among messages of a type: those of the formats that the type belongs to. */
+/** The messages that a compaction can add to messages of type `M`: those of the formats that `M` belongs to. */
 export type NewMessageAmong<M> = [Extract<NewMessage, M>] extends [never] ? NewMessage : Extract<NewMessage, M>;
 
-/** Tokens of a call as its provider counted them. */
+/** Tokens of one call of a model, as its provider counted them. */
 export interface Usage {
-  /** The whole prompt, whatever of it came from the cache or went there. */
+  /** Tokens of the whole prompt, those read from or written to the cache included. */
   inputTokens: number;
-  /** The whole answer, reasoning included. */
+  /** Tokens of the whole answer, reasoning included. */
   outputTokens: number;
   /** The part of `inputTokens` that was read from the cache. */
   cacheReadTokens?: number;

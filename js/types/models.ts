@@ -1,32 +1,35 @@
 /** Facts about models. */
 
-/** USD for a million tokens. */
+/** Prices in USD per million tokens. */
 export interface TokenPrices {
+  /** Input tokens. */
   input: number;
+  /** Output tokens. */
   output: number;
-  /** Of the input, what was read from the provider's cache. */
+  /** Input tokens read from the provider's cache. */
   cacheRead?: number;
-  /** And what was written to it. */
+  /** Input tokens written to the provider's cache. */
   cacheWrite?: number;
 }
 
+/** Prices of a model, in USD per million tokens. */
 export interface ModelPrices extends TokenPrices {
-  /** What all tokens of a request cost whose input is larger than `above`; the last that is reached holds. */
+  /** Prices of all tokens of a request with more than `above` input tokens. The last tier that applies counts. */
   tiers?: (TokenPrices & { above: number })[];
 }
 
-/** What the catalogue knows about a model. */
+/** Facts about a model, from the catalog in this package. */
 export interface ModelFacts {
-  /** Its id there. */
+  /** The model's id in the catalog. */
   model: string;
-  /** Who serves it, by the id there. */
+  /** The provider's id in the catalog. */
   provider: string;
-  /** Tokens. */
+  /** The context window, in tokens. */
   contextWindow: number;
-  /** The most that it answers in one response, where that is known. */
+  /** The longest answer, in tokens; absent if unknown. */
   maxOutputTokens?: number;
-  /** As they are today, where they are known. */
+  /** Prices as of this release; absent if unknown. */
   prices?: ModelPrices;
-  /** The catalogues, with their versions. */
+  /** The catalogs that these facts come from, with versions. */
   source: string;
 }

@@ -1,34 +1,41 @@
-/** What options are made of, and what the app's callbacks are told. */
+/** Types of option values, and of what callbacks receive. */
 
-/** `calibrated` (default) is fitted to real tokenizers; `chars4` is `round(characters / 4)`. */
+/** How tokens are estimated: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
+/** How many of the newest messages to keep: one of the three. */
 export interface Keep {
+  /** This many messages. */
   messages?: number;
+  /** Messages of this many tokens. */
   tokens?: number;
-  /** Share of the history's tokens, 0..1. */
+  /** Messages of this fraction of the history's tokens, 0..1. */
   fraction?: number;
 }
 
-/** What the app is used for: what a summary must preserve. `buildSummaryPrompt` takes any other name for `assistant`. */
+/** The kind of work, which decides what a summary must preserve. `buildSummaryPrompt` treats any other name as
+ *  `assistant`. */
 export type Mode = "developer" | "planning" | "debugger" | "assistant";
 
-/** Ways to compact, see docs/presets.md; the default is `balanced`. */
+/** A strategy of compaction with its numbers: which steps it takes, when, and how much it keeps. Default: `balanced`. */
 export type Preset = "balanced" | "offload" | "react" | "layered" | "factor3" | "checkpoint";
 
-/** A size that a model can be run with. */
+/** A window size that a model can be run with (option `profiles` of preset `checkpoint`). */
 export interface ModelProfile {
+  /** The model's name, as in option `model`. */
   model: string;
-  /** Tokens that are asked for. */
+  /** The size to ask for, in tokens: option `contextWindow`. */
   size: number;
-  /** Tokens that the provider then takes; default `share` of `size`. */
+  /** Tokens that the provider then accepts. Default: `share` of `size`. */
   contextSize?: number;
-  /** 0..1, default 1; 0.85 where a provider wants that. */
+  /** Usable fraction of `size`, 0..1. Default 1; some providers need 0.85. */
   share?: number;
 }
 
+/** Progress of an operation, for `onProgress` and event `progress`. */
 export interface Progress {
-  /** Preset `checkpoint` tells its six: identify, prepare, summarize, checkpoint, update, validate (`S5.5`). */
+  /** The current stage. Preset `checkpoint` has six: identify, prepare, summarize, checkpoint, update, validate. `verify`
+   *  and `erase` belong to those calls. */
   stage:
     | "identify"
     | "prepare"
@@ -42,10 +49,15 @@ export interface Progress {
     | "commit"
     | "verify"
     | "erase";
+  /** Completed steps of this stage, of `total`. */
   done: number;
+  /** Steps of this stage. */
   total: number;
+  /** Tokens of the context before the operation. */
   previousTokens: number;
+  /** Tokens of the context now. */
   currentTokens: number;
 }
 
+/** Severity of a line for option `logger`. */
 export type LogLevel = "debug" | "info" | "warn" | "error";

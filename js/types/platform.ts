@@ -1,4 +1,4 @@
-/** What is named of WebAssembly where an app's TypeScript has not the browser's types, which fit these. */
+/** Types of WebAssembly for apps whose TypeScript lacks those of browsers, which fit these. */
 
 /** A compiled module. */
 export type WasmModule = object;

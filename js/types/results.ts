@@ -1,181 +1,236 @@
-/** Plans, and what came of them. */
+/** Plans, and results of compactions. */
 
 import type { CompactionError } from "../errors.js";
 import type { Message, NewMessageAmong, Usage } from "./messages.js";
 
+/** One step of a compaction. */
 export interface Edit {
-  /** The step that made it; `repair`: messages that the provider would refuse were left out of the prompt, or mended in it. The log
+  /** The step. `repair`: messages that the provider would refuse were left out of the prompt, or corrected in it; the log
    *  keeps them, and `context.explain()` says why. */
   kind: "admit" | "clear" | "offload" | "compress" | "summarize" | "age" | "merge" | "rollover" | "repair";
+  /** Indices of the messages that it changed, as `context.explain()` counts. */
   indices: number[];
+  /** Tokens that it removed from the context. */
   freedTokens: number;
+  /** More about it, for people. */
   detail?: string;
-  /** What offloading reports (`S1.2`). */
+  /** Of kind `offload`: how many results were stored, and tokens of the context. */
   offload?: {
+    /** Results that were stored, with references in their place. */
     offloadedCount: number;
+    /** Tokens before. */
     previousTokens: number;
+    /** Tokens after. */
     currentTokens: number;
+    /** `previousTokens` less `currentTokens`. */
     freedTokens: number;
+    /** The context is still at or above the threshold of the preset. */
     stillExceedsThreshold: boolean;
   };
 }
 
-/** What became of one source message. Each has exactly one entry. */
+/** Where one message of the history is now. Each message has exactly one entry. */
 export interface LedgerEntry {
+  /** Index of the message: of a session, among all messages ever appended, from 0; of `compact()`, in the array that was
+   *  passed. */
   index: number;
-  /** `dropped`: in the context and not sent by the last `prepare`, or in the context no more; `reason` says which. */
+  /** `verbatim`: in the context as it was given. `summarized`: a summary replaces it. `offloaded`: in the context, with a
+   *  reference in place of a text. `reduced`: in the context, shortened. `dropped`: left out of the last prompt, or out of
+   *  the context; `reason` says which. */
   fate: "verbatim" | "summarized" | "offloaded" | "reduced" | "dropped";
-  /** It stands word for word inside the message of a summary. */
+  /** The message of a summary quotes it in full. */
   quoted?: boolean;
+  /** Id of the summary that replaces or quotes it, as in `Checkpoint.id`. */
   checkpoint?: string;
-  /** Reference of its (first) text that was stored, for `read`: of a result, of an input, or of what the user said. */
+  /** Reference of its first stored text, for `recall.read`. Of `compact()`, which stores nothing, none. */
   ref?: string;
-  /** All of them, when there are several. */
+  /** The references of all its stored texts, if there are several. */
   refs?: string[];
-  /** Of the first one's text. */
+  /** SHA-256 of the first stored text, in hex. Of an erased message: of the message. */
   sha256?: string;
+  /** Why, for people. */
   reason?: string;
 }
 
-/** A message of the user that states constraints (`S4.3`). */
+/** A message of the user that states constraints, such as "never push to main", for which a pin is proposed. */
 export interface PinProposal {
-  /** Its index among the app's messages. */
+  /** Index of the message, as `context.explain()` counts. */
   index: number;
-  /** The sentences that require, limit or forbid something, to the letter. */
+  /** The sentences that require, limit or forbid something, verbatim. */
   constraints: string[];
-  /** What the whole message costs: that much stays in the context with the pin. */
+  /** Tokens of the whole message: what a pin would keep in the context. */
   tokens: number;
 }
 
-/** What a compaction did, or why it did not. */
+/** Result of a compaction. `success` is true if the context fits and no step failed; else `error` says why. */
 export type CompactionResult<M = Message> = CompactionReport<M> &
   (
     | {
-        /** It worked and `fits`. */
+        /** No step failed, and the context fits the window. Also when there was nothing to do: then `changed` is false. */
         success: true;
         /** The context was edited. */
         changed: boolean;
-        /** Why nothing changed, or how a fallback was used. */
+        /** Why nothing changed, or how a fallback was used; for people. */
         reason?: string;
-        /** The built-in summarizer wrote the summary, as `summarize.fallback` asks for: why yours did not. */
+        /** The error of your summarizer, when the built-in one wrote the summary in its place (`summarize.fallback:
+         *  "extractive"`). */
         fellBack?: CompactionError;
         error?: undefined;
       }
     | {
-        /** What was asked for could not be had: the summary failed, or the context does not fit. */
+        /** The summary failed, or the context does not fit the window. */
         success: false;
-        /** The context was edited all the same, as by steps that need no summary. */
+        /** The context was edited all the same, by steps that need no summary. */
         changed: boolean;
-        /** What `error` says. */
+        /** The message of `error`. */
         reason: string;
         fellBack?: undefined;
-        /** `context_overflow` whenever the context does not fit: what no compaction goes below, and the largest message. Where it
-         *  does not fit because the summary failed, `cause` is that error, such as `summary_failed`. */
+        /** `context_overflow` whenever the context does not fit: its message has the fewest tokens that a compaction can
+         *  reach, and the largest message. If a failed summary is why, `cause` is that error, for example
+         *  `summary_failed`. */
         error: CompactionError;
       }
   );
 
+/** The part of a compaction's result that successes and failures share. */
 export interface CompactionReport<M = Message> {
+  /** The messages of the context now. Kept messages are the objects that were passed. */
   messages: M[];
-  /** The context fits the window, with room for the answer: `currentTokens` is at most `contextWindow` less
-   *  `maxOutputTokens` and `reserveTokens`. */
+  /** The context fits the window: `currentTokens` is at most `contextWindow` less `maxOutputTokens` and `reserveTokens`. */
   fits: boolean;
-  /** The store has it. False when the store is full: the result stands in memory, `prepare` sends it, and the next call that
-   *  finds room stores it. Absent for `compact()`, which stores nothing. */
+  /** The store has the new context. False when the store is full: the result is in memory, `prepare` sends it, and the
+   *  next call that finds room stores it. Absent for `compact()`, which stores nothing. */
   stored?: boolean;
+  /** `auto`: the preset's threshold was reached. `manual`: a call of `compact`. `overflow`: `prepare({ force: true })`.
+   *  `none`: nothing called for a compaction. */
   trigger: "auto" | "manual" | "overflow" | "none";
+  /** Tokens of the context before. */
   previousTokens: number;
+  /** Tokens of the context now. */
   currentTokens: number;
+  /** `previousTokens` less `currentTokens`. */
   freedTokens: number;
+  /** Messages after the summary, which were kept; without a summary, all messages but the leading ones of the system. */
   preservedCount: number;
-  /** References of offloads that nothing in the context refers to any more. */
+  /** References of stored texts to which nothing in the context refers any more. `recall.read` still resolves them. */
   retiredRefs: string[];
+  /** Text of the summary, when one was written. */
   summary?: string;
-  /** Tokens of what was summarized less those of the summary (`S4.4`). */
+  /** Tokens of the summarized messages less those of the summary. */
   savedTokens?: number;
-  /** What `archive.compactionLog()` says about it (`S4.4`). */
+  /** The entry of this compaction in `archive.compactionLog()`, in Markdown. */
   logEntry?: string;
-  /** Pins that were proposed for what was summarized and that nobody answered (`S4.3`). Their constraints were quoted to
-   *  the summarizer as what it must keep; `pins.add(index)` still brings the message back word for word. */
+  /** Proposed pins among the summarized messages that were neither added nor rejected. The summarizer was asked to keep their
+   *  constraints; `pins.add(index)` still brings the whole message back verbatim. */
   pinProposals?: PinProposal[];
+  /** The steps that changed something, in order. */
   appliedEdits: Edit[];
+  /** Where every message of the history is now, by index. */
   ledger: LedgerEntry[];
+  /** Tokens that the summarizer's calls reported, summed; absent when none reported any. */
   usage?: Usage;
+  /** Calls of a model, failed attempts included. */
   llmCalls: number;
+  /** From the start to the end, in ms. */
   durationMs: number;
 }
 
+/** What the next `prepare` would do. */
 export interface Plan {
+  /** A step would change the context. */
   willCompact: boolean;
+  /** Why, or why not; for people. */
   reason: string;
+  /** Tokens of the context now. */
   tokens: number;
+  /** Tokens at which the preset compacts. */
   limit: number;
-  /** Tokens that no compaction can go below: what is fixed plus what must stay. */
+  /** The fewest tokens that a compaction can reach: what is fixed, and what must be kept. */
   floor: number;
+  /** The steps, in order. */
   edits: {
+    /** The step, as in `Edit.kind`. */
     kind: Edit["kind"];
+    /** Indices of the messages that it would change. */
     indices: number[];
+    /** Tokens that it would free. */
     freedTokens: number;
+    /** Calls of a model that it would make. */
     llmCalls: number;
+    /** Tokens of the prompts of those calls. */
     inputTokens: number;
+    /** Tokens of their answers, at most. */
     outputTokens: number;
   }[];
-  /** What the calls to come would cost, as many as there were so far, with a compaction before them (its own cost and what
-   *  has to be fetched again included) and without; answers aside. Where prices are known. */
+  /** Estimated cost of the next calls of the model, as many as the session has had: `now` with a compaction first, its own
+   *  cost and later look-ups included; `later` without one. Answers are not counted. Absent without prices. */
   cost?: { now: number; later: number; currency: "USD" };
-  /** Why compaction cannot help, when it cannot. */
+  /** Why compaction cannot make the context fit, when it cannot; for people. */
   proof?: string;
 }
 
+/** How full the context is. */
 export interface ContextUsage {
+  /** Tokens of the next prompt. */
   usedTokens: number;
+  /** The context window, in tokens. */
   maxTokens: number;
-  /** Neither `model` nor `contextWindow` was given: the window is taken for 200,000 tokens. */
+  /** Neither `model` nor `contextWindow` was given: `maxTokens` is an assumed 200,000. */
   assumed?: true;
+  /** `usedTokens` of `maxTokens`, 0..100 with one decimal; more when the context does not fit. */
   percent: number;
+  /** Tokens at which the preset compacts. */
   threshold: number;
+  /** Messages in the context. */
   messageCount: number;
+  /** Tool calls in the context. */
   toolCallCount: number;
+  /** References to stored texts in the context. */
   offloadCount: number;
+  /** The window by what it is used for; the tokens add up to `maxTokens` while the context fits. `buffer`: kept free for
+   *  the answer. */
   categories: { name: string; tokens: number; kind: "used" | "free" | "buffer" }[];
-  /** How the estimate is corrected, since a provider's usage was recorded. */
+  /** How the estimate is corrected. Absent until `recordUsage` was called. */
   correction?: UsageCorrection;
 }
 
-/** `usedTokens` is `reported`, and `factor` times what the estimate is above `estimated`; below that it is `overhead` and a
- *  share of the rest. */
+/** How estimates are corrected by the provider's counts: a context that was estimated at more than `estimated` tokens
+ *  counts as `reported`, and `factor` times the excess; a smaller one as `overhead`, and a proportional share of the rest. */
 export interface UsageCorrection {
-  /** The model, where it is named. */
+  /** The model whose counts these are, if it is named. */
   model?: string;
-  /** Usages that it was learned from. */
+  /** Calls of `recordUsage` that it was learned from. */
   reports: number;
-  /** Tokens of the prompt that was reported last. */
+  /** Tokens of the prompt that was reported last, as the provider counted them. */
   reported: number;
-  /** What that prompt was estimated at. */
+  /** Tokens of that prompt by the estimate. */
   estimated: number;
-  /** Growth between reports by its estimate. */
+  /** How much the reported tokens grow for each estimated token. */
   factor: number;
-  /** Tokens that no message, system prompt or tool of the session accounts for. */
+  /** Tokens of the provider's count that belong to no message, system prompt or tool of the session. */
   overhead: number;
-  /** The context still begins with that prompt; otherwise it was compacted or gone back from since. */
+  /** The context still begins with that prompt; false once a compaction, restore or rewind changed it. */
   anchored: boolean;
 }
 
+/** Result of `prepare`. */
 export interface Prepared<M = Message> {
-  /** What to send now. */
+  /** The messages to send now. */
   messages: (M | NewMessageAmong<M>)[];
-  /** The system prompt, when the session has one of its own, and the goal behind it. */
+  /** The system prompt to send, with the active goal at its end. Absent when the session has neither. */
   system?: string;
+  /** How full the context is. */
   usage: ContextUsage;
+  /** The steps that changed the context or this prompt, in order. */
   edits: Edit[];
-  /** The context still is as large as the preset acts at (`S1.2`), whatever was done. */
+  /** The context is still at or above the threshold of the preset. */
   stillExceedsThreshold: boolean;
-  /** The store has the context that this is made of. False when the store is full: the context is compacted in memory, a
-   *  `warning` says so (`quota_exceeded`), `append` fails until there is room, and the next `prepare` that finds room stores
-   *  it. */
+  /** The store has the context that this prompt is made of. False when the store is full: the context is compacted in
+   *  memory, a `warning` (`quota_exceeded`) is emitted, and `append` fails until there is room; the next `prepare` that
+   *  finds room stores the context. */
   stored: boolean;
-  /** Present when a summary was attempted. */
+  /** Result of the summary, when one was attempted. */
   result?: CompactionResult<M | NewMessageAmong<M>>;
-  /** A summary is being made that this prompt does not wait for (option `background`). */
+  /** A summary is being written in the background, and this prompt does not wait for it (option `background`). */
   pending?: true;
 }

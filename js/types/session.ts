@@ -1,4 +1,4 @@
-/** Sessions: their options, what is told of them, and their calls. */
+/** Sessions: their calls, events, and facts about stored ones. */
 
 import type { CompactionError } from "../errors.js";
 import type { Format, Message, NewMessageAmong } from "./messages.js";
@@ -14,164 +14,182 @@ import type { SessionOptions } from "../generated/options.js";
 import type { Progress } from "./options.js";
 import type { CompactionResult, PinProposal, Prepared } from "./results.js";
 
-/** What is told of a session of a store. */
+/** A stored session, as `listSessions` and `archive.children()` list it. */
 export interface SessionInfo {
+  /** For `openSession({ id })` and `deleteSession(id)`. */
   id: string;
+  /** The format of its messages; absent while the session is empty. */
   format?: Format;
-  /** Messages in its log. */
+  /** Messages ever appended. */
   messages: number;
+  /** In ms since 1970. */
   createdAt: number;
+  /** When something was last written, in ms since 1970. */
   updatedAt: number;
-  /** The session that it was begun from, which may be deleted by now, and the rows of its log at that time (`S3.10`). */
+  /** The session that it was begun from, which may be deleted by now; `seq`: how many rows that session's log had then. */
   parent?: { id: string; seq: number };
 }
 
-/** What `importSession` takes beside the options of a session. `id` is the one that the session had, by default, or, of
- *  another agent's, a new one; there must be none of that name in the store. */
+/** Options of `importSession`. `id` is by default that of the exported session, or a new one for another agent's
+ *  transcript; the store must not have a session of that name (`conflict`). */
 export interface ImportOptions extends SessionOptions {
-  /** What the session is restored from: its `context`, summaries and references as they are (default), or its
-   *  `transcript`, so that every message stands in the context but those that a restore or a rewind left behind, and
-   *  there are no snapshots (`S3.9`). */
+  /** `context` (default): the session as it was exported, with summaries, references and snapshots. `transcript`: its
+   *  messages alone, all of them in the context but those that a restore or a rewind removed, and no snapshots. */
   from?: "context" | "transcript";
-  /** Told what was found, once the session is there. */
+  /** Called once, when the session has been imported. */
   onImport?: (report: ImportReport) => void;
 }
 
+/** Report of `importSession` on the lines it was given. */
 export interface ImportReport {
-  /** Transcripts of Claude Code are read as `anthropic`, of Codex as `openai-responses`, lines that are `messages` in
-   *  their own format. */
+  /** Whose lines they are. Transcripts of `claude-code` are read in format `anthropic`, of `codex` in `openai-responses`;
+   *  `messages`, one in a line, in their own format. */
   kind: "context-compactor" | "claude-code" | "codex" | "messages";
-  /** Lines with something in them. */
+  /** Lines that are not empty. */
   lines: number;
+  /** Messages that were imported. */
   messages: number;
-  /** How many lines (of branches that were left: messages) are no part of the conversation, by what they are; `gap`: what
-   *  the store had lost when the session was exported. */
+  /** How many lines were left out because they are no part of the conversation, by kind. Of abandoned branches, messages are
+   *  counted. `gap`: messages that the store had lost when the session was exported. */
   skipped: Record<string, number>;
 }
 
+/** The events of a session, for `session.on`, and what a listener receives. */
 export interface SessionEvents {
-  /** `S1.14`. */
+  /** `count` old results were stored, with references in their place; that freed `freedTokens` tokens. */
   offload: { count: number; freedTokens: number };
-  /** `S1.14`. */
+  /** A summary replaced messages. Tokens of the context before and after, their difference, and how many references to stored
+   *  texts left the context. */
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; retiredRefCount: number };
+  /** A long operation advanced. */
   progress: Progress;
-  /** A message of the user states constraints (`S4.3`). */
+  /** A message of the user states constraints: answer with `pins.add(index)` or `pins.reject(index)`, or leave it. */
   pin: PinProposal;
-  /** What another handle on the session wrote, in another tab, process or here, is part of this one from now on: `messages`
-   *  is how many the session has, `generation` counts the changes of its context. In IndexedDB tabs tell each other at
-   *  once; with other stores it is noticed at the next `prepare`, `compact` or `append`. */
+  /** Another handle on the session, in another tab, in another process or here, wrote to it, and this one now has what was
+   *  written. `messages`: how many messages the session has. `generation`: how often its context has changed. Emitted at once
+   *  between tabs with IndexedDB; with other stores at the next `prepare`, `compact` or `append`. */
   change: { messages: number; generation: number };
-  /** The platform took something from the session, or something was mended when it was opened. What was found while it
-   *  was opened is kept for the first listener; what was lost for good is told at every opening until something is
-   *  appended. */
+  /** Stored data of the session was lost or repaired. Losses found before the first listener are delivered to it. A final
+   *  loss is reported at every opening until something is appended. */
   "data-loss": DataLoss;
-  /** `durable: "none"`: the session could not be stored and is kept in memory (`store_unavailable`). That, and what else was
-   *  found while the session was opened, is told to whoever listens later, too. Where nobody listens and there is no
-   *  `logger`, a warning goes to `console.warn`, once for each code. */
+  /** Something went wrong and the session continues. `code` is an error code or a name such as `not_persisted`. `durable:
+   *  "none"`: the session cannot be stored and is in memory. Warnings of the opening are delivered to later listeners,
+   *  too. Without a listener and the option `logger`, a warning goes to `console.warn`, once for each code. */
   warning: { code: string; message: string; durable?: "none" };
 }
 
-/** What was lost, or mended. */
+/** A loss of stored data, or a repair. */
 export interface DataLoss {
-  /** `platform`: the platform says that it removed data of the store. `session`: the session that was there is not there
-   *  any more. `records`: messages that were acknowledged are gone, or cannot be read. `context`: the context is an
-   *  earlier one, and every message is still there. `repaired`: rows were mended, and nothing that was said is lost. */
+  /** `platform`: the platform reports that it deleted data of the store. `session`: the whole session is gone. `records`:
+   *  stored messages are gone, or cannot be read. `context`: the context is an earlier one; all messages are still there.
+   *  `repaired`: damaged rows were restored; no message is lost. */
   kind: "platform" | "session" | "records" | "context" | "repaired";
-  /** Rows of the log, where their number is known. */
+  /** Lost rows of the log, if their number is known. */
   lostRecords?: number;
-  /** Position in the log of the first of them, and index of the first message that is missing: of a gap that history, an
-   *  export, a search or a fork went on over. Each is told once. */
+  /** Position in the log of the first lost row, of a gap that a history, an export, a search or a fork passed over. Each
+   *  gap is reported once. */
   seq?: number;
+  /** Index of the first missing message of that gap, as `context.explain()` counts. */
   index?: number;
-  /** For people; nothing that was said is in it. */
+  /** What happened, for people. It contains no text of the conversation. */
   reason: string;
 }
 
-/** A session that `salvage` took out of a damaged store. */
+/** A session that `salvage` read from a damaged store. */
 export interface Salvaged {
-  /** The session's own id, or `salvaged-…` where that is not known. */
+  /** The session's id, or `salvaged-…` if the id is lost. */
   id: string;
-  /** JSON lines for `importSession`, as those of `session.archive.jsonl()`: read while the store is open, once. `undefined`
-   *  where nothing could be made of the session; `gaps` says why. */
+  /** JSON lines for `importSession`, as from `session.archive.jsonl()`. Read it once, while the store is open. `undefined` if
+   *  nothing of the session could be read; the `error` in `gaps` says why. */
   archive: ReadableStream<Uint8Array> | undefined;
-  /** What could not be read; empty where the session is whole. Of kind `records` and with a `seq`: messages that are
-   *  missing in the archive, one entry for each gap. What was found when the session was opened stands before those, and
-   *  may speak of the same messages. */
+  /** Gaps in the archive; empty if the session is whole. First, what the opening found. Then, of kind `records` and with a
+   *  `seq`, one entry for each gap of the archive. The same loss may be in both. */
   gaps: SalvageGap[];
 }
 
-/** What `salvage` could not read, or made again from other rows. */
+/** Something that `salvage` could not read, or restored from other rows. */
 export interface SalvageGap extends DataLoss {
-  /** Why there is no archive. */
+  /** Why there is no archive, when there is none. */
   error?: CompactionError;
 }
 
-/** Rows of the log, one behind the other, that cannot be read. */
+/** Consecutive rows of a session's log that cannot be read. */
 export interface Gap {
-  /** Position in the log of the first. */
+  /** Position in the log of the first such row. */
   seq: number;
-  /** How many. */
+  /** Number of rows. */
   count: number;
-  /** Index of the first message that is missing, as `context.explain()` counts. */
+  /** Index of the first missing message, as `context.explain()` counts. */
   index: number;
-  /** How many messages. */
+  /** Number of missing messages. */
   messages: number;
+  /** Why they cannot be read, for people. */
   reason: string;
 }
 
-/** What came of `verify`. */
+/** Result of `archive.verify()`. */
 export interface Verified {
+  /** No problem was found. */
   ok: boolean;
-  /** Each names an invariant and a row, as in `I1: log row 7 is missing`; content is never in it. */
+  /** Each names an invariant and a row, as in `I1: log row 7 is missing`. They contain no text of the conversation. */
   problems: string[];
 }
 
-/** A passage that `search` found. */
+/** A passage that `recall.search` found. */
 export interface SearchHit {
-  /** For `read`: of the offload, or of the whole message. */
+  /** Reference for `recall.read`: of the stored text that has the passage, or of the whole message. */
   ref: string;
   /** Position of the message in the session's log. */
   seq: number;
-  /** In one line. */
+  /** The passage, in one line. */
   snippet: string;
 }
 
-/** A conversation that is kept inside the context window and never lost. An agent's loop calls `append` and `prepare`. */
+/** A conversation that is kept within the context window and stored whole. An agent's loop calls `append` and `prepare`.
+ *  Every call rejects with `closed` after `close`, and with the errors of the store. */
 export interface Session<M = Message> extends AsyncDisposable {
+  /** The session's name in its store. */
   readonly id: string;
-  /** Appends messages; durable when it resolves. Do not change a message after that: append it when it is complete. The
-   *  archive keeps it as it was appended, and a later change is lost when the session is opened again; `prepare` warns when
-   *  it sees that one of the newest messages was changed. Calls that are not awaited one by one are written in one
-   *  transaction: a message that is refused rejects its own call alone, an error of the store rejects all of them. */
+  /** Appends messages, in the app's own format; durable when it resolves. Append a message when it is complete and do not
+   *  change it later: the archive keeps it as it was appended, a change is lost when the session is opened again, and
+   *  `prepare` emits a `warning` when it notices one. Calls that are not awaited one by one share one transaction: a
+   *  refused message (`invalid_message`, `unsupported_value`, `too_large`) rejects its own call, an error of the store all
+   *  of them. */
   append(...messages: M[]): Promise<void>;
   /** Hands over the whole history instead of the new messages: known messages are recognized, whatever the order of their
-   *  fields, and the rest is appended. A changed past is the error `diverged`, with the index where it differs and the call
-   *  that continues from there; then nothing is appended. Do not pass what `prepare` returned: that is no whole history. */
+   *  fields, and the rest is appended. If an earlier message differs, rejects with `diverged`, whose message names the
+   *  index and the call that continues from there; nothing is appended. Do not pass what `prepare` returned: it is not the
+   *  whole history. */
   sync(messages: readonly M[]): Promise<{ appended: number }>;
-  /** The messages to send now, compacted as the preset says when they must be. `tools` are the definitions that the request
-   *  has beside the messages: they are counted. `force` compacts although the threshold is not reached: after the provider
-   *  refused the prompt as too long. */
+  /** Returns the messages to send now, compacted first if the preset's threshold is reached. `tools`: the tool definitions
+   *  of the request, which are counted. `force`: compact below the threshold too, after the provider refused the prompt as
+   *  too long. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
+   *  summary, if that is why), `invalid_message` when no message could be sent, and `aborted` after `signal`. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>>;
-  /** Compacts now. `instructions` are added to the summary prompt. */
+  /** Compacts now, whatever the threshold. `instructions` are added to the summary prompt. A failed summary is not thrown:
+   *  the result has `success: false` and the `error`. Rejects with `aborted` after `signal`. */
   compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
-  /** Begins a session with the context of this one, for a sub-agent: the same messages, settings and goal, and an archive of
-   *  its own with the messages of this context; what a summary stands for stays here. Offloads are copied, so neither session
-   *  depends on the other. `id` is new by default. Throws `conflict` when there is a session with this id. */
+  /** Creates a session with the context of this one, for a sub-agent: the same messages, settings and goal. Its archive
+   *  begins with the messages of this context; messages that a summary replaced stay in this session's. Stored texts are
+   *  copied, so neither session depends on the other. `id`: default a new one. Rejects with `conflict` if the store has a
+   *  session of that id. */
   fork(options?: { id?: string }): Promise<Session<M>>;
-  /** Calls `listener` at each such event, until the function that is returned is called. */
+  /** Calls `listener` at every such event. Returns the function that ends this. A listener's exception becomes an uncaught
+   *  one and fails no call. */
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
-  /** Waits for calls under way, then frees the engine's memory. `delete` removes all that the session stored. */
+  /** Waits for pending calls, then frees memory; later calls reject with `closed`. The store stays open. `delete`: also
+   *  delete everything that the session stored. */
   close(options?: { delete?: boolean }): Promise<void>;
-  /** What the model sees now. */
+  /** The context: the messages that the model sees now. */
   readonly context: SessionContext<M>;
-  /** What is no longer in the context. */
+  /** Reading and searching messages that are no longer in the context. */
   readonly recall: SessionRecall;
   /** Messages that are kept verbatim forever. */
   readonly pins: SessionPins;
   /** States of the session to go back to. */
   readonly snapshots: SessionSnapshots;
-  /** What the session is for. */
+  /** The goal of the session. */
   readonly goal: SessionGoal;
-  /** Everything ever said in the session. */
+  /** The archive: every message ever appended. */
   readonly archive: SessionArchive<M>;
 }

@@ -1,125 +1,137 @@
-/** Where sessions are kept. */
+/** The contract of stores. */
 
+/** A value, or a promise of it: stores may be synchronous. */
 export type MaybePromise<T> = T | Promise<T>;
-/** Made by the library, never from user text: first the table (`meta`, `sessions`, `log`, `blobs`, `views`, `jobs`),
- *  then the row, of one part or more. Strings are well formed and sort by code unit, numbers are finite and sort by
- *  value, numbers before strings, a prefix before what it begins. */
+/** Key of a stored row, made by the library, never from user text: the table (`meta`, `sessions`, `log`, `blobs`, `views`,
+ *  `jobs`), then one or more parts of the row. Keys sort part by part, a prefix before longer keys: numbers (finite, by
+ *  value) before strings (well formed, by UTF-16 code unit). */
 export type Key = readonly (string | number)[];
 
-/** What one commit writes. A key is at most once among `puts` and `deletes`, else the batch is refused. */
+/** The changes of one commit. A key appears at most once in `puts` and `deletes`, else the batch is refused
+ *  (`invalid_option`). */
 export interface Batch {
-  /** All must hold, or nothing is written and `conflict` is thrown. `version` counts the commits that put the key,
-   *  from 1, whether they expected one or not, and begins again when the key was deleted; `null` means that the key
-   *  must not exist. */
+  /** Expected versions. If one differs, nothing is written and `commit` rejects with `conflict`. The version of a key is
+   *  the number of commits that put it, from 1; it starts again after a delete. `null`: the key must not exist. */
   expect: { key: Key; version: number | null }[];
-  /** The store copies the values before `commit` returns. */
+  /** Rows to write. The store copies the values before `commit` returns. */
   puts: [Key, Uint8Array][];
-  /** A key that does not exist is no error. */
+  /** Keys to delete. A key that does not exist is no error. */
   deletes: Key[];
-  /** `strict` resolves after the data were handed to the disk. */
+  /** `strict`: resolve when the data are on the disk. `relaxed`: resolve earlier, for changes that may be lost. */
   durability: "strict" | "relaxed";
 }
 
-/** A stored value that is not what was written, and why. Its row is there, with its version. */
+/** Returned in place of a stored value that is not what was written. The row still exists, with its version. */
 export interface Damaged {
+  /** Why, for people. */
   readonly damaged: string;
 }
 
-/** Where sessions are kept. Methods may be synchronous or asynchronous. `storeConformance` checks all that is said
- *  here. Errors have the codes of `CompactionError`: `conflict`, `quota_exceeded`, `too_large`, `unsupported_value`,
- *  `invalid_option` (a key), `store_unavailable`, `store_corrupt`, `schema_too_new`, `closed`: nothing was written.
- *  Only `indeterminate` leaves open whether the batch was written: read again. */
+/** A store of sessions: a sorted map from keys to bytes with atomic, conditional commits. Methods may be synchronous or
+ *  asynchronous; `storeConformance` checks everything described here. Errors have the codes of `CompactionError`:
+ *  `conflict`, `quota_exceeded`, `too_large`, `unsupported_value`, `invalid_option` (a key), `store_unavailable`,
+ *  `store_corrupt`, `schema_too_new`, `closed` mean that nothing was written. After `indeterminate` the batch may have
+ *  been written: read again. */
 export interface Store {
+  /** Capabilities. Sessions need `atomic: "batch"` and `cas: true`. */
   readonly caps: {
+    /** `batch`: a commit is written whole or not at all. */
     atomic: "batch" | "single-key";
+    /** `commit` compares `expect` and writes in one atomic step. */
     cas: boolean;
-    /** What a strict commit survives: `synced` a power cut, `process` a crash of the process. */
+    /** What a strict commit survives: `synced` a power cut, `process` a crash of the process, `none` neither. */
     durable: "synced" | "process" | "none";
-    /** A larger value is refused with `too_large`. */
+    /** Largest value, in bytes. A larger one is refused with `too_large`. */
     maxValueBytes: number;
-    /** A batch of more expectations, puts and deletes together is refused with `too_large`. */
+    /** Most expectations, puts and deletes of one batch, together. A larger batch is refused with `too_large`. */
     maxBatchOps: number;
-    /** It notices what it has and did not write, and answers `{ damaged }` for that row alone: the row can be expected,
-     *  replaced and deleted as before. A store that cannot tell hands out the bytes as they are, and the session, which
-     *  checks every row, notices; one that throws for one row closes the session for all. */
+    /** The store detects changed bytes and returns `{ damaged }` for that row alone; the row can be expected, replaced and
+     *  deleted as before. Without this a store returns the bytes as they are, and the session, which checks every row,
+     *  detects the damage. A store must not throw for one damaged row: that makes the whole session unreadable. */
     readonly reportsDamage?: boolean;
   };
-  /** Values in the order of `keys`, as they were at one moment; `undefined` where there is none. A value is the
-   *  caller's own, in a buffer of its exact length. */
+  /** Reads values, in the order of `keys` and from one consistent state; `undefined` for a key that does not exist. The
+   *  caller owns each value, in a buffer of its exact length. */
   read(keys: Key[]): MaybePromise<(Uint8Array | Damaged | undefined)[]>;
-  /** Entries whose key begins with `prefix` (a table at least), in key order, or from the last back with `reverse`.
-   *  Begins past `after`, a key under the prefix that need not exist. Stops at `limit` entries or before its values
-   *  pass `maxBytes` (but returns one entry at least). With `keysOnly`, values are empty. */
+  /** Lists the entries whose key begins with `prefix` (at least a table), in key order, or from the last with `reverse`.
+   *  Starts after `after`, a key under the prefix that need not exist. Stops at `limit` entries, or before the values
+   *  exceed `maxBytes`, but returns at least one entry if there is any. With `keysOnly` the values are empty. */
   scan(
     prefix: Key,
     options: { after?: Key; limit: number; maxBytes: number; reverse?: boolean; keysOnly?: boolean },
   ): MaybePromise<[Key, Uint8Array | Damaged][]>;
-  /** All or nothing; resolves when it is as durable as asked. */
+  /** Writes a batch whole or not at all. Resolves when it is as durable as `durability` asks. Rejects with `conflict` if
+   *  an expectation fails. */
   commit(batch: Batch): MaybePromise<void>;
-  /** Why rows that this store held are gone, where the platform removed them and the store can tell: the browser
-   *  cleared or lost its database, say. In words, others for each loss; `undefined` while it knows of none. A loss is
-   *  remembered, where there is a place for it, until it was told once. Opens the store where it is not open. */
+  /** If the platform deleted this store's data, such as a browser that cleared its database: why, in different words for
+   *  each loss; `undefined` if no loss is known. A loss is recorded, if there is a place for it, until it was returned
+   *  once. Opens the store. */
   dataLoss?(): MaybePromise<string | undefined>;
-  /** Whether the platform keeps what is stored when space runs out; `undefined` where it does not say. It may wait for
-   *  the user's answer for as long as that takes: no call of a session waits for it. */
+  /** Whether the platform keeps the data when space runs out; `undefined` if it does not say. May take as long as the user
+   *  takes to answer a question: no call of a session waits for it. */
   persisted?(): MaybePromise<boolean | undefined>;
-  /** Calls `listener` after commits that wrote the row of a session (`["sessions", sid]`), with the version that it then
-   *  has: those of other tabs or processes too, of this store's own or not, late or never. Nothing relies on it: a session
-   *  looks at its row itself before it prepares. Returns what ends it, and keeps no process alive. */
+  /** Calls `listener` after commits that wrote the row of a session (`["sessions", sid]`), with the row's new version:
+   *  also after commits of other tabs or processes. Calls may be late or missing, because sessions read their row before
+   *  they prepare. Returns the function that ends this. Must not keep a process alive. */
   changes?(listener: (sid: string, ver: number) => void): () => void;
-  /** Calls `listener` with what the store did or could not do beside the calls on it: rows that it made whole again, a copy
-   *  that it cannot write. What came while nobody listened is told to the first who does. Returns what ends it, and keeps no
+  /** Calls `listener` with notices about the store itself, such as repaired rows, or a copy that cannot be written.
+   *  Notices found before the first listener are delivered to it. Returns the function that ends this. Must not keep a
    *  process alive. */
   notices?(listener: (notice: StoreNotice) => void): () => void;
-  /** The rows that can still be read, for `salvage`, also where the store does not open: a store that is only read, while
-   *  this one is not closed. Its `dataLoss` says what is missing. */
+  /** Returns a read-only store of the rows that can still be read, for `salvage`, even if this store does not open. Valid
+   *  until this one is closed. Its `dataLoss` says what is missing. */
   remains?(): MaybePromise<Store>;
-  /** Removes from its files what was replaced or deleted, where it would stand there until it is needed for something else.
-   *  `session.erase` calls it. */
+  /** Overwrites or deletes the bytes of replaced and deleted rows, which would otherwise stay in the files. Called by
+   *  `archive.erase`. */
   purge?(): MaybePromise<void>;
-  /** Waits for what is under way. What is called later rejects with `closed`. */
+  /** Waits for pending calls. Later calls reject with `closed`. */
   close?(): MaybePromise<void>;
-  /** The name of a database that the platform can remove: the watermarks of its sessions are kept under it. */
+  /** Name of a database that the platform can delete. The default `watermark` records its sessions under this name. */
   readonly name?: string;
 }
 
-/** What a store tells beside its answers. A session tells `repaired` as `data-loss` of that kind, and `warning` as such. */
+/** A notice about a store. A session emits `repaired` as event `data-loss` of that kind, and `warning` as event `warning`. */
 export type StoreNotice =
   | { kind: "repaired"; reason: string }
   | { kind: "warning"; code: string; message: string };
 
+/** Options of `mirrorStore`. All processes that use a pair must use the same. */
 export interface MirrorOptions {
-  /** When a commit resolves: `both` (default) when both copies have it, `first` when the first has it, and the second follows. */
+  /** When a commit resolves: `both` (default) when both copies have it; `first` when the first copy has it, before the
+   *  second. */
   acknowledge?: "both" | "first";
 }
 
-/** Two stores as one (`mirrorStore`). `close` closes both. */
+/** Two stores as one, made by `mirrorStore`. `close` closes both. */
 export interface MirrorStore extends Store {
-  /** By how many commits the second copy is behind the first, as far as this process knows; `Infinity` while the
-   *  second is not a whole copy yet. With `acknowledge: "first"` so many are lost at most when the first copy is. */
+  /** How many commits the second copy lacks, as far as this process knows; `Infinity` until it is a whole copy. With
+   *  `acknowledge: "first"`, losing the first copy loses at most this many. */
   readonly behind: number;
+  /** Calls `listener` with notices, such as repaired rows, or a copy that does not open. Returns the function that ends
+   *  this. */
   notices(listener: (notice: StoreNotice) => void): () => void;
-  /** Reads every row of both copies, page by page, and makes those whole again that one of them lost. It is done by itself
-   *  when the pair is opened and it was not done for a day. `signal` ends it between two pages. */
+  /** Reads every row of both copies, page by page, and repairs rows that one of them lost. Runs by itself when the pair is
+   *  opened, if the last check is more than a day ago. `signal` ends it between two pages (`aborted`). */
   check(options?: { signal?: AbortSignal }): Promise<MirrorReport>;
 }
 
-/** What a `check` of two copies found. */
+/** Result of `MirrorStore.check()`. */
 export interface MirrorReport {
-  /** Rows that were compared. */
+  /** Compared rows. */
   rows: number;
-  /** Rows that one copy had lost and has again. */
+  /** Rows that one copy had lost and that were restored from the other. */
   repaired: number;
-  /** Rows that neither copy has as they were written. */
+  /** Rows that are lost or damaged in both copies. */
   lost: number;
 }
 
-/** Keeps texts outside of a store. */
+/** Records, outside the store, how far each session is, so that a lost or outdated database is noticed (option
+ *  `advanced.watermark`). */
 export interface Watermark {
-  /** What was set last under this key. It is asked when a session is opened, and before the first append to a new one; both
-   *  go on without an answer after 10 s. */
+  /** Returns the text last set under this key, or nothing. Called when a session is opened, and before the first append to
+   *  a new one; both continue without it after 10 s. */
   get(key: string): MaybePromise<string | null | undefined>;
-  /** No append waits for it. It is called again only when the last call has ended, with the newest value alone, and not
-   *  where `get` finds a greater text. An empty value: the session was deleted. */
+  /** Records a text. No append waits for it. Not called again before the last call has ended, then with the newest value,
+   *  and not if `get` returns a greater text. An empty value means that the session was deleted. */
   set(key: string, value: string): MaybePromise<void>;
 }

@@ -1,45 +1,56 @@
-/** What an app's own summarizer is asked and answers. */
+/** Requests to an app's own summarizer, and its answers. */
 
 import type { Usage } from "./messages.js";
 
+/** Something in the history that a good summary mentions. */
 export interface Fact {
+  /** What kind of thing it is. */
   kind: "path" | "url" | "id" | "number" | "command" | "error" | "constraint" | "decision" | "identifier";
+  /** As it is in the message, such as `src/parser.ts`. */
   text: string;
-  /** Index of the message it comes from; none when that is not the app's own, as an earlier summary. */
+  /** Index of the message it comes from, as `context.explain()` counts; absent if it comes from an earlier summary. */
   index?: number;
+  /** How important it is, relative to the other facts. */
   weight: number;
 }
 
-/** What a summarizer is asked. Send `system` and `messages` as they are; cap the answer at `maxTokens`. */
+/** A request for a summary. Send `system` and `messages` to a model unchanged, and limit its answer to `maxTokens`. */
 export interface SummaryRequest {
+  /** System prompt for the summarizer. */
   system: string;
+  /** The conversation to summarize, fenced as data. */
   messages: { role: "user"; content: string }[];
+  /** The longest answer, in tokens. */
   maxTokens: number;
+  /** The length that the prompt asks for, in tokens. */
   targetTokens: number;
-  /** Things that a good summary names. */
+  /** Things that a good summary mentions, most important first. */
   facts: Fact[];
-  /** Some text was clipped so that the request fits `maxInputTokens`, or the summarizer's window. */
+  /** Long texts were shortened so that the request fits `maxInputTokens`, or the summarizer's window. */
   truncated: boolean;
-  /** `summarize.model`, else `model`, as given in the options. */
+  /** The model to call: option `summarize.model`, else `model`. */
   model?: string;
 }
 
+/** The second argument of a `Summarize` function. */
 export interface SummarizeContext {
+  /** Aborted when the attempt times out or the operation ends. Pass it to `fetch`. */
   signal: AbortSignal;
-  /** From 1. */
+  /** Number of this attempt, from 1. */
   attempt: number;
-  /** What the summary is for: the history up to a boundary, a tool result, a part of either, the summaries of such parts
-   *  or several checkpoints to become one, or an old checkpoint. */
+  /** The text to summarize. `history`: the messages up to the cut. `result`: one tool result. `chunk`: a part of either.
+   *  `merge`: several summaries, to become one. `age`: an old checkpoint, to become shorter. */
   purpose: "history" | "result" | "chunk" | "merge" | "age";
 }
 
-/** What a summarizer answers. `usage` is read as `recordUsage` reads it: in this library's names, or as the provider has it. */
+/** The answer of a summarizer: the text of the summary. `usage`: a `Usage`, or the usage object of the provider. */
 export type SummaryAnswer = string | { text: string; usage?: Usage | object };
 
-/** The app's own call of a model. Return the summary's text; throw to have it tried again. It must not call `prepare`,
- *  `compact` or another call that changes the context of the session that asks it: that would wait for the summary. */
+/** The app's own call of a model. Return the text of the summary; throw to have it tried again (option
+ *  `summarize.attempts`). It must not wait for `prepare`, `compact` or another call that changes the context of the same
+ *  session: such a call waits for the summary. */
 export interface Summarize {
   (request: SummaryRequest, context: SummarizeContext): SummaryAnswer | Promise<SummaryAnswer>;
-  /** That of every function. Without it, TypeScript takes its type for that of `call` in `summarize: { call: (request) => … }`. */
+  /** The `call` of every function. It lets TypeScript distinguish a function from `SummarizeOptions`. */
   readonly call: object;
 }

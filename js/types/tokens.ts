@@ -3,27 +3,31 @@
 import type { Format, Message } from "./messages.js";
 import type { Estimator } from "./options.js";
 
-/** A text, a message or a history. */
+/** Something to count: a text, a message or a history. */
 export type TokenInput = string | Message | readonly Message[];
 
+/** Options of `estimateTokens` and `estimateTokensDetailed`. */
 export interface TokenOptions {
-  /** How it is counted; default `calibrated`. */
+  /** The method: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
   estimator?: Estimator;
-  /** Of the messages; default: what they look like. */
+  /** The format of the messages. Default: detected. */
   format?: Format;
-  /** The model that it is counted for. */
+  /** The model to count for; an unknown name throws `unknown_model`. Default: OpenAI's models since GPT-4o. */
   model?: string;
 }
 
-/** Estimated tokens, and how far that may be off. */
+/** An estimate with bounds, by role and by message. */
 export interface TokenEstimate {
+  /** The estimate, in tokens. */
   tokens: number;
-  /** About 99 of 100 texts have at least `low` and at most `high`. */
+  /** Lower bound: about 99 of 100 texts have from `low` to `high` tokens. */
   low: number;
+  /** Upper bound. */
   high: number;
-  /** The family of tokenizers that was counted for, as in `claude47`; none with `chars4`. */
+  /** The family of tokenizers that was estimated; absent with `chars4`. */
   family?: "o200k" | "cl100k" | "claude3" | "claude47" | "gemini" | "llama3" | "qwen3";
-  /** Of each role that there is; of a text none. */
+  /** Tokens of the messages of each role; empty for a text. */
   byRole: Partial<Record<"system" | "user" | "assistant" | "tool", number>>;
+  /** Tokens of each message, in order; of a text, one number. */
   byMessage: number[];
 }

@@ -1,7 +1,7 @@
 /** What each entry exports (H13): where everything is that the package ever exported, and that nothing is there twice. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
@@ -138,3 +138,48 @@ function typesOf(url) {
   const whole = Array.from(source.matchAll(/^export (?:type )?\* from "(.+)"/gm), ([, from]) => typesOf(new URL(from.replace(".js", ".d.ts"), url)));
   return [...new Set([...lists.flat(), ...own, ...whole.flat()].filter((name) => name && !["type", "from", "declare"].includes(name)))];
 }
+
+/** The declaration files that the entries lead to, without those of the package's own calls of its engine. */
+function declarations() {
+  const files = new Map();
+  const visit = (url) => {
+    const path = url.href.slice(root.href.length).replace(/^pkg(-\w+)?\/dist\//, "");
+    if (/^(driver|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
+    const source = readFileSync(url, "utf8");
+    files.set(path, source);
+    for (const [, from] of source.matchAll(/from "(\.[^"]+)"/g)) visit(new URL(from.replace(".js", ".d.ts"), url));
+  };
+  for (const folder of ["pkg/", "pkg-evaluator/"]) {
+    const { exports } = JSON.parse(readFileSync(new URL(`${folder}package.json`, root), "utf8"));
+    const paths = Object.values(exports).flatMap((of) => (typeof of === "string" ? [] : Object.values(of)));
+    for (const path of paths.filter((path) => path.startsWith("./dist/"))) visit(new URL(path.replace(".js", ".d.ts"), new URL(folder, root)));
+  }
+  return files;
+}
+
+/** Words that only who wrote the engine knows, and forms that a reader stumbles over. */
+const HOUSE_WORDS = new RegExp(
+  String.raw`\b(?:${[
+    ...["unsent", "unpaged", "whereabouts", "climb\\w*", "slot", "rungs?", "keep-layer", "stub", "desk", "temper", "offloads", "word for word"],
+    ...["held", "stands?", "stood", "told", "tells?", "behind", "parted", "anew", "catalogue"],
+  ].join("|")})\b`,
+  "gi",
+);
+
+/** What a hover text has that its reader cannot look up: ids and pages of a specification, house words. */
+function strange(text) {
+  const prose = text.replace(/`[^`]*`/g, "");
+  const ids = text.match(/\b[A-Z]{1,2}\d+\.\d+\b|\((?:[A-Z]{1,2}\d+)(?:, [A-Z]{1,2}\d+)*\)/g) ?? [];
+  const pages = (text.match(/[\w/-]+\.md\b/g) ?? []).filter((page) => page !== "docs/presets.md");
+  const headless = text.match(/^What (?:is|was|came|became|stands)\b/) ?? [];
+  return [...ids, ...pages, ...(prose.match(HOUSE_WORDS) ?? []), ...headless];
+}
+
+const textOf = (comment) => comment.replace(/\s*\n\s*\* ?/g, " ").replace(/^\/\*\* ?|\s*\*\/$/g, "").trim();
+
+test("H19, H20: a hover text stands alone", () => {
+  const texts = Array.from(declarations(), ([path, source]) => (source.match(/\/\*\*[^]*?\*\//g) ?? []).map((text) => ({ path, text: textOf(text) }))).flat();
+  assert.ok(texts.length > 500, `${texts.length} texts`);
+  assert.deepEqual(texts.flatMap(({ path, text }) => strange(text).map((found) => `${path}: ${found}: ${text.slice(0, 90)}`)), []);
+  assert.deepEqual(strange("What came of it (`S5.13`, storage.md): told by the climb."), ["S5.13", "storage.md", "told", "climb", "What came"]);
+});

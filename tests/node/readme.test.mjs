@@ -54,3 +54,18 @@ test("H20: the README is a front page", () => {
   const lines = read("README.md").split("\n").length - 1;
   assert.ok(lines <= 120, `${lines} lines`);
 });
+
+test("H27: where a change begins: every path exists, and every name is in one of its row's files", () => {
+  const rows = read("docs/where-to-change.md").split("\n").filter((line) => /^\| \d+ \|/.test(line));
+  assert.equal(rows.length, 20);
+  for (const row of rows) {
+    const [, request, places] = row.split(" | ");
+    const [names, paths] = [[], []];
+    for (const [, quoted] of (places ?? "").matchAll(/`([^`]+)`/g)) (/[/.]/.test(quoted) ? paths : names).push(quoted);
+    assert.ok(paths.length > 0, request);
+    for (const path of paths) assert.ok(existsSync(new URL(path, root)), `${request}: ${path}`);
+    const texts = paths.filter((path) => !path.endsWith("/")).map(read);
+    for (const name of names) assert.ok(texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)), `${request}: ${name}`);
+  }
+  assert.ok(read("CONTRIBUTING.md").includes("docs/where-to-change.md"));
+});

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-const HEAD: &str = "/** SummaryMeta by the build from `crates/core/src/policy/options.rs`. */
+const HEAD: &str = "/** Made by the build from `crates/core/src/policy/options.rs`. */
 
 import type { Format, Message } from \"../types/messages.js\";
 import type { ModelPrices } from \"../types/models.js\";
@@ -218,7 +218,7 @@ fn documented_as(row: &Row, documented: &Documented) -> (String, String) {
 fn rows(text: &mut String) {
     text.push_str(
         "
-/** A name of an option in an original system, and how that says that it is off. */
+/** A name of an option in an original system, and the value that switches it off. */
 export type Documented = readonly [name: string, off?: string, on?: string];
 
 /** An option, as the reader checks it. */
@@ -230,12 +230,12 @@ export interface Option {
   names?: readonly string[];
   /** `false` is a value too. */
   off?: true;
-  /** The member that a function in the place of a group stands for. */
+  /** The member that is meant when a function is given for a group. */
   short?: string;
   was?: readonly Documented[];
-  /** The calls that take it; every one where it says nothing. */
+  /** The calls that take it. Default: all. */
   calls?: \"sessions\" | \"open\";
-  /** What to do instead, where a call does not take it. */
+  /** For calls that do not take it: what to do instead. */
   remedy?: string;
 }
 

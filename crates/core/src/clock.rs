@@ -1,4 +1,4 @@
-//! Times as texts. The engine has no clock: it is told the time in ms since 1970.
+//! Times as texts. The engine has no clock: the host passes the time in ms since 1970.
 
 /// A time in UTC as ISO 8601, to the second: `2025-11-09T10:35:22Z`.
 pub(crate) fn iso8601(ms: u64) -> String {

@@ -106,7 +106,7 @@ fn name_of(estimator: Estimator) -> Option<&'static str> {
     estimator.counts_for().map(Family::name)
 }
 
-/// The texts of a history, for who counts them exactly, and the tokens of everything else.
+/// The texts of a history, for an exact counter, and the tokens of everything else.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     /// All texts, one after the other.
@@ -133,7 +133,7 @@ pub fn texts(bodies: &Bodies, options: &Value<'_>) -> Result<Texts> {
     })
 }
 
-/// Where a history may be cut; `pinned` are indices of messages that stay wherever they stand.
+/// Where a history may be cut; `pinned` are indices of messages that stay wherever they are.
 pub fn split(bodies: &Bodies, pinned: &[usize], options: &Value<'_>) -> Result<Cut> {
     let keep = split_keep(options)?;
     let options = StandaloneOptions::read(options)?;

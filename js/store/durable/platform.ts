@@ -1,23 +1,24 @@
 /**
- * What the store uses of the platform, in shapes that the official types fit: who has `@cloudflare/workers-types` passes
- * theirs, and nobody needs it.
+ * The parts of the platform that the store uses. The types of `@cloudflare/workers-types` fit them, and are not required.
  */
 
-/** What the store uses of the first argument of a Durable Object's constructor (`DurableObjectState`). */
+/** The `ctx` of a Durable Object's constructor (`DurableObjectState`), as far as the store uses it. */
 export interface DurableObjectContext {
   readonly id: { toString(): string };
   readonly storage: DurableObjectStorage;
 }
 
+/** `ctx.storage` of a Durable Object, as far as the store uses it. */
 export interface DurableObjectStorage {
   readonly sql: { exec(query: string, ...bindings: SqlValue[]): { toArray(): Record<string, unknown>[] } };
   transactionSync<T>(work: () => T): T;
   sync(): Promise<void>;
 }
 
+/** A value of SQLite. */
 export type SqlValue = Uint8Array<ArrayBuffer> | string | number | null;
 
-/** What the store uses of an `R2Bucket`. */
+/** An `R2Bucket`, as far as the store uses it. */
 export interface ObjectBucket {
   put(
     name: string,

@@ -17,20 +17,17 @@ const MAX_VALUE_BYTES = 16 * 1024 * 1024;
 const TRIES = 10;
 
 /**
- * Keeps sessions in the SQLite of a Durable Object, in tables of its own (`context_compactor_…`): pass the object's
- * `ctx`. The class must be one of `new_sqlite_classes`. An object holds as many sessions as you like; as one object is
- * one place in the world, one for each user or conversation is usual, with a name from who is authenticated.
+ * Stores sessions in the SQLite database of a Durable Object, in its own tables (`context_compactor_…`). Pass the
+ * object's `ctx`; list the class under `new_sqlite_classes`. An object can hold any number of sessions. Usually each user
+ * or conversation has its own object, named after the authenticated user.
  *
- * A batch is one transaction, with its expectations checked inside. A strict commit resolves after
- * `ctx.storage.sync()`, when the platform has confirmed it. The output gate alone would not do: it holds back what
- * leaves the object, responses and requests, until every write before is confirmed, but code *in* the object goes on
- * and would take a message for stored that a crash takes back. A relaxed commit resolves at once: nothing that the
- * object sends can get ahead of it, but the object may lose it with itself.
+ * A commit is one transaction. An `append` resolves after `ctx.storage.sync()`, when the platform has confirmed the
+ * write; it survives a crash of the object from then on.
  *
- * With `bigObjects`, an R2 bucket, values over 256 KiB are objects of it (`context-compactor/{id of the object}/…`), and
- * count neither against the object's 10 GB nor its memory for a query. Once used it is needed to read them. What a crash
- * leaves in it is deleted an hour later; an object that is missing, or is not what was uploaded, damages its row alone. Who
- * deletes a whole Durable Object deletes that folder too.
+ * With `bigObjects`, an R2 bucket, values over 256 KiB are stored there (`context-compactor/{id of the object}/…`) and do
+ * not count against the object's 10 GB. From then on the bucket is needed to read them. Objects left by a crash are
+ * deleted an hour later; a missing or changed object damages its row alone. When you delete a whole Durable Object,
+ * delete that folder, too.
  *
  * Errors: `store_unavailable`, `quota_exceeded` (10 GB, or the plan's limits), `too_large` (a value over 16 MiB),
  * `store_corrupt`, `schema_too_new`, `conflict`, `closed`; `indeterminate` when a write was not confirmed.
@@ -80,7 +77,7 @@ export function durableObjectStore(
 
   /**
    * The values of what `find` finds. When an object is gone its row was replaced meanwhile: what is found then is of a
-   * later moment, so everything is found anew.
+   * later moment, so everything is looked up again.
    */
   async function whole<T extends Stored | undefined>(find: () => T[]): Promise<[T, Value | undefined][]> {
     for (let tries = 0; tries < TRIES; tries++) {

@@ -1,7 +1,7 @@
 /**
  * How far the journal is known to be on the disk, in a file of its own. It is written after every sync and before the
- * acknowledgement, so what ends before it was damaged, and what is torn behind it was never acknowledged. It is not
- * synced each time: after a power cut it may say less than it could, never more. Where a note stands in the file goes by
+ * acknowledgement, so what ends before it was damaged, and what is torn after it was never acknowledged. It is not
+ * synced each time: after a power cut it may say less than it could, never more. The place of a note in the file goes by
  * its `seq`, so that a process which comes late with an older one leaves the newer one of another as it is.
  */
 

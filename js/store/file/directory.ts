@@ -4,7 +4,7 @@
  *     journal-000000000007           the journal; lower numbers are sealed, and empty soon
  *     journal-000000000008.<id>.new  the next one while it is being written
  *     acknowledged                   how far the journal is known to be on the disk
- *     damaged-000000000006           a journal that was damaged when it was written anew, for `salvage`; it can be deleted,
+ *     damaged-000000000006           a journal that was damaged when it was rewritten, for `salvage`; it can be deleted,
  *                                    and is when the sessions are for which it was kept
  *
  * No symbolic link is followed; files are for this user alone.
@@ -190,8 +190,8 @@ function numbers(names: string[], pattern = NAME): number[] {
   return journals.map((match) => Number(match![1])).sort((a, b) => a - b);
 }
 
-/** Makes the directory at `path` where there is none. Its name is on the disk before anything is in it, whoever made it:
- *  who did may have been killed before it was, or a sync failed. */
+/** Makes the directory at `path` where there is none. Its name is on the disk before anything is in it, whichever process
+ *  made it: that one may have been killed before, or a sync failed. */
 async function make(path: string): Promise<void> {
   const above = dirname(path);
   const missing = await realpath(path).then(() => false, (error) => isAny(error, "ENOENT"));
@@ -200,7 +200,7 @@ async function make(path: string): Promise<void> {
     await mkdir(path, { mode: 0o700 }).catch((error) => isAny(error, "EEXIST") || Promise.reject(error));
   }
   await syncDirectory(above).catch((error) => {
-    // One that is there may stand where this process may not read, or where nothing is ever written.
+    // One that is there may be where this process may not read, or where nothing is ever written.
     if (missing || !isAny(error, "EACCES", "EPERM", "EROFS", "EINVAL")) throw error;
   });
 }

@@ -1,14 +1,14 @@
 /**
  * One journal file: appended to by any number of processes, never changed in place, never cut.
  *
- * Nobody holds a lock. A record says where in the file it is to stand and where the one that it follows ended; the
- * operating system puts it behind whatever else was appended first, and there it is void. So the file itself decides who
+ * There is no lock. A record says where in the file it must be and where the one that it follows ended; the
+ * operating system puts it after whatever else was appended first, and there it is void. So the file itself decides who
  * came first, alike for everyone who reads it, and a process that was stopped for an hour can harm nothing when it goes on.
  *
  * Damage costs what is damaged. A wrong value is a damaged row. What was never known to be on the disk is void when a
  * value of it is wrong, and so is all that follows it; what was void stays so, for whoever appends next says where the last
- * record ended that counts. Records that cannot be read, of those that were on the disk, are a gap: it is told, and what
- * stands behind it counts.
+ * record ended that counts. Records that cannot be read, of those that were on the disk, are a gap: it is reported, and what
+ * follows it counts.
  */
 
 import type { FileHandle } from "node:fs/promises";
@@ -52,7 +52,7 @@ export class Journal {
   #seq = 0;
   #end: number;
   #sealed = false;
-  /** Where to look for the next record. What stands there and is none, a writer left behind that was killed. */
+  /** Where to look for the next record. Bytes there that are no record are those of a killed writer. */
   #next: number;
   /** The size up to which everything was looked at. */
   #seen = 0;
@@ -124,12 +124,12 @@ export class Journal {
     return this.#sealed;
   }
 
-  /** In words, what is missing and nobody was told of yet. */
+  /** In words, what is missing and not reported yet. */
   get lost(): readonly string[] {
     return this.#lost;
   }
 
-  /** Somebody was told of what is missing. */
+  /** What is missing was reported. */
   told(): void {
     this.#lost = [];
   }
@@ -140,7 +140,7 @@ export class Journal {
     await this.#read(rows, true);
     if (this.#seen === seen || this.#next >= this.#seen || this.#sealed) return;
     const ours = noteOf(await notes(), this.id);
-    // What is behind that which was looked at may have been written since.
+    // What comes after that which was looked at may have been written since.
     if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;
     // Another process wrote and acknowledged it, and it was damaged since: it is read as by who opens the journal now.
     [this.#vouched, this.#voids, this.#seen] = [ours.end, [], 0];
@@ -174,7 +174,7 @@ export class Journal {
     return sums;
   }
 
-  /** Records of what `changes` say, to be appended in one piece behind what was read last. */
+  /** Records of what `changes` say, to be appended in one piece after what was read last. */
   encode(changes: { change: Change; values: Uint8Array[] }[]): Encoded[] {
     let [at, after, seq] = [this.#seen, this.#end, this.#seq];
     return changes.map(({ change, values }) => {
@@ -273,7 +273,7 @@ export class Journal {
     const { record, at, end } = found;
     const { after = this.#end } = record;
     const known = this.#voids.find(({ from, to }) => at < to && end > from);
-    // Not where it was to stand: somebody else was faster.
+    // Not where it was to be: another process was faster.
     if (known || record.at !== at) {
       this.#next = known?.to ?? end;
       return false;

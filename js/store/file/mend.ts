@@ -8,7 +8,7 @@ import type { Record } from "./record.js";
 /** The first bytes of what may be a record. */
 type Read = (length: number) => MaybePromise<Buffer>;
 
-/** What stands before the values of a record. */
+/** The part of a record before its values. */
 export interface Head {
   record: Record;
   sum: string;

@@ -39,7 +39,7 @@ export class Reader {
     this.#live = live;
   }
 
-  /** The record that begins at `at`, or else the next one that was meant to stand where it stands. */
+  /** The record that begins at `at`, or else the next one that was meant to be where it is. */
   async next(at: number): Promise<Found | undefined> {
     return (await this.#recordAt(at)) ?? this.#recordPast(at, this.#size);
   }
@@ -55,7 +55,7 @@ export class Reader {
     if (end > this.#size) return undefined;
     const isVouched = record.base === true || end <= this.#vouched;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
-      // It was torn, and another one stands where it would end; or its own end is damaged.
+      // It was torn, and another one is where it would end; or its own end is damaged.
       if (record.at !== at) return undefined;
       const isTorn = isVouched ? await this.#recordPast(at, end) : !this.#live || (await this.#isBegunPast(at, end));
       if (isTorn) return undefined;
@@ -73,7 +73,7 @@ export class Reader {
     return true;
   }
 
-  /** The next record behind `at` and before `end`, where no whole one begins, that was meant to stand where it stands. */
+  /** The next record after `at` and before `end`, where no whole one begins, that was meant to be where it is. */
   async #recordPast(at: number, end: number): Promise<Found | undefined> {
     for (let next = at; ;) {
       next = await this.#start(next + 1, end);
@@ -83,7 +83,7 @@ export class Reader {
     }
   }
 
-  /** Whether another record was begun behind `at` and before `end`, of which a few bytes may be all that was written. */
+  /** Whether another record was begun after `at` and before `end`, of which a few bytes may be all that was written. */
   async #isBegunPast(at: number, end: number): Promise<boolean> {
     if ((await this.#window.find(this.#id, at + 1, end)) >= 0) return true;
     const last = (await this.#window.bytes(end - this.#id.length, this.#id.length)).toString("latin1");

@@ -6,7 +6,7 @@
  *     <sum>
  *
  * `sum` is over the id and the JSON, which has a checksum of each value. The id is random and a record says where it
- * stands, so no value can pass for a record; and what a record is can be told without reading its values. `crc` is of the
+ * stands, so no value can pass for a record; and a record is recognized without reading its values. `crc` is of the
  * JSON and finds a flipped bit.
  */
 
@@ -32,11 +32,11 @@ export const PRELUDE = ID + 1 + SUM + 1 + CRC + 1 + LENGTH + 1;
 export const TRAILER = 1 + SUM + 1;
 
 /** A key, its version, the bytes of its value and their CRC-32. `kept`: the value was damaged when the journal of that
- *  number was written anew, and is in the file that was kept of it. */
+ *  number was rewritten, and is in the file that was kept of it. */
 export type Put = [key: Key, version: number, bytes: number, crc: number, kept?: number];
 
 export interface Record {
-  /** Where in the file it was to stand. It counts only there: what another process wrote first makes it void. */
+  /** Where in the file it was to be. It counts only there: what another process wrote first makes it void. */
   at: number;
   /** Where the record ended that counted before. What lies between counts no more, whatever it is. Missing: that one. */
   after?: number;
@@ -50,7 +50,7 @@ export interface Record {
   sealed?: true;
   /** It was on the disk before the journal had its name. */
   base?: true;
-  /** In words, what is missing of the store and nobody was told of yet; empty when somebody was. */
+  /** In words, what is missing of the store and not reported yet; empty once it was. */
   lost?: string[];
 }
 
@@ -63,7 +63,7 @@ export interface Encoded {
   body: number;
 }
 
-/** What stands before the JSON of a record. */
+/** The bytes before the JSON of a record. */
 export interface Prelude {
   sum: string;
   crc: number;
@@ -91,7 +91,7 @@ export function readTitle(start: Buffer): { schema: number; sound: boolean; id: 
   return { schema: Number(schema), sound: sum === sumOf(id, schema!), id, bytes };
 }
 
-/** What stands where a first line has the id. */
+/** The text in the place of the id of a first line. */
 export function idIn(start: Buffer): string {
   const at = `${TITLE} ${SCHEMA} `.length;
   return start.toString("latin1", at, at + ID);

@@ -3,7 +3,7 @@
  *
  * The newest journal that can be read says what there is. What is damaged in it is taken out of an older file where it was
  * whole: of those that were kept because they were damaged elsewhere. What is missing in it may have been deleted; only
- * where records of it cannot be read is that taken, too, and told.
+ * where records of it cannot be read is that taken, too, and reported.
  */
 
 import { CompactionError } from "../../errors.js";

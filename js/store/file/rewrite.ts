@@ -19,7 +19,7 @@ export async function writeJournal(handle: FileHandle, rows: Row[], from: Journa
   let at = await writeAll(handle, Buffer.from(title(id)));
   let seq = 0;
   let whole = true;
-  // What is missing and was not told yet is to be told.
+  // What is missing and was not reported yet must be.
   const lost = from?.lost.length ? [...from.lost] : undefined;
   for (const part of parts(rows, lost !== undefined)) {
     const values: Uint8Array[] = [];

@@ -12,7 +12,7 @@ export interface Row {
   readonly at: number;
   readonly bytes: number;
   readonly crc: number;
-  /** Its value was damaged when the journal of this number was written anew. */
+  /** Its value was damaged when the journal of this number was rewritten. */
   readonly kept?: number;
   /** Its last change may be among records that cannot be read. */
   readonly doubt?: true;
@@ -51,7 +51,7 @@ export class Rows {
       this.bytes += row.bytes - before.bytes;
       return;
     }
-    // The texts that are the same in a whole group are held once.
+    // The texts that are the same in a whole group are in memory once.
     rows.splice(at, 0, { ...row, key: [...head, ...row.key.slice(2)] });
     this.bytes += weight(row);
   }

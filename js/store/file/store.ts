@@ -22,12 +22,13 @@ import type { Row } from "./rows.js";
 import { stage } from "./stage.js";
 import type { Entry } from "./stage.js";
 
+/** Options of `fileStore`. */
 export interface FileStoreOptions {
-  /** `relaxed` never waits for the disk: commits survive a crash of the process, not a power cut. Default `strict`:
-   *  every batch is as durable as it asks. */
+  /** `strict` (default): an `append` resolves when it is on the disk. `relaxed`: no commit waits for the disk, so the last
+   *  ones survive a crash of the process, but not a power cut. */
   durability?: "strict" | "relaxed";
-  /** The journal is written anew when so many bytes of it, and half of it, are of values that were replaced or deleted.
-   *  1 or more; default 16 MiB. */
+  /** The journal is rewritten when this many bytes of it, and at least half of it, belong to replaced or deleted values.
+   *  At least 1. Default: 16 MiB. */
   rewriteBytes?: number;
 }
 
@@ -40,12 +41,14 @@ const HELP_MS = 1_000;
 const POLL_MS = 10;
 /** A journal that others replace this often while it is being opened is somebody's mistake. */
 const TRIES = 100;
-/** Writing the journal anew beside other processes' commits is tried this often; then they wait. */
+/** Rewriting the journal beside other processes' commits is tried this often; then they wait. */
 const REWRITES = 3;
 
 /**
- * Keeps everything in the files of `directory`, which is made when there is none. Several processes of one machine may
- * use it at the same time; network file systems are not supported. `close` it when it is not needed any more.
+ * Stores sessions in files of `directory`, which is created if missing. Several processes of one machine may use it at
+ * the same time; network file systems are not supported. Call `close` when it is no longer needed. Calls reject with
+ * `store_unavailable`, `quota_exceeded` (the disk is full), `store_corrupt`, `schema_too_new`, and other errors of
+ * stores.
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   if (typeof directory !== "string" || directory === "" || directory.includes("\0")) {
@@ -82,7 +85,7 @@ class FileStore {
   #rows = new Rows();
   /** What is read until this is closed. */
   readonly #remains: Remains[] = [];
-  /** One at a time: whoever looks at the rows, or changes them. */
+  /** One at a time: calls that read the rows, or change them. */
   readonly #turns = new Mutex();
   #queue: Entry[] = [];
   #working: Promise<void> | undefined;
@@ -92,7 +95,7 @@ class FileStore {
   #hasKept = false;
   /** How much of the journal is known to be on the disk. */
   #synced = 0;
-  /** After a failure the journal is not written anew before it has so many bytes. */
+  /** After a failure the journal is not rewritten before it has so many bytes. */
   #patience = 0;
 
   constructor(path: string, strict: boolean, rewriteBytes: number) {
@@ -147,10 +150,10 @@ class FileStore {
     return this.#exclusive(async () => {
       let journal = await this.#current();
       const lost = journal.lost.join("; ");
-      // That it was told is written down: once, by whoever is first.
+      // That it was reported is written down, once, by the first process.
       for (let tries = 0; tries < TRIES && journal.lost.length > 0; tries++, journal = await this.#current()) {
         const change = { puts: [], deletes: [], nonce: randomId(16), lost: [] };
-        // Where that fails it is told again when the store is opened next.
+        // Where that fails it is reported again when the store is opened next.
         await journal.append(journal.encode([{ change, values: [] }]), this.#rows).catch(() => journal.told());
       }
       return lost || undefined;
@@ -164,7 +167,7 @@ class FileStore {
     return remains.store;
   }
 
-  /** Writes the journal anew, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
+  /** Rewrites the journal, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
   async purge(): Promise<void> {
     this.#checkOpen();
     await this.#working;
@@ -326,7 +329,7 @@ class FileStore {
       if (journals.at(-1) !== number) return false;
       if (!journal) throw corrupt(`journal ${number} is empty`);
       if (writable) {
-        // What is read here is relied on from now on, whoever wrote it and whether it was synced or not.
+        // What is read here is relied on from now on, whichever process wrote it, synced or not.
         // The journal has its name before anything says that there was one.
         await directory.sync();
         if (await this.#acknowledged.make(directory)) await directory.sync();
@@ -346,7 +349,8 @@ class FileStore {
     }
   }
 
-  /** Goes on to the journal behind the sealed one; makes it when nobody does for `wait` ms. False when that is not allowed. */
+  /** Goes on to the journal after the sealed one; makes it when nobody does for `wait` ms. False when that is not
+   *  allowed. */
   async #follow(wait: number): Promise<boolean> {
     const sealed = this.#journal!;
     const directory = this.#directory!;
@@ -378,7 +382,7 @@ class FileStore {
     }
   }
 
-  /** Writes the journal anew when too much of it is of no use. A failure costs room, nothing else. */
+  /** Rewrites the journal when too much of it is of no use. A failure costs room, nothing else. */
   async #tidy(): Promise<void> {
     const journal = this.#journal;
     if (!journal || journal.end < this.#patience) return;
@@ -388,7 +392,7 @@ class FileStore {
   }
 
   /** After a sync that failed the system may have forgotten what can still be read: nobody is to rely on that, who reads as
-   *  little as who writes, before it is written anew. */
+   *  little as who writes, before it is rewritten. */
   async #heal(): Promise<void> {
     const journal = this.#journal;
     // A sync that fails makes it suspect.

@@ -148,7 +148,7 @@ const SYNC: Key = [...RESERVED, "sync"];
 /** The mark of a copy whose rows say nothing for sure. */
 export const UNREADABLE: Mark = { pair: "", seq: -1, tag: "", pending: null, early: false, checked: 0 };
 
-/** The mark behind `mark`, with a commit of `keys`. `known` is how far the other copy is; `early`: nobody waits for it. */
+/** The mark after `mark`, with a commit of `keys`. `known` is how far the other copy is; `early`: nobody waits for it. */
 export function following(mark: Mark, tag: string, keys: Key[], known: Mark | undefined, early: boolean): Mark {
   const { pending, making, ...rest } = mark;
   const seq = mark.seq + 1;
@@ -162,7 +162,7 @@ export function following(mark: Mark, tag: string, keys: Key[], known: Mark | un
   return { ...rest, seq, tag, pending: count > MAX_KEYS ? null : all, early: early || (rest.early && !isLevel) };
 }
 
-/** The keys that were written in `mark` behind `from`, each once; `undefined` where that is not known. */
+/** The keys that were written in `mark` after `from`, each once; `undefined` where that is not known. */
 export function writtenSince(mark: Mark, [seq, tag]: [number, string]): Key[] | undefined {
   if (mark.seq === seq && mark.tag === tag) return [];
   const at = mark.pending?.findIndex((commit) => commit[0] === seq && commit[1] === tag) ?? -1;

@@ -35,7 +35,7 @@ export class Mirror {
   readonly #second: Copy;
   readonly #pair: Pair;
   readonly #waits: boolean;
-  /** Turns of who writes to a copy. Who needs both takes the first's first. */
+  /** Turns of writers to a copy. A writer that needs both takes the first's first. */
   readonly #turns = { first: new Mutex(), second: new Mutex() };
   readonly #running = new Set<Promise<unknown>>();
   readonly #ending = new AbortController();
@@ -177,7 +177,7 @@ export class Mirror {
 
   // ---- one state ----------------------------------------------------------------------------------------------------
 
-  /** Lets a copy be read: the first, which is whole or is made so, and behind which the second catches up; the second, as
+  /** Lets a copy be read: the first, which is whole or is made so, after which the second catches up; the second, as
    *  long as the first does not open. */
   async #open(): Promise<void> {
     if (this.#isOpen) return;
@@ -242,7 +242,7 @@ export class Mirror {
     while (!this.#isLevel) await this.#step(patient);
   }
 
-  /** Gives the second copy what it does not have. Its failure is told, and tried again with the next commit. */
+  /** Gives the second copy what it does not have. Its failure is reported, and tried again with the next commit. */
   #follow(): Promise<void> {
     return (this.#following ??= this.#followUp()
       .catch((error: unknown) => {
@@ -344,7 +344,8 @@ export class Mirror {
     }
   }
 
-  /** Writes to the second what the first has. Conflicts where a row would not have the version there that it has in the first. */
+  /** Writes to the second what the first has. Conflicts where a row would not have the version there that it has in the
+   *  first. */
   async #writeAfter({ after, next, change, durability }: Queued): Promise<void> {
     const { expect = [], puts = [] } = change;
     const expected = new Set(expect.map(({ key }) => JSON.stringify(key)));
@@ -359,7 +360,7 @@ export class Mirror {
     await this.#second.writeAfter(after, next, change, durability);
   }
 
-  /** Gives the second copy what its caller was told it may not have: whoever reads that now would take it for stored. */
+  /** Gives the second copy what its caller may not take for stored yet: another reader would. */
   async #pay(): Promise<void> {
     try {
       await this.#turn("first", () => this.#level());
@@ -483,7 +484,7 @@ export class Mirror {
     return found;
   }
 
-  // ---- what is told -------------------------------------------------------------------------------------------------
+  // ---- notices ------------------------------------------------------------------------------------------------------
 
   /** Work that nobody waits for. */
   #beside(work: () => Promise<void>): void {

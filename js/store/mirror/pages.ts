@@ -9,7 +9,7 @@ import { isLost, isSame } from "./rows.js";
 
 const PAGE = { limit: 100, maxBytes: 1024 * 1024 };
 
-/** Rows of both copies up to `end`, which is `undefined` behind the last one: how many there are, and those that one has lost,
+/** Rows of both copies up to `end`, which is `undefined` after the last one: how many there are, and those that one has lost,
  *  that both have, and that differ. */
 export interface Compared {
   end: Key | undefined;
@@ -20,7 +20,7 @@ export interface Compared {
   differing: Key[];
 }
 
-/** Compares a page of a table, behind `after`, in both turns. */
+/** Compares a page of a table, after `after`, in both turns. */
 export async function comparePage(first: Copy, second: Copy, table: string, after: Key | undefined): Promise<Compared> {
   const options = { ...PAGE, ...(after && { after }) };
   const pages = [await visible(first, [table], options), await visible(second, [table], options)];

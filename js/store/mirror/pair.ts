@@ -49,8 +49,8 @@ export class Pair {
     return isSound(one) && (!isSound(two) || two.seq <= one.seq);
   }
 
-  /** Looks at both, and brings them one step nearer to one state; true when they are. For who has both turns. `patient`: the
-   *  second may be in the middle of another process' commit. */
+  /** Looks at both, and brings them one step nearer to one state; true when they are. For callers with both turns.
+   *  `patient`: the second may be in the middle of another process' commit. */
   async step(patient = false): Promise<boolean> {
     const { first, second } = this;
     await Promise.all([first.look(), second.look()]);
@@ -148,7 +148,7 @@ export class Pair {
     return two.seq > one.seq ? [second, first] : [first, second];
   }
 
-  /** Begins to make `target` anew from `source`. */
+  /** Begins to make `target` again from `source`. */
   async #make(source: Copy, target: Copy): Promise<void> {
     if (target === this.first) {
       if (source.mark!.early && !isSound(target.mark)) {

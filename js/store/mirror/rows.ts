@@ -58,7 +58,8 @@ export async function copyRows(
   }
 }
 
-/** The keys that were written in `mark` behind `from`. Throws a conflict where that is not known: all rows are to be compared. */
+/** The keys that were written in `mark` after `from`. Throws a conflict where that is not known: all rows are to be
+ *  compared. */
 export function keysSince(mark: Mark, from: [number, string]): Key[] {
   const keys = writtenSince(mark, from);
   if (!keys) throw new CompactionError("conflict", "too much was written to name it");
@@ -177,7 +178,7 @@ export async function putBack(copy: Copy): Promise<void> {
   }
 }
 
-/** True where rows were about to become those of the other copy, and whoever did that died. */
+/** True where rows were about to become those of the other copy, and the process that did that died. */
 export async function isHalfWritten(copy: Copy): Promise<boolean> {
   return (await copy.ask((store) => store.scan(KEPT, { limit: 1, maxBytes: 1, keysOnly: true }))).length > 0;
 }

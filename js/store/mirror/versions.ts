@@ -1,4 +1,4 @@
-/** Versions of rows, which stores count and do not tell. */
+/** Versions of rows, which stores count and do not report. */
 
 import { CompactionError } from "../../errors.js";
 import type { Batch, Key, Store } from "../../types.js";

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The window that the lengths of checkpoints are written for.
 const WRITTEN_FOR: usize = 32_768;
 
-/// How detailed a checkpoint is. Stored and told as its number.
+/// How detailed a checkpoint is. Stored and reported as its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 pub enum Level {
@@ -74,7 +74,7 @@ pub const NUMBERS: Levels = Levels {
 };
 
 impl Levels {
-    /// The level of a checkpoint that stands for `tokens` tokens.
+    /// The level of a checkpoint that replaces `tokens` tokens.
     pub fn of(&self, tokens: usize) -> Level {
         if tokens > self.compact_above {
             Level::Compact

@@ -3,7 +3,7 @@
 
 use super::goal::{Artifact, ArtifactAction, Decision, Goal, StepProgress};
 
-/// A text of a marker is cut behind this many characters: the goal stands in every prompt.
+/// A text of a marker is cut after this many characters: the goal is part of every prompt.
 const MOST_CHARS: usize = 500;
 /// Decisions and artifacts beyond this many are not taken from markers any more, for the same reason.
 const MOST: usize = 100;
@@ -19,7 +19,7 @@ pub enum Update {
     Artifact(String, ArtifactAction),
 }
 
-/// Where markers stand.
+/// Where markers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// In what the model says now.
@@ -160,7 +160,7 @@ mod tests {
         let mut goal = sample();
         let text = "[CHECKPOINT] Test it - COMPLETED\n[CHECKPOINT] Unknown - COMPLETED\n[DECISION] Use serde - LOCKED\n\
                     [DECISION] No async - LOCKED\n[ARTIFACT] Modified src/export.rs\n[ARTIFACT] Created a.rs";
-        // Told again later, it is done since the first time.
+        // Reported again later, it is done since the first time.
         for now in [7, 8] {
             goal.update(&markers(text), Source::Output, now);
         }

@@ -58,7 +58,7 @@ pub struct Parts {
     pub prompt: usize,
     /// Definitions of tools.
     pub tools: usize,
-    /// Messages that no summary stands for.
+    /// Messages that no summary replaces.
     pub messages: usize,
     /// Summaries.
     pub summaries: usize,

@@ -43,23 +43,23 @@ pub enum Origin {
         place: Place,
         /// The tool results that were moved to the store, in the order of the message's results.
         offloads: Vec<Offload>,
-        /// The reasoning that was bound to what stood before it is gone (`AN8`).
+        /// The reasoning that was bound to what was before it is gone (`AN8`).
         reasoning_removed: bool,
     },
-    /// A summary that stands for earlier messages.
+    /// A summary that replaces earlier messages.
     Summary {
         /// Its id.
         checkpoint: Rc<str>,
-        /// What it stands for, in order.
+        /// What it replaces, in order.
         covers: Vec<CoveredRange>,
-        /// Those of them that stand in it word for word.
+        /// Those of them that are verbatim in it.
         quotes: Vec<Place>,
         /// Bytes of its text before the quotes.
         prose: usize,
         /// How it was made; not known of one that an earlier release wrote.
         made: Option<Rc<SummaryMeta>>,
     },
-    /// A message of ours that keeps the roles alternating; it stands for nothing.
+    /// A message of ours that keeps the roles alternating; it replaces nothing.
     Acknowledgement,
 }
 
@@ -90,7 +90,7 @@ pub struct SummaryMeta {
     /// When it was made shorter, in ms since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed_at: Option<u64>,
-    /// Tokens of what it stands for.
+    /// Tokens of what it replaces.
     #[serde(default)]
     pub original_tokens: usize,
     /// Those of them that decide its level: without messages that it quotes; 0 where an earlier release did not note it.
@@ -108,16 +108,16 @@ pub struct SummaryMeta {
     /// Who wrote it, when that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Pins that were proposed for what it stands for and that nobody answered (`S4.3`).
+    /// Pins that were proposed for what it replaces and that nobody answered (`S4.3`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<PinProposal>,
     /// Sentences of the user that hold on, of messages that another session has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// Bytes of what stands between its text and the quotes; 0 where an earlier release had nothing there.
+    /// Bytes of what is between its text and the quotes; 0 where an earlier release had nothing there.
     #[serde(default)]
     pub front: usize,
-    /// Indices of messages that it quotes and that nothing of what it stands for answers.
+    /// Indices of messages that it quotes and that nothing of what it replaces answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<usize>,
 }
@@ -153,12 +153,12 @@ pub struct Offload {
     pub sha256: String,
     /// Characters.
     pub chars: usize,
-    /// What stands in its place.
+    /// What replaces it.
     #[serde(default, skip_serializing_if = "Placeholder::is_reference")]
     pub how: Placeholder,
 }
 
-/// What stands in the place of a tool result that was moved to the store.
+/// What replaces a tool result that was moved to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placeholder {
@@ -173,7 +173,7 @@ pub enum Placeholder {
     Compressed,
     /// Its reference and what matters of it by the type of its tool (`S4.5`).
     Processed,
-    /// It is the input of a call: its long texts are the reference, the rest of it stands there still.
+    /// It is the input of a call: its long texts are the reference, the rest of it is still there.
     Input,
     /// It is a text of the user: its reference, how it begins and how it ends.
     Text,
@@ -184,7 +184,7 @@ impl Placeholder {
         *self == Placeholder::Reference
     }
 
-    /// True when the reference itself stands in the context.
+    /// True when the reference itself is in the context.
     pub(crate) fn refers(self) -> bool {
         matches!(
             self,
@@ -223,12 +223,12 @@ impl Offload {
     }
 }
 
-/// A run of the app's messages that a summary stands for.
+/// A run of the app's messages that a summary replaces.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CoveredRange {
     /// Index of the first.
     pub from: usize,
-    /// Index behind the last.
+    /// Index after the last.
     pub to: usize,
     /// Their offloads: retired, readable as long as the session lives (`S1.9`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -267,7 +267,7 @@ impl Origin {
         self.offloads().iter().any(|offload| offload.how == Placeholder::Text && offload.nth == nth)
     }
 
-    /// The messages that stand in a summary word for word.
+    /// The messages that a summary quotes verbatim.
     pub(crate) fn quotes(&self) -> &[Place] {
         match self {
             Origin::Summary { quotes, .. } => quotes,
@@ -284,12 +284,12 @@ impl Origin {
     }
 }
 
-/// A run of the app's messages that stand in the context no more, in no form; the log keeps them.
+/// A run of the app's messages that are no longer in the context, in any form; the log keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Departed {
     /// Index of the first.
     pub from: usize,
-    /// Index behind the last.
+    /// Index after the last.
     pub to: usize,
     /// Why they left.
     pub why: Why,
@@ -328,7 +328,7 @@ pub struct Splice {
     pub at: usize,
     /// How many.
     pub remove: usize,
-    /// What stands there instead.
+    /// What is there instead.
     pub insert: Vec<Item>,
 }
 
@@ -411,25 +411,25 @@ impl Context {
     }
 
     /// Those of them that are no part of the conversation any more, since the app went back to before them: index of the
-    /// first, index behind the last. What was only taken out of the context is part of it.
+    /// first, index after the last. What was only taken out of the context is part of it.
     pub fn behind(&self) -> Vec<(usize, usize)> {
         let behind = self.left.iter().filter(|left| left.why != Why::Removed);
         behind.map(|left| (left.from, left.to)).collect()
     }
 
-    /// The offload with this reference, with the index of its message, where this context refers to it or stands for it.
+    /// The offload with this reference, with the index of its message, where this context refers to it or replaces it.
     pub(crate) fn offload(&self, reference: &str) -> Option<(usize, Offload)> {
         let found = self.offloads().find(|(_, offload)| offload.reference == reference);
         found.map(|(index, offload)| (index, offload.clone()))
     }
 
-    /// The references that this context shows or stands for, in order, with the hashes of their texts.
+    /// The references that this context shows or replaces, in order, with the hashes of their texts.
     pub(crate) fn references(&self) -> BTreeMap<String, String> {
         let offloads = self.offloads();
         offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())).collect()
     }
 
-    /// The offloads that this context shows or stands for, each with the index of its message.
+    /// The offloads that this context shows or replaces, each with the index of its message.
     pub(crate) fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
         self.items.iter().flat_map(|item| {
             let own = item.origin.place().into_iter();
@@ -453,7 +453,7 @@ impl Context {
         self.settled
     }
 
-    /// Says that whoever looks for changes knows all items as they are.
+    /// Notes that the host knows all items as they are.
     pub(crate) fn settle(&mut self) {
         self.settled = self.items.len();
     }

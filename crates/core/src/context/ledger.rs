@@ -12,10 +12,10 @@ pub struct LedgerEntry {
     pub index: usize,
     /// Its fate.
     pub fate: Fate,
-    /// It stands word for word inside the summary.
+    /// It is verbatim in the summary.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quoted: bool,
-    /// The summary that stands for it, or holds it.
+    /// The summary that replaces it, or quotes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The reference of its (first) offloaded result.
@@ -114,7 +114,7 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
             Origin::Edited { place, offloads, reasoning_removed } => {
                 let refers = offloads.iter().any(|offload| offload.how.refers());
                 let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
-                // Those that the context shows stand first.
+                // Those that the context shows come first.
                 let (shown, hidden): (Vec<_>, Vec<_>) =
                     offloads.iter().partition(|offload| offload.how.refers());
                 let references = shown.into_iter().chain(hidden);

@@ -1,4 +1,4 @@
-//! The context of a session: what stands in it, what became of every message, and where a history may be cut.
+//! The context of a session: what is in it, what became of every message, and where a history may be cut.
 
 mod items;
 mod ledger;

@@ -4,7 +4,7 @@
 use crate::clock::iso8601;
 use serde::{Deserialize, Serialize};
 
-/// Entries that are kept one by one. The log stands in the session's row, which every commit writes: older entries
+/// Entries that are kept one by one. The log is part of the session's row, which every commit writes: older entries
 /// become a sum, and the views hold their figures.
 const MOST: usize = 200;
 
@@ -18,7 +18,7 @@ pub struct LogEntry {
     pub messages: usize,
     /// Their tokens less those of the summary.
     pub saved: usize,
-    /// Summaries that this entry stands for: 1, more where older ones were added up.
+    /// Summaries that this entry counts: 1, more where older ones were added up.
     pub summaries: usize,
     /// Tokens of the whole prompt before.
     pub before: usize,
@@ -60,7 +60,7 @@ impl LogEntry {
         )
     }
 
-    /// The monitoring block, and the line behind it.
+    /// The monitoring block, and the line after it.
     pub fn text(&self) -> String {
         let time = iso8601(self.at);
         let savings = self.before.saturating_sub(self.after);

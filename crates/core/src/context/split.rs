@@ -25,9 +25,9 @@ pub struct Cut {
     pub pinned: Vec<usize>,
 }
 
-/// Cuts a history so that `keep` stays, of what stands behind the leading messages of the system. The boundary moves to an
+/// Cuts a history so that `keep` stays, of what follows the leading messages of the system. The boundary moves to an
 /// earlier message as far as needed to part no tool call from its result. `tokens` are those of each message; `pinned` says
-/// which messages stay wherever they stand.
+/// which messages stay wherever they are.
 pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl Fn(usize) -> bool) -> Cut {
     let head = messages.iter().take_while(|message| message.role == Role::System).count();
     let history = messages.get(head..).unwrap_or_default();

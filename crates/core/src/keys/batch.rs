@@ -65,7 +65,7 @@ pub mod keys {
         parts
     }
 
-    /// Which session the app's name `id` stands for.
+    /// Which session the app's name `id` means.
     pub fn name(id: &str) -> Key {
         Key(with(key("meta", "session"), KeyPart::Text(ids::id(&[b"name", id.as_bytes()]))))
     }
@@ -110,7 +110,7 @@ pub mod keys {
         Key(with(with(key("blobs", sid), KeyPart::Text(blob.into())), KeyPart::Number(part)))
     }
 
-    /// The terms of messages from the one with index `first` on: beside the offloads, behind them in order.
+    /// The terms of messages from the one with index `first` on: beside the offloads, after them in order.
     pub fn terms(sid: &str, first: usize) -> Key {
         blob(sid, "terms", first as u64)
     }

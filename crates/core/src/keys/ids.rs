@@ -81,7 +81,7 @@ pub(crate) fn message_reference(secret: &str, seq: u64) -> String {
     format!("{MESSAGE_PREFIX}{seq}_{}", id(&[b"message", secret.as_bytes(), seq.as_bytes()]))
 }
 
-/// The log position behind a message's reference, when this session gave it out.
+/// The log position of a message's reference, when this session gave it out.
 pub(crate) fn message_seq(secret: &str, reference: &str) -> Option<u64> {
     let (seq, _) = reference.strip_prefix(MESSAGE_PREFIX)?.split_once('_')?;
     let seq = seq.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Where rows stand in the store, and the names in them.
+//! Where rows are in the store, and the names in them.
 
 pub mod batch;
 pub(crate) mod ids;

@@ -31,7 +31,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// The number that a prompt is held against of which `fixed` tokens are system prompt and tools.
+    /// The number that a prompt is compared with of which `fixed` tokens are system prompt and tools.
     pub(crate) fn of(self, fixed: usize) -> usize {
         self.tokens.saturating_add(fixed.min(self.allowance))
     }

@@ -53,7 +53,7 @@ pub struct Preset {
     pub assistant_summaries: bool,
     /// The assistant's message that keeps roles alternating.
     pub acknowledgement: &'static str,
-    /// Where a user's message would follow the summary the acknowledgement stands between, also in a format whose roles
+    /// Where a user's message would follow the summary an acknowledgement comes between, also in a format whose roles
     /// need not alternate.
     pub acknowledges: bool,
     /// Summaries are checkpoints: earlier ones stay as messages of their own, each of a level that the tokens decide,
@@ -61,7 +61,7 @@ pub struct Preset {
     pub checkpoints: bool,
     /// Old results of every tool are cleared, unless an option names some; else those of [`COMPACTABLE_TOOLS`].
     pub clears_every_tool: bool,
-    /// What stands where a result was says how long it was, its hash and how it began; else what the documents say.
+    /// The placeholder of a result says how long it was, its hash and how it began; else what the documents say.
     pub stubs: bool,
     /// Its numbers.
     pub numbers: Numbers,
@@ -92,7 +92,7 @@ pub struct Numbers {
     pub offload: OffloadNumbers,
     /// Compressing results (`S2`).
     pub react: ReactNumbers,
-    /// Files that are put back behind a summary, when they are.
+    /// Files that are put back after a summary, when they are.
     pub restore: Option<RestoreNumbers>,
     /// Clearing and large outputs (`S3.1`, `S3.8`).
     pub layered: LayeredNumbers,
@@ -107,7 +107,7 @@ pub struct Numbers {
 /// The numbers of the keep-layer. Shares are of what a summary replaces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeepNumbers {
-    /// Pins, constraints and the user's newest messages stay word for word in this share,
+    /// Pins, constraints and the user's newest messages stay verbatim in this share,
     pub must_share: f64,
     /// or in this many tokens, whichever is more. Pins and constraints stay where they are more than that.
     pub must_tokens: usize,
@@ -205,7 +205,7 @@ pub struct LayeredNumbers {
 pub struct CheckpointNumbers {
     /// Levels and their lengths (`S5.7`).
     pub levels: Levels,
-    /// The newest messages of the user that stay word for word (`S5.6`).
+    /// The newest messages of the user that stay verbatim (`S5.6`).
     pub keep_user_messages: usize,
     /// From this many compressions on a checkpoint is at most of level 2 (`S5.8`).
     pub age_moderate: u64,
@@ -264,8 +264,8 @@ pub static PRESETS: [&Preset; 6] = [&BALANCED, &OFFLOAD, &REACT, &LAYERED, &FACT
 
 const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
-/// Keeps what matters and costs least: large results and old ones leave in batches, and beside a short summary stands what
-/// no summary may lose, made anew from the messages themselves each time.
+/// Keeps what matters and costs least: large results and old ones leave in batches, and a short summary is followed by what
+/// no summary may lose, made again from the messages themselves each time.
 pub static BALANCED: Preset = Preset {
     name: "balanced",
     rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],

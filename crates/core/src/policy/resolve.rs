@@ -307,7 +307,7 @@ fn one_of(messages: Option<usize>, tokens: Option<usize>, fraction: Option<f64>)
     }
 }
 
-/// What `splitMessages` is told to keep; the default is the presets'.
+/// What `splitMessages` must keep; the default is the presets'.
 pub fn split_keep(options: &Value<'_>) -> Result<Keep> {
     let keep = OptionReader::new(options)?.child("keep")?;
     let (messages, tokens) = (keep.integer("messages", 1, MAX)?, keep.integer("tokens", 1, MAX)?);

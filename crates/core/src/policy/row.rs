@@ -43,7 +43,7 @@ pub enum OptionKind {
     Group {
         /// The name of its type, where it has one.
         name: Option<&'static str>,
-        /// The member that a function in its place stands for.
+        /// The member that is meant when a function is given for the group.
         short: Option<&'static str>,
     },
 }

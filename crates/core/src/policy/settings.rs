@@ -26,7 +26,7 @@ pub enum Summariser {
     Extractive,
 }
 
-/// What the provider does with signed reasoning behind an edit, as the app's requests have it
+/// What the provider does with signed reasoning after an edit, as the app's requests have it
 /// (`thinking.block_binding.prefix_mismatch_behavior` of Anthropic, AN8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefixMismatch {
@@ -39,7 +39,7 @@ pub enum PrefixMismatch {
 /// What becomes of a message that states constraints (`S4.3`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinProposals {
-    /// A pin is proposed, and the constraints stand behind every summary until they are rejected.
+    /// A pin is proposed, and the constraints follow every summary until they are rejected.
     Keep,
     /// A pin is proposed, and summaries are asked to keep the constraints.
     Ask,
@@ -137,7 +137,7 @@ pub struct Settings {
     pub by_parts: bool,
     /// The summariser's window, when that is another one.
     pub summary_window: Option<usize>,
-    /// What becomes of signed reasoning behind an edit.
+    /// What becomes of signed reasoning after an edit.
     pub prefix_mismatch: PrefixMismatch,
     /// A prepare does not wait for a summary that can wait.
     pub background: bool,
@@ -155,7 +155,7 @@ pub struct Settings {
     pub parent: Option<String>,
     /// The host keeps watermarks of sessions, or knows when the platform removed some.
     pub has_watermark: bool,
-    /// A session that is lost may be begun anew.
+    /// A session that is lost may be begun again.
     pub accept_data_loss: bool,
     /// The session is in the store: where it is not, it was lost.
     pub must_exist: bool,

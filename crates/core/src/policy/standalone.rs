@@ -36,7 +36,7 @@ pub struct StandaloneOptions {
     pub mode: Option<Mode>,
     /// How detailed a summary is to be, when the app says.
     pub level: Option<Level>,
-    /// What a summary is to tell the progress of (`S5.13`).
+    /// What a summary must report the progress of (`S5.13`).
     pub goal: Option<Goal>,
     /// The window, which the lengths of levels follow.
     pub window: usize,

@@ -1,4 +1,4 @@
-//! The texts behind references: an offload's, and a message's of the log. A reference is resolved by the session's own
+//! The texts of references: an offload's, and a message's of the log. A reference is resolved by the session's own
 //! table or secret only.
 
 use crate::context::{Offload, Origin};
@@ -68,7 +68,7 @@ impl Archive {
         ids::message_reference(&self.secret, seq)
     }
 
-    /// The whole text behind a reference.
+    /// The whole text of a reference.
     ///
     /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`].
     pub(crate) async fn text(&self, io: &Io, reference: &str) -> Result<String> {

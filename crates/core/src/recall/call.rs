@@ -1,4 +1,4 @@
-//! A model's call of a recall tool and its answer. What a model gets wrong is told to it, so that it can go on; an error
+//! A model's call of a recall tool and its answer. The answer says what the model got wrong, so that it can go on; an error
 //! is only what the app or its store got wrong.
 
 use super::archive::{Archive, LogIndex};
@@ -26,7 +26,7 @@ type ToolReply = Result<String, String>;
 pub(crate) async fn answer(
     io: &Io,
     archive: &Archive,
-    whereabouts: &LogIndex,
+    log_index: &LogIndex,
     format: Format,
     call: &str,
 ) -> Result<String> {
@@ -45,7 +45,7 @@ pub(crate) async fn answer(
         None => Err("The arguments must be a JSON object.".to_owned()),
         Some(arguments) if read.name == READ.name => read_text(io, archive, &arguments).await?,
         Some(arguments) if read.name == SEARCH.name => {
-            search_text(io, archive, whereabouts, &arguments).await?
+            search_text(io, archive, log_index, &arguments).await?
         }
         Some(_) => Err(format!("There is no such tool here, but {} and {}.", READ.name, SEARCH.name)),
     };
@@ -104,7 +104,7 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
 async fn search_text(
     io: &Io,
     archive: &Archive,
-    whereabouts: &LogIndex,
+    log_index: &LogIndex,
     arguments: &Value<'_>,
 ) -> Result<ToolReply> {
     let query = text(arguments, "query").unwrap_or_default();
@@ -115,7 +115,7 @@ async fn search_text(
         Ok(limit) => limit.unwrap_or(PASSAGES.0).min(PASSAGES.1),
         Err(error) => return Ok(Err(error)),
     };
-    let hits = search(io, archive, whereabouts, &query, limit, true).await?;
+    let hits = search(io, archive, log_index, &query, limit, true).await?;
     if hits.is_empty() {
         return Ok(Ok(
             "Nothing was found outside of your context. Try other words, as they would stand in the text."

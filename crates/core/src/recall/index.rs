@@ -14,7 +14,7 @@ use crate::step::{Io, Scan};
 /// Is shown a page, and from which message on it is new.
 type See<'s> = dyn FnMut(&Page<'_>, usize) + 's;
 
-/// Shows all messages of the archive in pages, in order. Pages may tell of later messages too.
+/// Shows all messages of the archive in pages, in order. Pages may have later messages too.
 pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Result<()> {
     let mut reader = PageReader { io, archive, next: (0, 0), new: Vec::new(), bytes: 0, writes: true };
     let mut after = None;
@@ -45,7 +45,7 @@ pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Resu
 struct PageReader<'a> {
     io: &'a Io,
     archive: &'a Archive,
-    /// The first message that was not shown, and a log position that it does not stand before.
+    /// The first message that was not shown, and a log position that it is not before.
     next: (usize, u64),
     /// Pages to be written, and those that are of no use.
     new: Vec<(Key, Option<Vec<u8>>)>,
@@ -54,7 +54,7 @@ struct PageReader<'a> {
 }
 
 impl PageReader<'_> {
-    /// Shows the messages before a page, or before the end, as the log has them. What cannot be read is left out, and told.
+    /// Shows the messages before a page, or before the end, as the log has them. What cannot be read is left out, and reported.
     async fn fill(&mut self, before: Option<&Page<'_>>, see: &mut See<'_>) -> Result<()> {
         let (archive, (first, seq)) = (self.archive, self.next);
         let (messages, to) = match before {
@@ -71,7 +71,7 @@ impl PageReader<'_> {
                 let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
                 if let Some(gap) = gap.filter(|gap| gap.messages > 0) {
                     gap.tell(self.io);
-                    // A page has messages that stand one behind the other.
+                    // A page has messages that stand one after the other.
                     let before = std::mem::replace(&mut draft, Draft::new(archive.format, row.n));
                     if before.bytes > 0 {
                         self.show(before, true, see).await;

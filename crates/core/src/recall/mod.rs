@@ -1,6 +1,6 @@
 //! Recall: what is no longer in the context can be read back and searched, by the app and, with two tools, by the model.
 //!
-//! * [`archive`] reads the text behind a reference.
+//! * [`archive`] reads the text of a reference.
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
@@ -28,7 +28,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Reads the text behind a reference.
+/// Reads the text of a reference.
 const READ: Tool = Tool {
     name: RECALL_READ,
     description: "Reads text of this conversation that was moved out of your context to save space. Call it when a tool \
@@ -56,7 +56,7 @@ pub fn definitions(format: Format) -> [Value<'static>; 2] {
     TOOLS.map(|tool| format.wire().define_tool(&tool))
 }
 
-/// Tells the answers of the recall tools among the results of a history, message by message in its order. Which tool a
+/// Finds the answers of the recall tools among the results of a history, message by message in its order. Which tool a
 /// result is from is known from the call that it answers: the nearest earlier unanswered one with its id. Who gives
 /// another tool this name keeps that one's results in the context, and harms nobody else.
 #[derive(Debug)]

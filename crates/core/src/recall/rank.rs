@@ -3,7 +3,7 @@
 //!
 //! Measured on recorded sessions (`npm run bench -- search`) and found better than BM25 alone:
 //!
-//! * long texts are held back less than usual: most of a session's are listings and files, whole on purpose;
+//! * long texts are penalized less than usual: most of a session's are listings and files, whole on purpose;
 //! * what a message says counts for the results that it asked for: an agent looks for things in the words in which it
 //!   looked for them before;
 //! * of two texts that match alike the newer is the likelier one, above all among the latest.
@@ -15,7 +15,7 @@ use crate::log::terms::Entry;
 use crate::order;
 use std::collections::HashMap;
 
-/// How soon more of the same term stops to matter, and how much long texts are held back.
+/// How soon more of the same term stops to matter, and how much long texts are penalized.
 const K1: f64 = 1.2;
 const B: f64 = 0.3;
 /// What the message before a result adds to it, of its own score.
@@ -33,7 +33,7 @@ pub(super) struct Candidate {
     length: usize,
     /// The candidate that says what the message before a result says.
     asked: Option<usize>,
-    /// Terms of the query and how often they stand in it.
+    /// Terms of the query and how often they occur in it.
     counts: Vec<(usize, u32)>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Corpus {
     answers: Answers<u32>,
     texts: usize,
     words: usize,
-    /// In how many texts each term stands.
+    /// In how many texts each term occurs.
     frequencies: Vec<u32>,
     candidates: Vec<Candidate>,
     /// The last message that said something, where it is a candidate.
@@ -64,7 +64,7 @@ impl Corpus {
         }
     }
 
-    /// Counts the texts of a page from message `from` on, as far as they stand in the first `rows` of the log. The answers
+    /// Counts the texts of a page from message `from` on, as far as they are in the first `rows` of the log. The answers
     /// of the recall tools are left out: they only say again what is elsewhere.
     pub(super) fn add(&mut self, page: &Page<'_>, from: usize, rows: u64) {
         let mut counts: HashMap<usize, Vec<(usize, u32)>> = HashMap::new();

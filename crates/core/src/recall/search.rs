@@ -1,4 +1,4 @@
-//! Search over what every message of the log says and over each of its tool results: by their terms, which stand in pages
+//! Search over what every message of the log says and over each of its tool results: by their terms, which are in pages
 //! ([`crate::log::terms`]). Of the log only what is shown is read.
 
 use super::archive::{Archive, LogIndex};
@@ -77,7 +77,7 @@ impl Query {
 pub(crate) async fn search(
     io: &Io,
     archive: &Archive,
-    whereabouts: &LogIndex,
+    log_index: &LogIndex,
     query: &Query,
     limit: usize,
     only_hidden: bool,
@@ -86,7 +86,7 @@ pub(crate) async fn search(
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let weights = corpus.weights();
     let best = corpus.best(limit, archive.messages, &weights, |candidate| {
-        !only_hidden || !whereabouts.is_shown(candidate.index, candidate.result)
+        !only_hidden || !log_index.is_shown(candidate.index, candidate.result)
     });
     let mut hits = Vec::with_capacity(best.len());
     for Candidate { seq, index, result, .. } in best {
@@ -106,7 +106,7 @@ pub(crate) async fn search(
             }
             Err(error) => return Err(error),
         };
-        let offload = whereabouts.offload(index, result).map(str::to_owned);
+        let offload = log_index.offload(index, result).map(str::to_owned);
         let reference = offload.unwrap_or_else(|| archive.message_reference(seq));
         hits.push(Hit { reference, seq, snippet });
     }

@@ -17,7 +17,7 @@ pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
         }
     });
     let span = densest(&found, weights);
-    // Most of the room that is left goes behind the terms: that is where what they name is told.
+    // Most of the room that is left goes after the terms: what they name is explained there.
     let room = SNIPPET.saturating_sub(span.len());
     let from = span.start.saturating_sub(room / 3);
     let behind = tail(text, text.len() - from);

@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// So many words in a row tell a text from others whose words are the same.
+/// So many words in a row distinguish a text from others with the same words.
 const RUN: usize = 4;
 
 /// The message to be erased.
 pub(crate) struct Erasure {
     /// Its index.
     pub(crate) index: usize,
-    /// What stands in its place.
+    /// What replaces it.
     pub(crate) blank: Rc<str>,
     pub(crate) own: Own,
 }
@@ -107,7 +107,7 @@ impl Own {
     }
 }
 
-/// Tells each term of what a message says, and whether it is a word.
+/// Yields each term of what a message says, and whether it is a word.
 fn visit(format: Format, index: usize, body: &str, found: &mut dyn FnMut(&str, bool)) -> Result<()> {
     let value = wire::parse(index, body)?;
     let message: Message<'_> = format.wire().read(index, &value)?;

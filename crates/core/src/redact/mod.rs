@@ -3,7 +3,7 @@
 //!
 //! Found are the shapes of well-known keys and tokens ([`Kind`]), without a model, so that nothing has to be asked not to
 //! repeat them. A placeholder says the kind and a number: the same secret has the same one in a session for ever, so that
-//! a summary can tell two of them apart and refer to each.
+//! a summary can distinguish two of them and refer to each.
 //!
 //! [`erasure`] takes out of texts what only one message says, which is erased.
 
@@ -19,7 +19,7 @@ use context_compactor_scan::secrets::{Kind, secrets};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Secrets of a session that have numbers: what a session's row has to hold stays small. Those behind them are told by
+/// Secrets of a session that have numbers: a session's row stays small. Later ones are distinguished by
 /// their kind alone.
 const MOST: usize = 100;
 

@@ -20,7 +20,7 @@ fn pem(label: &str) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----", lines.join("\n"))
 }
 
-/// One secret of each kind, with what stands in its place.
+/// One secret of each kind, with its placeholder.
 fn kinds() -> Vec<(String, &'static str)> {
     let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJ{}.{}", random(24), random(43));
     vec![
@@ -232,7 +232,7 @@ fn lesson_secrets_time_is_linear_whatever_the_text_is() {
     }
 }
 
-/// Beginnings, ends and middles of secrets, and what may stand between them.
+/// Beginnings, ends and middles of secrets, and what may be between them.
 fn pieces() -> impl Strategy<Value = String> {
     let whole: Vec<String> = kinds().into_iter().map(|(secret, _)| secret).collect();
     let scraps = [

@@ -14,7 +14,7 @@ use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
 
-/// Where messages on their way into the log stand in what the app handed over.
+/// The positions of messages on their way into the log in what the app passed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AppendInput {
     /// Index of the first in the app's array, for errors.
@@ -81,7 +81,7 @@ pub(crate) async fn append(
         }
         let end = more.last().map_or(0, |last| last.index + 1);
         places.extend(more);
-        // Behind a batch whose answer was lost there may be another one by now.
+        // After a batch whose answer was lost there may be another one by now.
         if given.guarded && written < bodies.len() && end < held.messages() {
             return Ok((places, true));
         }
@@ -119,7 +119,7 @@ fn fitting(measured: &[PendingMessage], most: usize) -> Vec<PendingMessage> {
     measured.iter().take(count).cloned().collect()
 }
 
-/// Tells which pins are proposed for messages that were written.
+/// Reports which pins are proposed for messages that were written.
 fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
     for (message, place) in batch.iter().zip(places) {
         if message.constraints.is_empty() {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub struct Audit {
     /// Messages of the app, in order: JSON texts.
     pub messages: Vec<String>,
-    /// The context that the current view and the log behind it make.
+    /// The context that the current view and the log after it make.
     pub context: Vec<(Origin, String)>,
     /// Number of the current view.
     pub generation: u64,

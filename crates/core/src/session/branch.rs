@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub struct Branch {
     /// Messages of the log.
     pub messages: usize,
-    /// Those that were left behind, by a rewind or a restore: index of the first, index behind the last.
+    /// Those that were left behind, by a rewind or a restore: index of the first, index after the last.
     pub behind: Vec<(usize, usize)>,
 }
 
@@ -40,7 +40,7 @@ impl Session {
         })
     }
 
-    /// What of the log is not in the session's history, for who holds the messages by their index.
+    /// What of the log is not in the session's history, for hosts that have the messages by their index.
     pub fn branch(&self) -> Result<Branch> {
         self.slot.look(|state| Branch { messages: state.row.messages, behind: state.context.behind() })
     }
@@ -89,7 +89,7 @@ impl PastContext {
     }
 }
 
-/// Makes the context that `find` tells the current one, in one batch (T3). Whatever was appended before that, here or
+/// Makes the context that `find` returns the current one, in one batch (T3). Whatever was appended before that, here or
 /// elsewhere, is left.
 pub(super) async fn return_to(
     io: &Io,
@@ -125,7 +125,7 @@ pub(super) async fn context_at(
     Ok((copy.items(io, unread).await?, left))
 }
 
-/// The context as it was just before message `index` of the log was appended: the view of that time, and what stood behind
+/// The context as it was just before message `index` of the log was appended: the view of that time, and what came after
 /// it. It counts messages as `explain` does, those that were left behind too; so every point of the past can be gone back
 /// to, also one on another branch. The goal and the session's counts go on.
 ///
@@ -138,7 +138,7 @@ async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<Pa
     Ok(PastContext { items, left, messages: index, snapshot: None })
 }
 
-/// The last view before row `seq` of the log, and the first row behind it.
+/// The last view before row `seq` of the log, and the first row after it.
 async fn view_at(io: &Io, held: &SessionGuard, seq: u64) -> Result<(u64, u64)> {
     let (sid, mut behind) = (held.state().sid.clone(), held.state().row.generation + 1);
     let mut found = (0, 0);

@@ -1,4 +1,4 @@
-//! What is told of checkpoints: those that stand in a context, and all that were ever made.
+//! Records of checkpoints: those in a context, and all that were ever made.
 
 use crate::checkpoint::Level;
 use crate::context::Origin;
@@ -18,7 +18,7 @@ pub struct CheckpointRecord {
     pub id: String,
     /// When it was made, in ms since 1970.
     pub timestamp: u64,
-    /// The app's messages from the first that it stands for to behind the last; 0 to 0 for one that a fork took over.
+    /// The app's messages from the first that it replaces to after the last; 0 to 0 for one that a fork took over.
     pub message_range: (usize, usize),
     /// Tokens of those.
     pub original_tokens: usize,

@@ -1,4 +1,4 @@
-//! Erasing a message for good (`D24`). All that stays of the session is written anew under other keys: the log with an empty
+//! Erasing a message for good (`D24`). All that stays of the session is rewritten under other keys: the log with an empty
 //! message in its place, the views with their summaries, the offloads of the other messages. One commit then gives the
 //! session's name to the new rows and takes it from the old ones, which go after that; what stops on the way leaves the
 //! message whole or erased, and the next opening removes the rows to which no name leads. Nothing is changed in place, so
@@ -164,7 +164,7 @@ fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Ve
     Batch { expect, puts, deletes, durability: Durability::Strict }
 }
 
-/// Tells how far it is, and lets others run.
+/// Reports how far it is, and lets others run.
 async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()> {
     let tokens = held.tokens();
     let (done, total) = (done as usize, total as usize);
@@ -241,7 +241,7 @@ impl<'a> ErasedCopy<'a> {
         };
         let raw = body.map(|body| RawValue::from_string(body).map_err(unwritable)).transpose()?;
         let body: &RawValue = raw.as_deref().unwrap_or(row.body);
-        // No hash holds what comes behind a gap.
+        // No hash covers what comes after a gap.
         let (prev, chain) = match (is_behind_gap, row.kind) {
             (true, _) => (row.prev.clone(), row.chain.clone()),
             (false, RowKind::Message) => {
@@ -262,7 +262,7 @@ impl<'a> ErasedCopy<'a> {
         text_of(&SnapshotNote { goal, ..note })
     }
 
-    /// The body of a row that tells of a view, and the view.
+    /// The body of a row that has a view, and the view.
     async fn view_note(&mut self, row: &LogRow<'_>) -> Result<Option<String>> {
         let Some(noted) = ViewNote::of(row) else { return Ok(None) };
         self.views = noted.view;

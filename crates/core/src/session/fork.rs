@@ -2,7 +2,7 @@
 //! parent's context is made of; neither then depends on the other.
 //!
 //! Its log begins with the messages of that context, as the app handed them over, those in front of the last summary
-//! first. A view then puts the summaries among them, and, behind the rest, a second one has the results that were
+//! first. A view then puts the summaries among them, and, after the rest, a second one has the results that were
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
 use super::operations::{Opened, Session};
@@ -31,7 +31,7 @@ pub struct Forked {
     /// What it is.
     #[serde(flatten)]
     pub opened: Opened,
-    /// Where its messages stand in the session that it began from.
+    /// The positions of its messages in the session that it began from.
     pub places: Vec<Place>,
 }
 
@@ -53,7 +53,7 @@ impl Session {
 /// A fork that was not finished after this long is taken for abandoned, in ms.
 const LEASE: u64 = 3_600_000;
 
-/// A session that begins with the context of the one that is held. Returns it with the places in the parent that its
+/// A session that begins with the context of this one. Returns it with the places in the parent that its
 /// messages come from.
 ///
 /// Errors: [`Code::Conflict`] when there is a session called `id`.
@@ -133,7 +133,7 @@ impl ForkDraft {
     }
 
     /// Appends the app's messages of `items` as they were handed over, with those that a summary quotes. Of one that the
-    /// store lost there is what stands in the context.
+    /// store lost there is what is in the context.
     async fn append(&mut self, io: &Io, items: &[Item]) -> Result<()> {
         let stands = |item: &Item| matches!(item.origin, Origin::Message(_));
         let own = items.iter().flat_map(|item| {
@@ -160,7 +160,7 @@ impl ForkDraft {
         }
         let from: Vec<Place> = found.iter().map(|(place, ..)| *place).collect();
         let mut measured = Vec::with_capacity(found.len());
-        // Only a message that stands as it is has its size.
+        // Only a message that is unchanged has its size.
         for (place, body, size) in found {
             let (settings, whose) = (&self.parent.settings, MessageSource::Logged(place.seq));
             let size = match size {
@@ -206,8 +206,8 @@ impl ForkDraft {
         self.take(batch, row)
     }
 
-    /// An item of the parent's context in the child's places. A summary stands for what it quotes; the rest of what it
-    /// stands for stays in the parent.
+    /// An item of the parent's context in the child's places. A summary covers what it quotes; the rest of what it
+    /// covered stays in the parent.
     fn moved(&self, item: &Item) -> Result<Item> {
         let to = |place: &Place| {
             let moved = self.moved.get(&place.seq).copied();
@@ -302,13 +302,13 @@ pub(super) async fn begin_staging(io: &Io, sid: &str, of: Option<String>, now: u
     Ok(note)
 }
 
-/// Writes a fork: in one batch where the store takes it, else behind a note that leads to its rows until it is whole.
+/// Writes a fork: in one batch where the store takes it, else after a note that leads to its rows until it is whole.
 async fn write(io: &Io, state: &State, mut last: Batch, now: u64) -> Result<()> {
     let most = state.max_batch_ops;
     if last.expect.len() + last.puts.len() > most {
         let note = begin_staging(io, &state.sid, None, now).await?;
         let put = |expect, puts| Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
-        // Row and name of the session stand last, and are written last.
+        // Row and name of the session come last, and are written last.
         let rows: Vec<(Key, Vec<u8>)> = last.puts.drain(..last.puts.len().saturating_sub(2)).collect();
         for page in rows.chunks(most.saturating_sub(1).max(1)) {
             commit_again(io, put(vec![(note.clone(), Some(1))], page.to_vec())).await?;

@@ -1,5 +1,5 @@
-//! Pins (`S4.3`): messages that stay word for word for ever. The app marks them, or takes over what the constraint
-//! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for stand behind every
+//! Pins (`S4.3`): messages that stay verbatim for ever. The app marks them, or takes over what the constraint
+//! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for follow every
 //! summary until the app rejects them.
 
 use crate::compaction::{self, reasoning};
@@ -30,11 +30,11 @@ pub(crate) async fn reject(io: &Io, held: &SessionGuard, index: usize) -> Result
     held.update_row(io, update).await
 }
 
-/// Where a message stands in the context.
+/// The position of a message in the context.
 enum MessageStanding {
     /// Word for word, itself or in a summary: its tokens.
     Verbatim(usize),
-    /// Behind the summary at this position.
+    /// After the summary at this position.
     Summarised(usize),
 }
 
@@ -61,7 +61,7 @@ fn standing(state: &State, index: usize) -> Result<MessageStanding> {
     Err(Error::option("index", what))
 }
 
-/// Pins a message: durable when it ends. One that was summarised already is quoted behind its summary from now on.
+/// Pins a message: durable when it ends. One that was summarised already is quoted after its summary from now on.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
 pub(crate) async fn pin(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
@@ -82,7 +82,7 @@ pub(crate) async fn pin(io: &Io, held: &SessionGuard, index: usize) -> Result<()
     }
 }
 
-/// Puts a message back, word for word, behind the summary at position `at` of the context.
+/// Puts a message back, verbatim, after the summary at position `at` of the context.
 async fn quote(io: &Io, held: &SessionGuard, at: usize, place: Place) -> Result<()> {
     let item = held.context().items().get(at).cloned();
     let Some(item) = item else { return Err(conflict()) };

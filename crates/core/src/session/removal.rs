@@ -14,7 +14,7 @@ impl Session {
     /// Takes messages, given by their index, out of the context, with the rest of the exchanges that they belong to:
     /// the indices of all that went. One that is in the context no more, or that there is not, is passed over.
     ///
-    /// Errors: [`crate::Code::InvalidOption`] for a message that is pinned, that a checkpoint stands for, or without which
+    /// Errors: [`crate::Code::InvalidOption`] for a message that is pinned, that a checkpoint replaces, or without which
     /// the rest would break a rule of its provider.
     pub fn remove_messages(&self, indices: Vec<usize>) -> Machine<Vec<usize>> {
         let slot = self.slot.clone();
@@ -75,7 +75,7 @@ fn whole_exchanges(state: &State, indices: &[usize]) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
-/// Where a message of the app stands in the context; `None` when it has left it, and when there is none.
+/// The position of a message of the app in the context; `None` when it has left it, and when there is none.
 fn position(state: &State, index: usize) -> Result<Option<usize>> {
     if index >= state.row.messages {
         return Ok(None);

@@ -13,7 +13,7 @@ use crate::step::{Io, LogLevel, Machine, Scan};
 use crate::wire::Format;
 use serde::Serialize;
 
-/// What is told of a session that is not open.
+/// Facts about a session that is not open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
@@ -137,7 +137,7 @@ fn readable<T>(io: &Io, key: &Key, record: Result<T>) -> Option<Result<T>> {
     }
 }
 
-/// A session whose row is damaged, as far as the end of its log tells.
+/// A session whose row is damaged, as far as the end of its log shows.
 async fn of_log(io: &Io, name: NameRow) -> Result<SessionInfo> {
     let mut info =
         SessionInfo { id: name.id, format: None, messages: 0, created_at: 0, updated_at: 0, parent: None };

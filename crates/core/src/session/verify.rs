@@ -109,7 +109,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// The rows under `prefix` behind `after`, as far as a page holds them, with their positions.
+    /// The rows under `prefix` after `after`, as far as a page holds them, with their positions.
     async fn page(&mut self, prefix: Key, after: Option<Key>) -> Result<Vec<(u64, Key, Vec<u8>)>> {
         let mut rows = Vec::new();
         for (key, bytes) in stored::page(&self.io, prefix.clone(), after, false).await? {
@@ -121,7 +121,7 @@ impl Verifier {
         Ok(rows)
     }
 
-    /// Tells how far it is, and lets others run: a store in memory answers at once.
+    /// Reports how far it is, and lets others run: a store in memory answers at once.
     async fn rest(&mut self, rows: usize) -> Result<()> {
         self.done += rows as u64;
         let total = (self.row.next_seq + self.row.generation) as usize;
@@ -135,7 +135,7 @@ impl Verifier {
         self.io.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
     }
 
-    /// True when the session was written to since this began, and what is behind its end may be of that.
+    /// True when the session was written to since this began, and what comes after its end may be of that.
     async fn went_on(&self) -> Result<bool> {
         let row = self.read(keys::session(&self.sid)).await?;
         Ok(row.and_then(|bytes| seal::read(&bytes).ok()).is_some_and(|row| row.ver != self.row.ver))

@@ -7,7 +7,7 @@ use std::task::Poll;
 /// A piece of work that is not begun.
 pub(crate) type Work<'w, T> = Pin<Box<dyn Future<Output = T> + 'w>>;
 
-/// Runs pieces of work, at most `limit` at a time; the results stand in the order of the work. Every answer of the host
+/// Runs pieces of work, at most `limit` at a time; the results are in the order of the work. Every answer of the host
 /// polls what is under way, for there are no wakers.
 pub(crate) async fn all<T>(work: Vec<Work<'_, T>>, limit: usize) -> Vec<T> {
     let mut slots: Vec<(Option<Work<'_, T>>, Option<T>)> =

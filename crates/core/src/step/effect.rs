@@ -36,12 +36,12 @@ pub enum Effect {
     },
     /// The app's own `redact`: [`Event::Text`].
     Redact(String),
-    // ---- told: not answered -------------------------------------------------------------------------------------
+    // ---- reported: not answered ----------------------------------------------------------------------------------
     /// How far a compaction is.
     Progress(Progress),
     /// A line for the app's logger.
     Log(LogLevel, String),
-    /// Something that listeners of the session are told.
+    /// An event for listeners of the session.
     Notify(Notice),
     /// How far a session is, to be kept outside of its store under this key, unless what is kept there is greater as a
     /// text; an empty value when it is deleted, which replaces all.
@@ -72,7 +72,7 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
-    /// What is known of a session outside of its store: [`Event::Watermark`], also when that cannot be told.
+    /// What is known of a session outside of its store: [`Event::Watermark`], also when that is unknown.
     ReadWatermark(String),
     /// Wait this many ms: [`Event::Done`].
     Sleep(u64),
@@ -98,7 +98,7 @@ impl Effect {
 pub struct Scan {
     /// Keys that begin with this.
     pub prefix: Key,
-    /// Only keys behind this one, in the direction of the scan.
+    /// Only keys after this one, in the direction of the scan.
     pub after: Option<Key>,
     /// At most this many entries.
     pub limit: usize,
@@ -191,7 +191,7 @@ pub enum Stage {
     Summarise,
     /// Making the message that holds the summary.
     Checkpoint,
-    /// Putting it in the place of what it stands for.
+    /// Putting it in the place of what it replaces.
     Update,
     /// Checking the new context.
     Validate,
@@ -199,7 +199,7 @@ pub enum Stage {
     Commit,
     /// Checking what is stored.
     Verify,
-    /// Writing a session anew without a message.
+    /// Rewriting a session without a message.
     Erase,
 }
 
@@ -292,7 +292,7 @@ pub enum Event {
     Watermark {
         /// What was written last, if anything.
         mark: Option<String>,
-        /// Why the platform made the store anew, when it did.
+        /// Why the platform created the store again, when it did.
         lost: Option<String>,
     },
     /// Answer of [`Effect::Read`], in the order of the keys.

@@ -174,7 +174,7 @@ impl PromptDraft<'_> {
             *costs.get_mut(index).unwrap_or(&mut summary) += size.min(cut.cap(tier));
         }
         let room = aim.saturating_sub(summary);
-        // A quarter for how it began, the rest for where it stands.
+        // A quarter for how it began, the rest for where it is now.
         cut.from = fitting(costs.iter(), room / 4);
         let begun: usize = costs.iter().take(cut.from).sum();
         cut.to = costs.len() - fitting(costs.iter().skip(cut.from).rev(), room.saturating_sub(begun));
@@ -247,7 +247,7 @@ fn write<'p>(out: &mut String, block: &'p MessageBlock<'_>, text: impl Fn(&'p Pi
     out.push_str(CLOSE);
 }
 
-/// A block as it stands in a request that has room for all of it.
+/// A block as it is in a request that has room for all of it.
 pub(super) fn whole(block: &MessageBlock<'_>) -> String {
     let mut out = String::new();
     write(&mut out, block, |piece| escape(&piece.text));

@@ -1,4 +1,4 @@
-//! Which answers are summaries (`S5.16`). A rejected answer changes nothing; its reason is told to the next attempt.
+//! Which answers are summaries (`S5.16`). A rejected answer changes nothing; the next attempt is given its reason.
 
 use super::prompt::{REQUEST, SummaryRequest};
 use super::verify::goes_on;
@@ -18,7 +18,7 @@ const SHINGLE: usize = 8;
 /// Why an answer was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// A sentence or two that can be told to the model: what was wrong, what to write instead.
+    /// A sentence or two that can be said to the model: what was wrong, what to write instead.
     pub reason: String,
 }
 
@@ -203,7 +203,7 @@ fn inside_fence(text: &str) -> Option<&str> {
     Some(inside)
 }
 
-/// More than half of the answer's word sequences stand in the prompt's own text.
+/// More than half of the answer's word sequences are in the prompt's own text.
 fn echoes_prompt(text: &str, request: &SummaryRequest) -> bool {
     let own: HashSet<u64> = shingles(&request.system).chain(shingles(REQUEST)).collect();
     let (mut all, mut known) = (0_usize, 0_usize);
@@ -257,7 +257,7 @@ fn echoes_fence(text: &str) -> bool {
     })
 }
 
-/// At least three of five equal stretches of the answer stand in `content` to the letter. Quotations in a summary are
+/// At least three of five equal stretches of the answer are in `content` verbatim. Quotations in a summary are
 /// shorter; the stretches of a short answer would be mere words, so that it is compared only from 200 bytes on.
 fn echoes(text: &str, content: &str) -> bool {
     let fifth = text.len() / 5;

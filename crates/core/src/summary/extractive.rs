@@ -38,7 +38,7 @@ const EVIDENCE: std::ops::RangeInclusive<usize> = 24..=400;
 /// What marks the message of an earlier summary (`S1.8`, `S3.4`, `S4.2`).
 const EARLIER: [&str; 3] = ["[Compressed History]", "[Conversation compressed]", "[SUMMARY]:"];
 
-/// Bits of text that mean something to this library where they stand: wire markers of every preset.
+/// Bits of text that mean something to this library where they are: wire markers of every preset.
 const MARKERS: [&str; 13] = [
     EARLIER[0],
     EARLIER[1],

@@ -63,7 +63,7 @@ pub struct Fact {
     pub kind: FactKind,
     /// Its text, to the letter.
     pub text: String,
-    /// Index of the first message that it stands in; none for a message that is not the app's own.
+    /// Index of the first message that has it; none for a message that is not the app's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
     /// Importance, to compare facts of one history: kind × √(mentions by role and recency).
@@ -184,7 +184,7 @@ impl FoundFacts {
 }
 
 /// All facts of a history with their weights, in one pass that shows every line of prose and of results to `see`:
-/// the index of its message, the line, the ids of what stands in it.
+/// the index of its message, the line, the ids of what is in it.
 pub(super) fn collect<'m>(
     messages: &'m [Message<'_>],
     see: &mut impl FnMut(usize, &'m str, &[usize]),

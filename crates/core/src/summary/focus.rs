@@ -52,7 +52,7 @@ fn preserved(flags: Preservation) -> String {
     lines.into_iter().filter(|(is_set, _)| *is_set).map(|(_, line)| line).collect()
 }
 
-/// The part of a prompt that tells the goal. Markers of a model may have written in it: it is fenced.
+/// The part of a prompt that states the goal. Markers of a model may have written in it: it is fenced.
 pub(super) fn goal(goal: &Goal) -> String {
     fill(GOAL.trim_end(), &[("goal", &escape(&goal.block()))])
 }

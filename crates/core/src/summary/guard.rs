@@ -37,13 +37,13 @@ const BRACKETS: [&str; 6] =
 const SPEAKERS: [&str; 9] =
     ["human", "user", "assistant", "ai", "system", "developer", "tool", "function", "instruction"];
 
-/// What stands where a reference was that is not of the messages.
+/// The placeholder of a reference that is not of the messages.
 const NO_REFERENCE: &str = "[unknown reference]";
 /// Characters of the id in a reference.
 const ID: usize = 26;
 
-/// `text` with nothing in it that could be taken for more than text. `is_known` tells the references of the messages
-/// that it stands for; others are taken out. Guarding it again changes nothing.
+/// `text` with nothing in it that could be taken for more than text. `is_known` knows the references of the messages
+/// that it replaces; others are taken out. Guarding it again changes nothing.
 pub(crate) fn guarded(text: &str, is_known: &dyn Fn(&str) -> bool) -> String {
     let text = without_controls(text);
     let text = without_references(&text, is_known);
@@ -124,7 +124,7 @@ fn without_references<'t>(text: &'t str, is_known: &dyn Fn(&str) -> bool) -> Cow
     Cow::Owned(out)
 }
 
-/// What has the shape of a reference, to a result or to a message, with where it stands.
+/// What has the shape of a reference, to a result or to a message, with its position.
 fn references(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = ["off_", "msg_"].into_iter().flat_map(|prefix| text.match_indices(prefix));
     let mut found: Vec<(usize, &str)> =

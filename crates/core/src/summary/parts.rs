@@ -12,9 +12,9 @@ use std::ops::Range;
 const PART: &str = include_str!("prompts/part.md");
 const PARTS: &str = include_str!("prompts/parts.md");
 
-/// Tokens that are kept free for what the next attempt is told; of a small request a tenth.
+/// Tokens that are kept free for the advice to the next attempt; of a small request a tenth.
 const REJECTED_TOKENS: usize = 256;
-/// What stands around the summary of a part, in tokens.
+/// What surrounds the summary of a part, in tokens.
 const AROUND: usize = 24;
 
 /// A part of a conversation: messages `of`, which take `tokens` in a request that has room for them.
@@ -59,7 +59,7 @@ impl PromptTemplate {
                 // The exchange is too long, or the rest of one.
                 let inside: Vec<usize> = (start + 1..ends.first().copied().unwrap_or(all.end)).collect();
                 let end = longest(&inside, guess, fits).unwrap_or(start);
-                // What is too long by itself stands with what led to it.
+                // What is too long by itself is shown with what led to it.
                 if measure(end..end + 1) > room { end + 1 } else { end }
             });
             runs.push(Run { of: start..end, tokens: (measure(start..end) + taken).min(limit) });

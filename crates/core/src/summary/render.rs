@@ -101,7 +101,7 @@ pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_
     blocks_of(messages, &(0..messages.len()), options)
 }
 
-/// The blocks of some of the messages. A result says the name of its tool, though its call may stand before them.
+/// The blocks of some of the messages. A result says the name of its tool, though its call may be before them.
 pub(super) fn blocks_of<'a>(
     messages: &'a [Message<'_>],
     of: &Range<usize>,
@@ -157,7 +157,7 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
         Part::Text(text) => {
             bare(without_base64(text), if role == Role::User { Class::User } else { Class::Prose })
         }
-        // Signed reasoning is the provider's: it means something only where it stands.
+        // Signed reasoning is the provider's: it means something only where it is.
         Part::Reasoning { text, signed } if *signed || text.trim().is_empty() => return None,
         Part::Reasoning { text, .. } => {
             let text = without_base64(text);
@@ -199,7 +199,7 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
     })
 }
 
-/// What stands for a picture, a document or a sound.
+/// The placeholder of a picture, a document or a sound.
 pub(super) fn placeholder(item: &Media) -> String {
     let name = match item.kind {
         MediaKind::Image => "image",

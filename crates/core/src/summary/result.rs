@@ -10,7 +10,7 @@ const SYSTEM: &str = include_str!("prompts/result.md");
 /// What a tool was called for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolPurpose {
-    /// What the model said with the call; told in the second layer only (`S2.4`).
+    /// What the model said with the call; used in the second layer only (`S2.4`).
     pub(crate) thought: String,
     /// The tool's name.
     pub(crate) name: String,

@@ -5,7 +5,7 @@ use super::keep::MustKeep;
 use super::text::head;
 use std::fmt::Write as _;
 
-/// A conversation of fewer tokens may be told in a sentence.
+/// A conversation of fewer tokens may be summarized in a sentence.
 const LONG: usize = 10_000;
 /// A summary of less than one part in so many of what it replaces has collapsed.
 const COLLAPSED_PART: usize = 140;
@@ -13,7 +13,7 @@ const COLLAPSED_PART: usize = 140;
 const COLLAPSED: usize = 150;
 /// So many names that the conversation does not have are a slip: a path may be put together, an id shortened.
 const SLIPS: usize = 2;
-/// Names that are told to the next attempt.
+/// Names that the next attempt is given.
 const TOLD: usize = 8;
 
 /// How an answer to the user begins, lower case.
@@ -44,7 +44,7 @@ const ANSWERS: [&str; 20] = [
 const CALLS: [&str; 5] = ["<tool_call", "<function_call", "<invoke ", "<|tool", "\"tool_calls\""];
 
 /// Why a text of `tokens` tokens is no summary of a conversation of `replaced` tokens that does not name `unsupported`.
-/// A sentence or two that can be told to the model.
+/// A sentence or two that can be said to the model.
 pub(crate) fn objection(
     summary: &str,
     tokens: usize,
@@ -87,7 +87,7 @@ fn names(text: &str) -> usize {
     names
 }
 
-/// A summary repeats something: its words, whatever stands between them; of a path its last two components.
+/// A summary repeats something: its words, whatever is between them; of a path its last two components.
 pub(crate) fn word_for_word(summary: &str, must: &MustKeep) -> bool {
     if summary.contains(must.text()) {
         return true;

@@ -7,7 +7,7 @@
 
 use super::{Estimator, Family};
 
-/// Tokens behind which a text has more than one kind.
+/// Tokens from which on a text has more than one kind.
 const KINDS: f64 = 1_000.0;
 /// What a family leans by at most, whatever the text.
 const FLOOR: f64 = 0.018;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens of growth, reported and estimated, that are taken to agree before any was seen.
 const PRIOR: u64 = 1_500;
-/// Growth behind which older growth counts half.
+/// Growth after which older growth counts half.
 const MEMORY: u64 = 100_000;
 /// A report that is so many times below the estimate is of another prompt.
 const OTHER: u64 = 4;
@@ -69,7 +69,7 @@ pub struct Corrected {
     pub reported: u64,
     /// What that prompt was estimated at.
     pub estimated: u64,
-    /// By what the estimate of what comes behind it is multiplied.
+    /// By what the estimate of what comes after it is multiplied.
     pub factor: f64,
     /// Tokens that no message, system prompt or tool of the session accounts for.
     pub overhead: u64,

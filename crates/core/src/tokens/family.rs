@@ -23,7 +23,7 @@ pub fn of_known_model(model: &str) -> Result<Family> {
     })
 }
 
-/// Makers whose models have a tokenizer that no family is of: the default family stands for theirs.
+/// Makers whose models have a tokenizer that no family is of: the default family is used for theirs.
 const OTHERS: [&str; 36] = [
     "gpt",
     "davinci",
@@ -143,7 +143,7 @@ fn is_of_o_series(name: &str) -> bool {
     words.any(|word| matches!(word.strip_prefix('o').map(|digits| digits.parse::<u8>()), Some(Ok(1..=9))))
 }
 
-/// By the version that stands behind the name, before or after the model's own (`claude-3-5-haiku`, `claude-opus-4-6`).
+/// By the version after the name, before or after the model's own (`claude-3-5-haiku`, `claude-opus-4-6`).
 /// A name without a version is of the newest models.
 fn claude(version: &str) -> Family {
     // Dates have more digits than a version.

@@ -53,7 +53,7 @@ impl Estimator {
         message_by(message, self.family(), &mut |text| self.text(text))
     }
 
-    /// The same, which tells `bounds` what it is made of.
+    /// The same, which gives `bounds` its parts.
     pub(crate) fn message_within(self, message: &Message<'_>, bounds: &mut Bounds) -> usize {
         message_by(message, self.family(), &mut |text| {
             let tokens = self.text(text);

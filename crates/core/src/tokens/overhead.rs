@@ -9,15 +9,15 @@ use crate::message::{Media, MediaKind};
 pub(super) struct Overhead {
     /// Around a message.
     pub(super) message: usize,
-    /// Around a tool call, behind its name and its arguments as JSON.
+    /// Around a tool call, beside its name and its arguments as JSON.
     pub(super) call: usize,
     /// For each argument of a call.
     pub(super) argument: usize,
-    /// Around a result, behind the message that holds it.
+    /// Around a result, beside the message that has it.
     pub(super) result: usize,
     /// Once, when there are tools: what the provider writes before them.
     tools: usize,
-    /// For each definition of a tool, behind its JSON.
+    /// For each definition of a tool, beside its JSON.
     tool: usize,
     image: fn(u64, u64) -> u64,
     /// Of an image whose size is not known: a large one.

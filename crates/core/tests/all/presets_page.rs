@@ -92,18 +92,18 @@ fn behaviour() -> Vec<Row> {
             match (removes(preset), preset.checkpoints) {
                 (false, _) => "none: no message is ever removed",
                 (true, false) if preset.numbers.keep.is_some() => {
-                    "one, made again from itself and what is new; beside it what is kept, made anew from the messages"
+                    "one, made again from itself and what is new; beside it what is kept, made again from the messages"
                 }
                 (true, false) => "one, made again from itself and what is new",
                 (true, true) => "checkpoints, which age and merge",
             }
             .to_owned()
         }),
-        row("an answer stands behind the summary", |preset| {
+        row("an acknowledgement follows the summary", |preset| {
             match (removes(preset), preset.acknowledges) {
                 (false, _) => "",
-                (true, true) => "before a message of the user",
-                (true, false) => "before one, where the cut cannot move",
+                (true, true) => "if the next message is the user's",
+                (true, false) => "only if the cut cannot be moved",
             }
             .to_owned()
         }),

@@ -21,14 +21,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Tuned on one half of recorded sessions and held against the other (`npm run bench -- cost`).
+    /// Tuned on one half of recorded sessions and measured on the other (`npm run bench -- cost`).
     pub const TUNED: Rule = Rule { first: 100, again: 120, turn: 80, frees: 30, calls: 2, refetch: 3_000 };
 }
 
 /// What is known when the next call is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostSnapshot {
-    /// Tokens of the prompt as it stands.
+    /// Tokens of the prompt as it is.
     pub context: usize,
     /// Those of them that the provider has in its cache; 0 when it cannot have them any more.
     pub cached: usize,

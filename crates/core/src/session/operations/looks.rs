@@ -28,7 +28,7 @@ pub struct ToolSet {
 }
 
 impl Session {
-    /// Characters `offset .. offset + limit` of the text behind a reference, an offload's or one that a search found,
+    /// Characters `offset .. offset + limit` of the text of a reference, an offload's or one that a search found,
     /// moved inwards to whole grapheme clusters at the end.
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
         let slot = self.slot.clone();
@@ -36,7 +36,7 @@ impl Session {
             let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
             let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
             let text = match archive.text(&io, &reference).await {
-                // Another handle may have written the session's rows anew.
+                // Another handle may have rewritten the session's rows.
                 Err(error) if error.code == Code::NotFound => {
                     archive_of(&io, &slot).await?.0.text(&io, &reference).await?
                 }
@@ -102,8 +102,8 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let query = Query::new(&query)?;
-            let (archive, whereabouts) = archive_of(&io, &slot).await?;
-            recall::search(&io, &archive, &whereabouts, &query, limit, false).await
+            let (archive, log_index) = archive_of(&io, &slot).await?;
+            recall::search(&io, &archive, &log_index, &query, limit, false).await
         })
     }
 
@@ -120,8 +120,8 @@ impl Session {
     pub fn answer(&self, call: String, format: Format) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let (archive, whereabouts) = archive_of(&io, &slot).await?;
-            recall::answer(&io, &archive, &whereabouts, format, &call).await
+            let (archive, log_index) = archive_of(&io, &slot).await?;
+            recall::answer(&io, &archive, &log_index, format, &call).await
         })
     }
 
@@ -167,9 +167,9 @@ impl Session {
     }
 }
 
-/// What reading and searching need, as the store has it by now.
+/// What reading and searching need, as the store has it now.
 async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, LogIndex)> {
     let look = |state: &State| (Archive::of(state), LogIndex::of(state), state.row.clone());
-    let (archive, whereabouts, row) = slot.look(look)?;
-    Ok((archive.latest(io, row).await?, whereabouts))
+    let (archive, log_index, row) = slot.look(look)?;
+    Ok((archive.latest(io, row).await?, log_index))
 }

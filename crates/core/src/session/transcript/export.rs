@@ -25,7 +25,7 @@ pub enum Export {
     Log(Cursor, u64, u64),
     /// The checkpoints of so many views.
     Checkpoints(u64),
-    /// The offloads behind this one.
+    /// The offloads after this one.
     Offloads(Option<String>),
 }
 
@@ -145,7 +145,7 @@ impl LogLines<'_> {
             .flatten())
     }
 
-    /// Rows that cannot be read. The views that they told of say where in the log they are.
+    /// Rows that cannot be read. The views that they had say where in the log they are.
     async fn gap(&mut self, mut gap: Gap) -> Result<()> {
         gap.tell(self.io);
         let (end, messages) = (gap.seq + gap.count, gap.index + gap.messages);
@@ -186,7 +186,7 @@ async fn offload(
         return line::offload(out, blob);
     }
     let is_wanted = session.look(|state| state.context.offload(reference).is_some())?;
-    // One whose rows are not all there is told behind the others.
+    // One whose rows are not all there is reported after the others.
     let is_whole = offloads::head(io, &source.sid, reference).await?.is_some();
     if is_wanted && is_whole { line::lost_offload(out, reference) } else { Ok(()) }
 }

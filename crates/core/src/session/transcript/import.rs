@@ -30,15 +30,15 @@ use std::rc::Rc;
 /// What a session is restored from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Restore {
-    /// From its context: summaries stand for what they stood for, references stay references.
+    /// From its context: summaries replace what they replaced, references stay references.
     #[default]
     Context,
-    /// From its messages alone: all of them stand in the context.
+    /// From its messages alone: all of them are in the context.
     Transcript,
 }
 
 impl Restore {
-    /// What this name in the public API stands for.
+    /// The value of this name in the public API.
     ///
     /// Errors: [`Code::InvalidOption`].
     pub fn named(name: &str) -> Result<Restore> {
@@ -77,7 +77,7 @@ pub struct Report {
     pub skipped: Skipped,
 }
 
-/// The longest line, in bytes: it has to be held whole.
+/// The longest line, in bytes: it must be in memory whole.
 const LONGEST_LINE: usize = 256 << 20;
 
 /// An import under way: fed with bytes, then finished, or abandoned.
@@ -230,7 +230,7 @@ fn at_line(number: usize, error: Error) -> Error {
 impl Import {
     async fn feed(&mut self, io: &Io, bytes: Vec<u8>) -> Result<()> {
         let mut held = std::mem::take(&mut self.torn);
-        // What was held has no end of a line.
+        // What is in memory has no end of a line.
         let mut search = held.len();
         held.extend_from_slice(&bytes);
         drop(bytes);

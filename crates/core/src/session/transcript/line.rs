@@ -9,7 +9,7 @@
 //! | `snapshot` | that one was taken, and of which view |
 //! | `checkpoint` | a checkpoint in numbers: for readers, the views have all of it |
 //! | `offload` | a tool result that was moved out of the context |
-//! | `gap` | rows of the log that could not be read, with the view that one of them told of; or such an offload |
+//! | `gap` | rows of the log that could not be read, with the view that one of them had; or such an offload |
 
 use super::Metadata;
 use crate::context::{Offload, Placeholder};
@@ -95,7 +95,7 @@ pub(super) struct GapLine<'a> {
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<String>,
     reason: String,
-    /// The view that the row told of.
+    /// The view that the row had.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(super) view: Option<&'a RawValue>,
 }
@@ -167,7 +167,7 @@ pub(super) fn log(out: &mut Vec<u8>, row: &[u8], role: Option<&str>, view: Optio
 const VIEW_LOST: &str = "the view is missing, or is not what was written";
 const OFFLOAD_LOST: &str = "the offload is missing, or is not what was written";
 
-/// The line of rows of the log that cannot be read; of one alone, with the view that it told of.
+/// The line of rows of the log that cannot be read; of one alone, with the view that it had.
 pub(super) fn gap(out: &mut Vec<u8>, gap: &Gap, view: Option<&RawValue>) -> Result<()> {
     let Gap { seq, count, index, messages, reason } = gap.clone();
     let (seq, count, index, messages) = (Some(seq), Some(count), Some(index), Some(messages));

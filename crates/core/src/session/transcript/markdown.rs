@@ -1,5 +1,5 @@
 //! A session as Markdown (`S5.3`). Every heading in it is ours: prose keeps its looks, but what would be a heading there
-//! is escaped and what it leaves open is closed; the texts of tools stand in fences.
+//! is escaped and what it leaves open is closed; the texts of tools are in fences.
 
 use crate::clock::iso8601_ms;
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub(super) fn message(out: &mut String, format: Format, row: &LogRow<'_>) -> Res
     Ok(())
 }
 
-/// What stands in the place of messages that cannot be read.
+/// The placeholder of messages that cannot be read.
 pub(super) fn gap(out: &mut String, gap: &Gap) {
     match gap.messages {
         0 => {}
@@ -122,7 +122,7 @@ fn prose(text: &str) -> String {
     if open.is_some() { fenced(text) } else { out }
 }
 
-/// What is left of a line behind the marks of lists and quotes, in which headings and fences may stand too.
+/// What is left of a line after the marks of lists and quotes, in which headings and fences may be, too.
 fn inside(line: &str) -> &str {
     let mut rest = line;
     loop {
@@ -156,7 +156,7 @@ fn opening(line: &str) -> usize {
 struct Fence {
     mark: char,
     length: usize,
-    /// Nothing stands before it.
+    /// Nothing is before it.
     is_first: bool,
     /// It is set in by three columns at most, and nothing follows it.
     may_close: bool,

@@ -1,4 +1,4 @@
-//! Transcripts that are nothing but messages, one in a line, in whatever format they tell.
+//! Transcripts that are nothing but messages, one in a line, in whatever format they are.
 
 use super::foreign::{ForeignEntry, ForeignSaid, Reader, Skipped};
 use super::import::TranscriptKind;
@@ -8,7 +8,7 @@ use crate::wire::{self, Format};
 
 /// Reads them. They are kept byte for byte.
 struct Messages {
-    /// What the app says, or all of them tell.
+    /// What the app says, or all of them show.
     format: Format,
     is_given: bool,
     entries: Vec<ForeignEntry>,

@@ -1,4 +1,4 @@
-//! The transcript of a session: everything that the app said to it, uncompressed, whatever stands in the context
+//! The transcript of a session: everything that the app said to it, uncompressed, whatever is in the context
 //! (`S3.9`, `S5.3`). It is handed out page by page: as messages, as lines of an archive ([`export`], [`import`]) and as
 //! Markdown ([`markdown`]). None of it is ever sent to a model.
 
@@ -135,7 +135,7 @@ impl PageSource {
         cursor.unwrap_or(Cursor { seq: 0, rows: self.row.next_seq, index: 0, messages: self.row.messages })
     }
 
-    /// Calls `each` for the log rows behind the cursor and the gaps between them, as many as one page of the store holds
+    /// Calls `each` for the log rows after the cursor and the gaps between them, as many as one page of the store holds
     /// and on to the end of a gap. Returns where the next page begins.
     async fn page(
         &self,
@@ -189,7 +189,7 @@ impl Session {
         })
     }
 
-    /// The conversation as Markdown, piece by piece (`S5.3`). It says where messages cannot be read, and so is the app told.
+    /// The conversation as Markdown, piece by piece (`S5.3`). It says where messages cannot be read, and so the app learns it.
     pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
@@ -215,7 +215,7 @@ impl Session {
     }
 
     /// Every checkpoint that was ever made, oldest first, as it was when it last changed: also those that another one
-    /// stands for by now (`S5.3`). [`Session::checkpoints`] has those of the context.
+    /// replaces by now (`S5.3`). [`Session::checkpoints`] has those of the context.
     pub fn checkpoint_records(&self) -> Machine<Vec<CheckpointRecord>> {
         let session = self.clone();
         Machine::new(move |io| async move {
@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// The lines of the archive from `at` on, as many as make a page, and what comes next, when anything does (`S3.9`). What
-    /// cannot be read is a line that says so, and the app is told where that is messages.
+    /// cannot be read is a line that says so, and a lost message is reported to the app.
     pub fn export(&self, at: Export) -> Machine<(Vec<u8>, Option<Export>)> {
         let session = self.clone();
         Machine::new(move |io| async move {

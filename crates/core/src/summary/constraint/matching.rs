@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-/// Words that `..` may stand for.
+/// Words that `..` may match.
 const GAP: usize = 8;
 
-/// The patterns of a table by the words that they may begin with: most are told apart by one look.
+/// The patterns of a table by the words that they may begin with: most are ruled out by one look.
 pub(super) struct Index {
     verbs: &'static [&'static str],
     by_word: HashMap<&'static str, Vec<&'static str>>,
@@ -84,7 +84,7 @@ fn is_one_of(word: &str, choices: &str, verbs: &[&str]) -> bool {
     })
 }
 
-/// True when the parts of `pattern`, between `..`, stand in `text` one behind the other. For scripts without blanks.
+/// True when the parts of `pattern`, between `..`, are in `text` one after the other. For scripts without blanks.
 pub(super) fn holds_in_order(text: &str, pattern: &str) -> bool {
     let mut rest = text;
     pattern.split("..").all(|part| match rest.split_once(part) {

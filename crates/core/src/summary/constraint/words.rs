@@ -2,13 +2,13 @@
 
 /// A language that is written with blanks.
 pub(super) struct Language {
-    /// Words that may stand before an order and say nothing themselves.
+    /// Words that may come before an order and say nothing themselves.
     pub(super) leads: &'static [&'static str],
     /// Verbs as an order has them: what people forbid and require. A closed list, because "never knew" is no order.
     pub(super) verbs: &'static [&'static str],
     /// What begins a clause that orders.
     pub(super) opens: &'static [&'static str],
-    /// What makes an order of a sentence wherever it stands.
+    /// What makes an order of a sentence wherever it is.
     pub(super) holds: &'static [&'static str],
     /// What speaks against all of it: guesses, tales and figures of speech.
     pub(super) unless: &'static [&'static str],

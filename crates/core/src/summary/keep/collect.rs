@@ -1,4 +1,4 @@
-//! What is held of a conversation while its messages go by.
+//! What is kept of a conversation while its messages go by.
 
 use super::super::constraint::constraints;
 use super::super::extractive::is_earlier;
@@ -17,13 +17,13 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-/// Bytes of one text that are held for quoting.
+/// Bytes of one text that are kept for quoting.
 const TEXT: usize = 12 << 10;
-/// Messages of the user that are held beside the first.
+/// Messages of the user that are kept beside the first.
 const MOST_SAID: usize = 256;
-/// Constraints that are held; the newest.
+/// Constraints that are kept; the newest.
 const MOST_CONSTRAINTS: usize = 256;
-/// Pieces of the end of the conversation that are held.
+/// Pieces of the end of the conversation that are kept.
 const MOST_LATEST: usize = 128;
 /// Bytes of a result among them: it can be read again, and what the agent wrote itself it copies more often.
 const LATEST_RESULT: usize = 40;
@@ -219,7 +219,7 @@ impl KeepLayerBuilder {
     fn earlier(&mut self, at: usize, position: usize, text: &str) {
         let (mut section, mut quote): (_, Option<String>) = (None, None);
         for line in text.lines() {
-            // Messages of the user that it kept word for word. What it tells of others is indented or behind a bullet.
+            // Messages of the user that it kept verbatim. What it says of others is indented or after a bullet.
             if let Some(quoted) = &mut quote {
                 if line == "</message>" {
                     self.repeated(at, position, quoted.trim_end());

@@ -1,12 +1,12 @@
-//! What is held of messages from one summary to the next.
+//! What is kept of messages from one summary to the next.
 
 use super::KeepLayerBuilder;
 use crate::context::Place;
 use crate::wire::Format;
 use std::rc::Rc;
 
-/// What was taken in of the messages that a summary took the place of. The next one stands for them too, and the log only
-/// grows: it reads on behind them, and has what reading all of them again would give. As large as a [`KeepLayerBuilder`] gets.
+/// What was taken in of the messages that a summary took the place of. The next one replaces them too, and the log only
+/// grows: it reads on after them, and has what reading all of them again would give. As large as a [`KeepLayerBuilder`] gets.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) sid: String,

@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// Lines of evidence are this long, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=400;
-/// Bytes of lines that are held; the least telling half goes when there are more.
+/// Bytes of lines that are kept; the least telling half goes when there are more.
 const MOST_BYTES: usize = 8 << 20;
 /// Things that are known apart; a conversation that names more has its later ones counted only where they are known.
 const MOST_THINGS: usize = 1 << 20;
@@ -29,12 +29,12 @@ struct Thing {
 pub(super) struct Line {
     /// Its place among the lines.
     pub(super) order: usize,
-    /// Which message it stands in.
+    /// Which message it is in.
     pub(super) position: usize,
     pub(super) text: Box<str>,
     /// What it names, each once.
     things: Box<[u32]>,
-    /// Words that name nothing: what tells a sentence from a list of names.
+    /// Words that name nothing: what distinguishes a sentence from a list of names.
     words: usize,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn each(text: &str, found: &mut impl FnMut(u64, f64)) {
     }
 }
 
-/// What stands between the quotation marks of scripts that write names without blanks or capitals.
+/// What is between the quotation marks of scripts that write names without blanks or capitals.
 fn quoted<'t>(text: &'t str, found: &mut impl FnMut(&'t str)) {
     const MARKS: [(char, char); 6] =
         [('「', '」'), ('『', '』'), ('《', '》'), ('“', '”'), ('«', '»'), ('【', '】')];

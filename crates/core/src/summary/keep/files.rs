@@ -1,4 +1,4 @@
-//! The ledger of files: what tools did to which, told by the arguments of their calls.
+//! The ledger of files: what tools did to which, by the arguments of their calls.
 
 use super::shell;
 use crate::order;
@@ -46,7 +46,7 @@ struct FileEntry {
     at: u64,
 }
 
-/// A file's path, and the line that tells what became of it.
+/// A file's path, and the line that says what became of it.
 pub(super) type FileLine = (String, String);
 
 /// What became of the files of a conversation.

@@ -1,4 +1,4 @@
-//! Names that stand in everybody's projects and therefore say nothing about one of them.
+//! Names that occur in everybody's projects and therefore say nothing about one of them.
 //!
 //! The list is frozen. It is every name that the scanner of entities finds in at least one in 25 of 410 packages that have
 //! nothing to do with each other: those that `Cargo.lock` and `package-lock.json` pin, the first 150,000 bytes of their

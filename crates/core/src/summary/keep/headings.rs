@@ -165,7 +165,7 @@ impl Spoken {
     }
 }
 
-/// What the user laid down, in the message of a summary: behind it, in the layer beside it, or in what it tells and quotes
+/// What the user laid down, in the message of a summary: after it, in the layer beside it, or in what it says and quotes
 /// of what the user said, where `in_line` looks for it.
 pub(in crate::summary) fn laid_down<'t>(
     text: &'t str,

@@ -28,9 +28,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// A layer that stands for a conversation alone.
+    /// A layer that replaces a conversation alone.
     pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, latest: 40, read: 10 };
-    /// A layer beside a summary, and the messages that follow it word for word.
+    /// A layer beside a summary, and the messages that follow it verbatim.
     pub const BESIDE: Shares = Shares { said: 15, latest: 10, ..Shares::ALONE };
 
     /// With more room for what must be preserved (`S5.10`). Decisions are in the summary itself, and always in it.
@@ -49,11 +49,11 @@ impl Shares {
 pub struct KeepLayer {
     /// Its text: Markdown, with headings in the language of the conversation. Empty when nothing is kept.
     pub text: String,
-    /// The messages of the user that stand in it word for word and whole, by the numbers that they were added with.
+    /// The messages of the user that are verbatim in it and whole, by the numbers that they were added with.
     pub quoted: Vec<usize>,
 }
 
-/// What stands beside a layer already.
+/// What is beside a layer already.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
     /// A summary: what it repeats to the letter is not said again.
@@ -81,7 +81,7 @@ impl KeepLayerBuilder {
         let headings = self.spoken.headings();
         let mut layer = Sections { items: Vec::new(), opened: 0, left: budget, headings, estimator };
         let part = |percent: usize| budget / 100 * percent + budget % 100 * percent / 100;
-        // What stands beside the layer is not said on it again.
+        // What is beside the layer is not repeated in it.
         let (mut told, mut apart) = (beside.summary.to_string(), Vec::new());
         for said in self.said.iter().filter(|said| beside.quoted.contains(&said.position)) {
             told.push('\n');
@@ -105,7 +105,7 @@ impl KeepLayerBuilder {
                 MustKeep::Task(text) => (TASKS, text),
                 MustKeep::Constraint(..) | MustKeep::File(_) => continue,
             };
-            // Constraints come newest first, and stand oldest first.
+            // Constraints come newest first, and are listed oldest first.
             let order = if section == CONSTRAINTS { musts.len() - order } else { order };
             if !is_said(text) && !layer.holds(text) {
                 room -= layer.add(section, order, text, room).min(room);
@@ -169,7 +169,7 @@ struct Sections {
 
 struct LayerItem {
     section: usize,
-    /// Where it stands in its section.
+    /// Its position in its section.
     order: usize,
     /// Lines of one message share a bullet.
     message: Option<usize>,

@@ -1,13 +1,13 @@
 //! The keep-layer: what of a conversation must live on whatever a summary says, found without a model and from the
 //! messages themselves, never from an earlier summary.
 //!
-//! * what the user said and laid down, word for word within a budget;
+//! * what the user said and laid down, verbatim within a budget;
 //! * a ledger of files: created, modified, deleted or read, with the lines that were last looked at ([`files`]);
 //! * errors that nothing has succeeded after, and tasks that are open ([`open`]);
 //! * the end of the conversation, and the lines that say most for their length ([`cover`]): those that name the most
 //!   things ([`entities`]) that are not in the layer yet.
 //!
-//! Messages are added one by one, so that a log of any length can be read page by page; what is held of them is bounded.
+//! Messages are added one by one, so that a log of any length can be read page by page; what is kept of them is bounded.
 
 mod collect;
 mod collected;

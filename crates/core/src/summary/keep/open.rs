@@ -5,7 +5,7 @@ use super::super::text::{head, unlisted};
 use super::files;
 use serde_json::Value;
 
-/// Errors and tasks that are held; the newest.
+/// Errors and tasks that are kept; the newest.
 const MOST: usize = 32;
 /// Bytes of one.
 const LINE: usize = 240;
@@ -28,7 +28,7 @@ pub(super) struct ToolFailure {
 struct Task {
     text: String,
     open: bool,
-    /// It stands in the list of a tool, which the next one replaces.
+    /// It is in the list of a tool, which the next one replaces.
     listed: bool,
 }
 
@@ -118,12 +118,12 @@ fn task(item: &Value) -> Option<Task> {
     Some(Task { text: head(said.trim(), LINE).to_string(), open: !done, listed: true })
 }
 
-/// What a call is about: its command, its file, or all that it was told.
+/// What a call is about: its command, its file, or all of its arguments.
 pub(super) fn target(tool: &str, arguments: &Value, raw: &str) -> String {
     if let Some(command) =
         files::command(arguments).filter(|command| command.contains(' ') || arguments.get("path").is_none())
     {
-        // `cd folder && cargo test -p x 2>&1 | tail`: the program and what it is told to do.
+        // `cd folder && cargo test -p x 2>&1 | tail`: the program and what it must do.
         let told = command.split("&&").map(str::trim).find(|part| !part.starts_with("cd ")).unwrap_or("");
         let words: Vec<&str> = told.split_whitespace().take(2).collect();
         return format!("$ {}", words.join(" "));

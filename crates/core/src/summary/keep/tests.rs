@@ -324,7 +324,7 @@ proptest! {
     }
 }
 
-/// Names that stand in many packages, to be looked at for `generic.rs`: `CC_PACKAGES` names folders of packages.
+/// Names that occur in many packages, to be looked at for `generic.rs`: `CC_PACKAGES` names folders of packages.
 #[test]
 #[ignore = "reads packages"]
 fn generic_names_of_packages() {

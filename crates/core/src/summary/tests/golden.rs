@@ -1,4 +1,4 @@
-//! Prompts and built-in summaries as files, to be read in review. `BLESS=1 cargo test` writes them anew; a changed
+//! Prompts and built-in summaries as files, to be read in review. `BLESS=1 cargo test` rewrites them; a changed
 //! prompt also raises `PROMPT_VERSION`.
 
 use super::super::{

@@ -19,7 +19,7 @@ pub(super) struct OwnArchive {
     pub(super) seen: Seen,
     /// References that it answers, and those that it says were lost.
     pub(super) offloads: HashSet<String>,
-    /// Messages that it says were lost: index of the first, index behind the last.
+    /// Messages that it says were lost: index of the first, index after the last.
     pub(super) lost: Vec<(usize, usize)>,
     /// It has gaps.
     pub(super) has_gaps: bool,
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub(super) chain: String,
     /// A gap is the last that was read: no hash holds what comes next.
     in_gap: bool,
-    /// So may have been rows that told of views.
+    /// So may have been rows that had views.
     views_lost: bool,
 }
 
@@ -63,7 +63,7 @@ impl OwnArchive {
 }
 
 impl Import {
-    /// A line behind the first.
+    /// A line after the first.
     pub(super) fn own_line(&mut self, text: &str) -> Result<()> {
         let foreign = |error| {
             Error::new(
@@ -249,7 +249,7 @@ impl Import {
 }
 
 impl Seen {
-    /// The view behind those so far, as far as it is known how many there were.
+    /// The view after those so far, as far as it is known how many there were.
     fn is_next(&self, generation: u64) -> bool {
         generation == self.generation + 1 || (self.views_lost && generation > self.generation)
     }

@@ -1,4 +1,4 @@
-//! What an import writes: messages, and the views in which some of them do not stand.
+//! What an import writes: messages, and the views which some of them are not in.
 
 use super::{Import, Restore, at_line};
 use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
@@ -69,7 +69,7 @@ impl Import {
         Ok(size_of(&self.settings, &message).tokens)
     }
 
-    /// A view in which the agent's own summary stands for all before it.
+    /// A view in which the agent's own summary replaces all before it.
     fn write_summary(&mut self, json: String, at: u64) -> Result<()> {
         let index = self.row.messages;
         let body = wire::as_kept(index, json)?;
