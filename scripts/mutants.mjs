@@ -20,7 +20,7 @@ const report = join(root, "bench/reports/mutants.json");
 
 /** What a mutant may change, and whose tests must see the change. What cargo needs besides are links. */
 const COPIED = ["crates", "tests", "pkg"];
-const LINKED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask"];
+const LINKED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "src", "xtask", "js"];
 
 /** A mutant must not go on for ever; a test of the package is told apart sooner. */
 const TIMEOUT_MS = 120_000;
@@ -168,7 +168,7 @@ async function rustTests(target, ids) {
 }
 
 async function nodeTests(file, ids) {
-  const pattern = ids.map((id) => `s${id.slice(1).replace(".", "[._]")}(?!\\d)`).join("|");
+  const pattern = ids.map((id) => `${id.replace(".", "[._]")}(?!\\d)`).join("|");
   const args = ["--test", "--test-reporter=tap", `--test-name-pattern=/${pattern}/i`];
   args.push(`--test-timeout=${NODE_TIMEOUT_MS}`, file);
   const { text, code } = await ran(process.execPath, args, { cwd: tree, env, timeout: TIMEOUT_MS });

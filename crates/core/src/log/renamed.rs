@@ -1,7 +1,10 @@
 //! Sessions whose rows were written anew under other keys, when a message was erased (`D24`).
 
 use super::deletion::remove_rows;
+use super::guard::SessionCell;
 use super::record::{self, SessionRow};
+use super::recovery::read_one;
+use super::retry::conflict;
 use super::state::State;
 use super::stored::{commit_again, name_row, page, session_row};
 use super::terms::Unindexed;
@@ -9,6 +12,53 @@ use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
+
+/// A call is run so often where the rows that it reads are written anew each time.
+const TRIES: usize = 3;
+
+impl SessionCell {
+    /// Looks at the session's rows, and again where an erasure through another handle wrote them anew meanwhile: what was
+    /// seen may be of rows that were being removed. No loss is told of those.
+    ///
+    /// Errors: [`Code::Conflict`] when that goes on; those of the look.
+    pub(crate) async fn look_at_rows<T>(&self, io: &Io, look: impl AsyncFn(Io) -> Result<T>) -> Result<T> {
+        self.on_rows(io, true, look).await
+    }
+
+    /// The same for what is sound where it ends well: what it writes expects the rows that it read, or it checks what it reads.
+    ///
+    /// Errors: as those of [`SessionCell::look_at_rows`].
+    pub(crate) async fn try_on_rows<T>(&self, io: &Io, call: impl AsyncFn(Io) -> Result<T>) -> Result<T> {
+        self.on_rows(io, false, call).await
+    }
+
+    async fn on_rows<T>(&self, io: &Io, is_look: bool, call: impl AsyncFn(Io) -> Result<T>) -> Result<T> {
+        for _ in 0..TRIES {
+            let (sid, id, is_stored) = self.look(|state| {
+                (state.sid.clone(), state.row.id.clone(), state.durable && state.row.ver > 0)
+            })?;
+            let (own, losses) = io.keeping_losses();
+            let done = call(own).await;
+            let is_over = !is_stored
+                || match &done {
+                    Ok(_) => !is_look,
+                    Err(error) => error.code == Code::Aborted,
+                };
+            if is_over || !is_moved(io, &id, &sid).await {
+                losses.take().into_iter().for_each(|loss| io.tell(loss));
+                return done;
+            }
+            self.take()?.catch_up(io).await?;
+        }
+        Err(conflict())
+    }
+}
+
+/// Have the rows called `sid` been written anew? Where the store does not say so, they have not.
+pub(crate) async fn is_moved(io: &Io, id: &str, sid: &str) -> bool {
+    matches!(read_one(io, keys::session(sid)).await, Ok(None))
+        && matches!(renamed(io, id, sid).await, Ok(Some(_)))
+}
 
 impl State {
     /// Goes on with the rows that the session has now, where an erasure wrote them anew; false when it did not.

@@ -1,7 +1,7 @@
 //! Snapshots in the log (`S5.2`): a row that names a view, and what goes with it.
 
 use super::guard::SessionGuard;
-use super::record::RowKind;
+use super::record::{self, RowKind, SessionRow};
 use super::retry::{Tried, conflict, retry, retryable};
 use super::state::State;
 use super::stored::row_at;
@@ -9,7 +9,7 @@ use super::wide;
 use crate::checkpoint::Goal;
 use crate::context::Origin;
 use crate::error::{Code, Error, Result};
-use crate::keys::batch::keys;
+use crate::keys::batch::{Batch, Key, keys};
 use crate::keys::ids;
 use crate::step::Io;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,32 @@ pub(crate) fn read_note(bytes: &[u8], mark: &SnapshotMark) -> Result<(SnapshotNo
     }
     let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
     Ok((note, row.n, row.at))
+}
+
+impl State {
+    /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
+    pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
+        let mut row = self.next_row(now);
+        row.snapshots.push(SnapshotMark { id: note.snapshot.clone(), seq: row.next_seq });
+        let kept = self.settings.numbers.checkpoint.keep_snapshots;
+        row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
+        let put = self.note_snapshot(&mut row, note, now)?;
+        let batch = self.batch(&row, vec![put])?;
+        Ok((batch, row))
+    }
+
+    /// The log row of a change of the session's row alone, and the row behind it. It is a snapshot that is not among those
+    /// that can be restored.
+    pub(super) fn note_mended(&self, row: &mut SessionRow, now: u64) -> Result<(Key, Vec<u8>)> {
+        let id = ids::id(&[b"mended", row.secret.as_bytes(), row.head.as_bytes()]);
+        let note = SnapshotNote::of(self, &format!("snap_{id}"), SnapshotPurpose::Recovery);
+        self.note_snapshot(row, &SnapshotNote { goal: row.goal.clone(), ..note }, now)
+    }
+
+    fn note_snapshot(&self, row: &mut SessionRow, note: &SnapshotNote, now: u64) -> Result<(Key, Vec<u8>)> {
+        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
+        self.log_row(row, note.snapshot.clone(), RowKind::Snapshot, now, &body)
+    }
 }
 
 impl SessionGuard {

@@ -8,7 +8,6 @@ use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::seal;
 use super::sent::{HandedOut, OmittedMessage};
-use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
@@ -276,7 +275,7 @@ impl State {
     }
 
     /// The row as it is after a commit.
-    fn next_row(&self, now: u64) -> SessionRow {
+    pub(super) fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
         let calibrations = self.calibrations.clone();
         SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
@@ -417,7 +416,9 @@ impl State {
         Ok((batch, row))
     }
 
-    /// The batch that changes nothing but the session's row, and the row after it.
+    /// The batch that changes nothing but the session's row, and the row after it. As long as the row was mended and nothing
+    /// was appended since, the log moves on with it: a handle of before may hold a version that is given a second time, and
+    /// would write over the change.
     pub(crate) fn row_batch(
         &self,
         now: u64,
@@ -425,7 +426,11 @@ impl State {
     ) -> Result<(Batch, SessionRow)> {
         let mut row = self.next_row(now);
         update(&mut row, now)?;
-        let batch = self.batch(&row, Vec::new())?;
+        let mut puts = Vec::new();
+        if !row.losses.is_empty() {
+            puts.push(self.note_mended(&mut row, now)?);
+        }
+        let batch = self.batch(&row, puts)?;
         Ok((batch, row))
     }
 
@@ -433,18 +438,6 @@ impl State {
     pub(crate) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
         let row = self.next_row(now);
         let batch = self.batch(&row, puts)?;
-        Ok((batch, row))
-    }
-
-    /// The batch that takes a snapshot, and the row after it, which knows the newest ones only.
-    pub(crate) fn snapshot_batch(&self, note: &SnapshotNote, now: u64) -> Result<(Batch, SessionRow)> {
-        let mut row = self.next_row(now);
-        row.snapshots.push(SnapshotMark { id: note.snapshot.clone(), seq: row.next_seq });
-        let kept = self.settings.numbers.checkpoint.keep_snapshots;
-        row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
-        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
-        let put = self.log_row(&mut row, note.snapshot.clone(), RowKind::Snapshot, now, &body)?;
-        let batch = self.batch(&row, vec![put])?;
         Ok((batch, row))
     }
 

@@ -32,11 +32,14 @@ impl Session {
     pub fn rewind(&self, index: usize) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let held = slot.take()?;
-            if !is_past(&held.state(), index)? {
-                return Ok(());
-            }
-            return_to(&io, &held, async || context_before(&io, &held, index).await).await
+            let rewind = async |io: Io| {
+                let held = slot.take()?;
+                if !is_past(&held.state(), index)? {
+                    return Ok(());
+                }
+                return_to(&io, &held, async || context_before(&io, &held, index).await).await
+            };
+            slot.try_on_rows(&io, rewind).await
         })
     }
 

@@ -14,7 +14,7 @@ use crate::log::deletion::{free_name, remove_rows};
 use crate::log::guard::SessionCell;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::recovery::readable_bodies;
-use crate::log::renamed::StagingRow;
+use crate::log::renamed::{StagingRow, is_moved};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{FormatDecision, PendingMessage};
 use crate::log::stored::{commit_again, name_row, session_row};
@@ -43,7 +43,8 @@ impl Session {
     pub fn fork(&self, id: Option<String>) -> Machine<(Session, Forked)> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let (state, places) = fork(&io, &slot.take()?, id).await?;
+            let begin = async |io: Io| fork(&io, &slot.take()?, id.clone()).await;
+            let (state, places) = slot.try_on_rows(&io, begin).await?;
             let opened = Opened::of(&state);
             Ok((Session { slot: SessionCell::new(state) }, Forked { opened, places }))
         })
@@ -68,8 +69,13 @@ async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State
         return Err(taken(&id));
     }
     sweep_abandoned(io, now, parent.max_batch_ops).await?;
+    let (parent_id, parent_sid) = (parent.row.id.clone(), parent.sid.clone());
     let copy = ForkDraft::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
+    // Its commit does not expect the rows that it was made of.
+    if held.state().row.ver > 0 && is_moved(io, &parent_id, &parent_sid).await {
+        return Err(conflict());
+    }
     write(io, &state, batch, now).await?;
     state.unmark(io);
     state.mark(io);

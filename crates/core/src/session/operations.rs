@@ -15,6 +15,7 @@ use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::guard::SessionCell;
+use crate::log::renamed::is_moved;
 use crate::log::state::Fixed;
 use crate::log::{SessionGuard, State, price};
 use crate::policy::{Rung, Settings, Trigger, read_goal};
@@ -222,7 +223,19 @@ impl Session {
                 let skip = stored.checked_sub(known).ok_or_else(|| {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
-                let diverged = if skip == 0 { None } else { divergence(&io, &held, known, &bodies).await? };
+                let compared =
+                    if skip == 0 { Ok(None) } else { divergence(&io, &held, known, &bodies).await };
+                let diverged = match compared {
+                    Err(error) => {
+                        let (id, sid) = (held.state().row.id.clone(), held.state().sid.clone());
+                        if !is_moved(&io, &id, &sid).await {
+                            return Err(error);
+                        }
+                        held.catch_up(&io).await?;
+                        continue;
+                    }
+                    Ok(diverged) => diverged,
+                };
                 if let Some(at) = diverged {
                     return Ok(Synced { diverged, rewind: history.get(at).copied(), ..synced });
                 }
@@ -309,8 +322,7 @@ impl Session {
     pub fn pin(&self, index: usize) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let held = slot.take()?;
-            pins::pin(&io, &held, index).await
+            slot.try_on_rows(&io, async |io: Io| pins::pin(&io, &slot.take()?, index).await).await
         })
     }
 

@@ -51,31 +51,42 @@ impl Session {
     pub fn snapshots(&self) -> Machine<Vec<SnapshotInfo>> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let sid = slot.look(|state| state.sid.clone())?;
-            let marks = session_row(&io, &sid).await?.map_or(Vec::new(), |row: SessionRow| row.snapshots);
-            let rows = wide::read(&io, marks.iter().map(|mark| keys::log(&sid, mark.seq)).collect()).await?;
-            let mut found = Vec::with_capacity(marks.len());
-            for (mark, bytes) in marks.iter().zip(rows) {
-                let (note, _, timestamp) = match read_note(&bytes.unwrap_or_default(), mark) {
-                    Ok(read) => read,
-                    // Nothing can go back to it, nor does it keep the others from that.
-                    Err(error) if error.code == Code::StoreCorrupt => {
-                        io.log(
-                            LogLevel::Warn,
-                            format!("Snapshot {} cannot be restored any more: {error}", mark.id),
-                        );
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                };
-                let SnapshotNote { snapshot, purpose, goal, items, checkpoints, tokens, .. } = note;
-                let (message_count, checkpoint_count) = (items, checkpoints);
-                let id = snapshot;
-                let info =
-                    SnapshotInfo { id, purpose, timestamp, message_count, checkpoint_count, tokens, goal };
-                found.push(info);
-            }
-            Ok(found)
+            let look = async |io: Io| {
+                let sid = slot.look(|state| state.sid.clone())?;
+                let marks = session_row(&io, &sid).await?.map_or(Vec::new(), |row: SessionRow| row.snapshots);
+                let rows =
+                    wide::read(&io, marks.iter().map(|mark| keys::log(&sid, mark.seq)).collect()).await?;
+                let mut found = Vec::with_capacity(marks.len());
+                for (mark, bytes) in marks.iter().zip(rows) {
+                    let (note, _, timestamp) = match read_note(&bytes.unwrap_or_default(), mark) {
+                        Ok(read) => read,
+                        // Nothing can go back to it, nor does it keep the others from that.
+                        Err(error) if error.code == Code::StoreCorrupt => {
+                            io.log(
+                                LogLevel::Warn,
+                                format!("Snapshot {} cannot be restored any more: {error}", mark.id),
+                            );
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    let SnapshotNote { snapshot, purpose, goal, items, checkpoints, tokens, .. } = note;
+                    let (message_count, checkpoint_count) = (items, checkpoints);
+                    let id = snapshot;
+                    let info = SnapshotInfo {
+                        id,
+                        purpose,
+                        timestamp,
+                        message_count,
+                        checkpoint_count,
+                        tokens,
+                        goal,
+                    };
+                    found.push(info);
+                }
+                Ok(found)
+            };
+            slot.look_at_rows(&io, look).await
         })
     }
 
@@ -86,8 +97,11 @@ impl Session {
     pub fn restore(&self, id: String) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
-            return_to(&io, &held, async || context_of(&io, &held, &id).await).await
+            let restore = async |io: Io| {
+                let held = slot.take()?;
+                return_to(&io, &held, async || context_of(&io, &held, &id).await).await
+            };
+            slot.try_on_rows(&io, restore).await
         })
     }
 }

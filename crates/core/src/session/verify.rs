@@ -33,16 +33,19 @@ impl Session {
     pub fn verify(&self) -> Machine<Verified> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let (sid, row, tokens) =
-                slot.look(|state| (state.sid.clone(), state.row.clone(), state.tokens()))?;
-            if row.ver == 0 {
-                return Ok(Verified { ok: true, problems: Vec::new() });
-            }
-            let (sid, row) = stored::latest(&io, sid, row).await?;
-            let mut verifier = Verifier { io, sid, row, tokens, done: 0, found: Findings::default() };
-            verifier.run().await?;
-            let problems = verifier.found.into_problems();
-            Ok(Verified { ok: problems.is_empty(), problems })
+            let look = async |io: Io| {
+                let (sid, row, tokens) =
+                    slot.look(|state| (state.sid.clone(), state.row.clone(), state.tokens()))?;
+                if row.ver == 0 {
+                    return Ok(Verified { ok: true, problems: Vec::new() });
+                }
+                let (sid, row) = stored::latest(&io, sid, row).await?;
+                let mut verifier = Verifier { io, sid, row, tokens, done: 0, found: Findings::default() };
+                verifier.run().await?;
+                let problems = verifier.found.into_problems();
+                Ok(Verified { ok: problems.is_empty(), problems })
+            };
+            slot.look_at_rows(&io, look).await
         })
     }
 }

@@ -36,6 +36,8 @@ pub const LONG: usize = 256 * 1024;
 #[derive(Clone, Default)]
 pub struct Io {
     mail: Rc<Mail>,
+    /// Losses that are not told yet.
+    losses: Option<Rc<RefCell<Vec<Effect>>>>,
 }
 
 #[derive(Default)]
@@ -72,7 +74,17 @@ impl Io {
 
     /// Tells the host something; there is no answer.
     pub fn tell(&self, effect: Effect) {
+        if let (Some(losses), Effect::Notify(Notice::Dataloss { .. })) = (&self.losses, &effect) {
+            losses.borrow_mut().push(effect);
+            return;
+        }
         self.mail.outbox.borrow_mut().push((0, effect));
+    }
+
+    /// The same, where losses wait until it is known that they are some.
+    pub(crate) fn keeping_losses(&self) -> (Io, Rc<RefCell<Vec<Effect>>>) {
+        let losses = Rc::default();
+        (Io { mail: Rc::clone(&self.mail), losses: Some(Rc::clone(&losses)) }, losses)
     }
 
     /// A line for the app's logger.

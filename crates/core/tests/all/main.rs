@@ -20,6 +20,7 @@ mod ai_sdk_ui_rules;
 mod anthropic_rules;
 mod archive_rules;
 mod attempt_rules;
+mod beside_rules;
 mod change_rules;
 mod checkpoint_ageing;
 mod checkpoint_rules;

@@ -33,15 +33,19 @@ impl Session {
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
-            let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
-            let text = match archive.text(&io, &reference).await {
-                // Another handle may have rewritten the session's rows.
-                Err(error) if error.code == Code::NotFound => {
-                    archive_of(&io, &slot).await?.0.text(&io, &reference).await?
+            let find = async |io: Io| {
+                let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
+                let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
+                match archive.text(&io, &reference).await {
+                    // Another handle may have rewritten the session's rows.
+                    Err(error) if error.code == Code::NotFound => {
+                        archive_of(&io, &slot).await?.0.text(&io, &reference).await
+                    }
+                    text => text,
                 }
-                text => text?,
             };
+            // What is found is whole: it has a hash.
+            let text = slot.try_on_rows(&io, find).await?;
             if let Some(checkpoint) = slot.look(|state| state.retired_by(&reference))? {
                 io.log(
                     LogLevel::Info,
@@ -102,8 +106,11 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let query = Query::new(&query)?;
-            let (archive, log_index) = archive_of(&io, &slot).await?;
-            recall::search(&io, &archive, &log_index, &query, limit, false).await
+            let look = async |io: Io| {
+                let (archive, log_index) = archive_of(&io, &slot).await?;
+                recall::search(&io, &archive, &log_index, &query, limit, false).await
+            };
+            slot.look_at_rows(&io, look).await
         })
     }
 
@@ -120,8 +127,11 @@ impl Session {
     pub fn answer(&self, call: String, format: Format) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let (archive, log_index) = archive_of(&io, &slot).await?;
-            recall::answer(&io, &archive, &log_index, format, &call).await
+            let look = async |io: Io| {
+                let (archive, log_index) = archive_of(&io, &slot).await?;
+                recall::answer(&io, &archive, &log_index, format, &call).await
+            };
+            slot.look_at_rows(&io, look).await
         })
     }
 

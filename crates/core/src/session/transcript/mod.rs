@@ -171,21 +171,24 @@ impl Session {
     pub fn history(&self, cursor: Option<Cursor>) -> Machine<HistoryPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = PageSource::at(&session, &io, cursor).await?;
-            let (mut messages, mut gaps) = (Vec::new(), Vec::new());
-            let next = source.page(&io, source.begin(cursor), |next| {
-                match next {
-                    NextRow::Row(row) if row.kind == record::RowKind::Message => {
-                        let body = row.body.get().to_owned();
-                        messages.push(Said { seq: row.seq, index: row.n, body });
+            let look = async |io: Io| {
+                let source = PageSource::at(&session, &io, cursor).await?;
+                let (mut messages, mut gaps) = (Vec::new(), Vec::new());
+                let next = source.page(&io, source.begin(cursor), |next| {
+                    match next {
+                        NextRow::Row(row) if row.kind == record::RowKind::Message => {
+                            let body = row.body.get().to_owned();
+                            messages.push(Said { seq: row.seq, index: row.n, body });
+                        }
+                        NextRow::Gap(gap) if gap.messages > 0 => gaps.push(gap),
+                        NextRow::Row(_) | NextRow::Gap(_) => {}
                     }
-                    NextRow::Gap(gap) if gap.messages > 0 => gaps.push(gap),
-                    NextRow::Row(_) | NextRow::Gap(_) => {}
-                }
-                Ok(())
-            });
-            let next = next.await?;
-            Ok(HistoryPage { messages, gaps, next })
+                    Ok(())
+                });
+                let next = next.await?;
+                Ok(HistoryPage { messages, gaps, next })
+            };
+            session.slot.look_at_rows(&io, look).await
         })
     }
 
@@ -193,24 +196,27 @@ impl Session {
     pub fn markdown(&self, cursor: Option<Cursor>) -> Machine<MarkdownPage> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = PageSource::at(&session, &io, cursor).await?;
-            let mut text = String::new();
-            if cursor.is_none() {
-                markdown::head(&mut text, &source.row);
-            }
-            let next = source.page(&io, source.begin(cursor), |next| match next {
-                NextRow::Row(row) if row.kind == record::RowKind::Message => {
-                    markdown::message(&mut text, source.format, &row)
+            let look = async |io: Io| {
+                let source = PageSource::at(&session, &io, cursor).await?;
+                let mut text = String::new();
+                if cursor.is_none() {
+                    markdown::head(&mut text, &source.row);
                 }
-                NextRow::Row(_) => Ok(()),
-                NextRow::Gap(gap) => {
-                    gap.tell(&io);
-                    markdown::gap(&mut text, &gap);
-                    Ok(())
-                }
-            });
-            let next = next.await?;
-            Ok(MarkdownPage { text, next })
+                let next = source.page(&io, source.begin(cursor), |next| match next {
+                    NextRow::Row(row) if row.kind == record::RowKind::Message => {
+                        markdown::message(&mut text, source.format, &row)
+                    }
+                    NextRow::Row(_) => Ok(()),
+                    NextRow::Gap(gap) => {
+                        gap.tell(&io);
+                        markdown::gap(&mut text, &gap);
+                        Ok(())
+                    }
+                });
+                let next = next.await?;
+                Ok(MarkdownPage { text, next })
+            };
+            session.slot.look_at_rows(&io, look).await
         })
     }
 
@@ -219,8 +225,11 @@ impl Session {
     pub fn checkpoint_records(&self) -> Machine<Vec<CheckpointRecord>> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = PageSource::at(&session, &io, None).await?;
-            checkpoints::records(&io, &source.sid, source.row.generation).await
+            let look = async |io: Io| {
+                let source = PageSource::at(&session, &io, None).await?;
+                checkpoints::records(&io, &source.sid, source.row.generation).await
+            };
+            session.slot.look_at_rows(&io, look).await
         })
     }
 
@@ -229,10 +238,13 @@ impl Session {
     pub fn export(&self, at: Export) -> Machine<(Vec<u8>, Option<Export>)> {
         let session = self.clone();
         Machine::new(move |io| async move {
-            let source = session.look(PageSource::of)?;
-            let is_new = at == Export::Begin || source.row.ver == 0;
-            let source = if is_new { source.latest(&io).await? } else { source };
-            export::page(&io, &session, &source, at).await
+            let look = async |io: Io| {
+                let source = session.look(PageSource::of)?;
+                let is_new = at == Export::Begin || source.row.ver == 0;
+                let source = if is_new { source.latest(&io).await? } else { source };
+                export::page(&io, &session, &source, at.clone()).await
+            };
+            session.slot.look_at_rows(&io, look).await
         })
     }
 }
