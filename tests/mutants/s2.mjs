@@ -192,8 +192,8 @@ export const s2 = [
     id: "S2.4",
     what: "one result is compressed at a time",
     file: `${core}/compaction/compress.rs`,
-    from: "    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();",
-    to: "    let mut answers = ask_all(io, held, asks.take(1).collect(), (climb, &job), spent).await?.into_iter();",
+    from: "    let mut answers = shorten_each(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();",
+    to: "    let mut answers = shorten_each(io, held, asks.take(1).collect(), (climb, &job), spent).await?.into_iter();",
     tests: ["figures"],
   },
   {
@@ -496,7 +496,7 @@ export const s2 = [
     id: "S2.11",
     what: "what is asked for follows nothing",
     file: `${core}/compaction/ask.rs`,
-    from: "if numbers.react.strategies { pace.get().share() } else { 1.0 }",
+    from: "if self.settings.numbers.react.strategies { self.pace.get().share() } else { 1.0 }",
     to: "1.0",
     tests: ["strategy_rules"],
   },
@@ -521,7 +521,7 @@ export const s2 = [
     what: "chunks run all at once",
     file: `${core}/compaction/ask.rs`,
     from: "all(work, settings.concurrency).await",
-    to: "all(work, total).await",
+    to: "all(work, usize::MAX).await",
     tests: ["react_preset"],
   },
   {

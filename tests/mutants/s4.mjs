@@ -143,8 +143,8 @@ export const s4 = [
     id: "S4.3",
     what: "summaries need not keep what is proposed",
     file: `${core}/compaction/parts.rs`,
-    from: "            keep,\n            ..PromptOptions::default()",
-    to: "            keep: keep.get(..0).unwrap_or_default(),\n            ..PromptOptions::default()",
+    from: "keep: &self.keep,",
+    to: "keep: &[],",
     tests: ["pin_rules"],
   },
   {

@@ -2,7 +2,8 @@
 //! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
 //! compaction tries again.
 
-use super::call::{CallCost, call};
+use super::ask::{SummaryJob, Verdict};
+use super::call::CallCost;
 use super::frame::{Frame, knows, rules, text_of};
 use super::ladder::Climb;
 use super::reasoning;
@@ -11,11 +12,11 @@ use super::result::{Edit, RungPlan};
 use super::write::max_tokens;
 use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::keys::ids;
-use crate::log::{Cause, ContextChange, SessionGuard, State};
+use crate::log::{Cause, ContextChange, Job, SessionGuard, State};
 use crate::message::{Message, Part, Role};
-use crate::policy::{Rung, Summariser};
+use crate::policy::{Rung, Settings, Summariser};
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;
@@ -296,16 +297,50 @@ async fn ask(
     }
     let request = Rc::new(summary::again(texts, level, range, settings.summary_model.clone()));
     let purpose = if texts.len() > 1 { Purpose::Checkpoints } else { Purpose::Age };
-    spent.calls += 1;
-    held.release();
-    let answer = call(io, &settings, &request, 1, purpose).await;
-    held.acquire()?;
-    let (text, usage) = answer.map_err(|attempt| attempt.error)?;
-    if let Some(usage) = usage {
-        *spent.usage.get_or_insert_default() += usage;
+    super::ask::ask(io, &settings, &Job::default(), &mut ShorterCheckpoint { held, request, purpose }, spent)
+        .await
+}
+
+/// Asking for a shorter checkpoint.
+struct ShorterCheckpoint<'a> {
+    held: &'a mut SessionGuard,
+    request: Rc<SummaryRequest>,
+    purpose: Purpose,
+}
+
+impl SummaryJob for ShorterCheckpoint<'_> {
+    type Written = String;
+    const REFUSED: &'static str = "";
+
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
-    // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
-    let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&request) };
-    summary::check(&text, &alone, usize::MAX, settings.estimator)
-        .map_err(|rejection| Error::new(Code::SummaryRejected, rejection.reason))
+
+    // The next compaction tries again.
+    fn attempts(&self, _: &Settings) -> u32 {
+        1
+    }
+
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>> {
+        Ok(Rc::clone(&self.request))
+    }
+
+    async fn request(&mut self, _: u32, _: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        self.question().await
+    }
+
+    async fn accept(&mut self, answer: &str) -> Result<Verdict<String>> {
+        // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
+        let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&self.request) };
+        let checked = summary::check(answer, &alone, usize::MAX, self.held.settings().estimator);
+        Ok(checked.map_or_else(|rejection| Verdict::Bad(rejection.reason), Verdict::Good))
+    }
+
+    fn release(&mut self) {
+        self.held.release();
+    }
+
+    fn acquire(&mut self) -> Result<()> {
+        self.held.acquire()
+    }
 }

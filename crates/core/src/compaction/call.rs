@@ -10,11 +10,11 @@ use std::rc::Rc;
 
 /// What calls for summaries cost.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct CallCost {
+pub(crate) struct CallCost {
     /// Calls.
-    pub(super) calls: u32,
+    pub(crate) calls: u32,
     /// What the summariser reported.
-    pub(super) usage: Option<ReportedUsage>,
+    pub(crate) usage: Option<ReportedUsage>,
 }
 
 impl CallCost {

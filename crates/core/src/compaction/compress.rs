@@ -1,7 +1,7 @@
 //! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
 //! Sizes of results are characters.
 
-use super::ask::{Ask, Spent, ask_all};
+use super::ask::{Ask, Spent, shorten_each};
 use super::ladder::Climb;
 use super::redaction::{redact, without_secrets};
 use super::replace::{self, Move, Replacement};
@@ -244,7 +244,7 @@ async fn global(
         kind: Purpose::Result,
     });
     let Some(job) = begin(io, held, &known, climb).await? else { return Ok(None) };
-    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
+    let mut answers = shorten_each(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let mut count = 0;
     for (found, known) in found.iter().zip(known) {
@@ -360,7 +360,7 @@ async fn streamed(
         ratio: numbers.chunk_ratio,
         kind: Purpose::Chunk,
     });
-    let answers = ask_all(io, held, asks.collect(), (climb, job), spent).await?;
+    let answers = shorten_each(io, held, asks.collect(), (climb, job), spent).await?;
     let parts = answers.into_iter().zip(&chunks).enumerate().map(|(nth, (answer, chunk))| {
         let text = answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD));
         format!("[Part {}/{count}]\n{text}", nth + 1)
@@ -374,7 +374,7 @@ async fn streamed(
             ratio: numbers.second_ratio,
             kind: Purpose::Merge,
         };
-        let answer = ask_all(io, held, vec![ask], (climb, job), spent).await?.pop();
+        let answer = shorten_each(io, held, vec![ask], (climb, job), spent).await?.pop();
         joined = match answer {
             Some(Ok(text)) => text,
             _ => cut(&joined, JOINED_HEAD),

@@ -149,13 +149,11 @@ pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, climb: Climb<'_>) ->
                 }
                 for (nth, edit) in edits.into_iter().enumerate() {
                     // What the calls take is told once.
-                    let calls = if nth == 0 { spent.calls as usize } else { 0 };
+                    let calls = if nth == 0 { spent.cost.calls as usize } else { 0 };
                     done.rungs.push(RungPlan { llm_calls: calls, ..RungPlan::of(&edit) });
                     done.edits.push(edit);
                 }
-                done.spent.calls += spent.calls;
-                done.spent.usage = spent.usage;
-                done.spent.failed = spent.failed;
+                done.spent = spent;
             }
             Rung::Summarise if climb.part == ClimbPart::Later => {
                 summarise(io, held, climb, &mut done).await?

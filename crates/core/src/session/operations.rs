@@ -382,14 +382,14 @@ async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.freed_tokens).sum();
             let reason = done.edits.is_empty().then(|| compaction::reason(&done.idle));
-            let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
+            let (cost, error) = (done.spent.cost, done.spent.failed);
             let edits = done.edits;
             let mut result = CompactionResult {
                 changed: !edits.is_empty(),
                 freed_tokens,
                 applied_edits: edits,
-                usage,
-                llm_calls,
+                usage: cost.usage,
+                llm_calls: cost.calls,
                 reason,
                 ..begun
             };
