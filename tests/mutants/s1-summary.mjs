@@ -187,8 +187,8 @@ export const s1summary = [
     id: "S1.11",
     what: "a rewrite that fails is silent",
     file: `${core}/compaction/summarise.rs`,
-    from: "let edit = update.commit(io, held, &proposal, order).await?;",
-    to: "let edit = update.commit(io, held, &proposal, order).await.unwrap_or_else(|_| Edit::of(order.kind));",
+    from: "let edit = update.commit(io, held, &proposal, (run, rung)).await?;",
+    to: "let edit = update.commit(io, held, &proposal, (run, rung)).await.unwrap_or_else(|_| Edit::of(rung));",
     tests: ["compact_faults"],
   },
   {
@@ -322,9 +322,9 @@ export const s1summary = [
   {
     id: "S1.13",
     what: "by hand it waits for the threshold",
-    file: `${core}/compaction/ladder.rs`,
-    from: "let forced = matches!(climb.trigger, Trigger::Manual | Trigger::Overflow);",
-    to: "let forced = climb.trigger == Trigger::Overflow;",
+    file: `${core}/compaction/summarise.rs`,
+    from: "let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);",
+    to: "let forced = run.trigger == Trigger::Overflow;",
     tests: ["compact_rules"],
   },
   {

@@ -192,8 +192,8 @@ export const s2 = [
     id: "S2.4",
     what: "one result is compressed at a time",
     file: `${core}/compaction/compress.rs`,
-    from: "    let mut answers = shorten_each(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();",
-    to: "    let mut answers = shorten_each(io, held, asks.take(1).collect(), (climb, &job), spent).await?.into_iter();",
+    from: "run.writer.shorten(io, held, asks.collect(), &job, spent)",
+    to: "run.writer.shorten(io, held, asks.take(1).collect(), &job, spent)",
     tests: ["figures"],
   },
   {
@@ -312,8 +312,8 @@ export const s2 = [
     id: "S2.7",
     what: "what is still too large is no error",
     file: `${core}/compaction/compress.rs`,
-    from: "climb.trigger == Trigger::Auto && total > limit && !climb.rehearse",
-    to: "climb.rehearse && total > limit",
+    from: "run.trigger == Trigger::Auto && total > limit",
+    to: "run.trigger == Trigger::None && total > limit",
     tests: ["react_preset"],
   },
   {

@@ -7,8 +7,8 @@ export const s5checks = [
     id: "S5.15",
     what: "an oversized prompt is returned",
     file: `${core}/compaction/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != ClimbPart::Later;",
-    to: "let must_fit = climb.trigger == Trigger::Overflow;",
+    from: "let must_fit = run.trigger != Trigger::Manual && run.part != ClimbPart::Later;",
+    to: "let must_fit = run.trigger == Trigger::Overflow;",
     tests: ["session_rules"],
   },
   {
@@ -39,8 +39,8 @@ export const s5checks = [
     id: "S5.15",
     what: "it begins anew although it fits",
     file: `${core}/compaction/emergency.rs`,
-    from: "if !fires(&held.state(), climb.trigger, tokens) || (",
-    to: "if !fires(&held.state(), climb.trigger, tokens.max(limit)) || (",
+    from: "if !fires(&held.state(), run.trigger, tokens) || (",
+    to: "if !fires(&held.state(), run.trigger, tokens.max(limit)) || (",
     tests: ["checkpoint_rules"],
   },
   {

@@ -27,6 +27,23 @@ impl CallCost {
     }
 }
 
+/// What calls would take: how many there are, and the tokens of their prompts and answers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallTally {
+    pub(super) count: usize,
+    pub(super) input: usize,
+    pub(super) output: usize,
+}
+
+impl CallTally {
+    /// Adds what other calls would take.
+    pub(super) fn add(&mut self, other: CallTally) {
+        self.count += other.count;
+        self.input += other.input;
+        self.output += other.output;
+    }
+}
+
 /// An attempt that failed.
 pub(super) struct FailedAttempt {
     pub(super) error: Error,

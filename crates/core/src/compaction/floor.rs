@@ -160,10 +160,10 @@ async fn without_results(io: &Io, held: &SessionGuard, trigger: Trigger) -> Resu
     for rung in &held.settings().rungs {
         let state = held.state();
         let most = match rung {
-            Rung::Process => process::propose(&state, Trigger::Auto)?.unwrap_or_default(),
-            Rung::Admit => admit::propose(&state, Trigger::Auto)?.unwrap_or_default(),
+            Rung::Process => process::propose(&state)?,
+            Rung::Admit => admit::propose(&state)?,
             Rung::Clear => clear::most(&state)?,
-            Rung::Offload => offload::most(&state)?,
+            Rung::Offload => offload::propose(&state)?,
             Rung::Compress => compress::most(&state)?,
             Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => Vec::new(),
         };
@@ -193,7 +193,7 @@ async fn without_results(io: &Io, held: &SessionGuard, trigger: Trigger) -> Resu
         }
     }
     let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
-    replace::run(io, &copy, Rung::Offload, moves, (trigger, None), true).await?;
+    replace::run(&io.unheard(), &copy, Rung::Offload, moves, (trigger, None)).await?;
     Ok(copy)
 }
 

@@ -2,7 +2,7 @@
 //! parts become one. Every answer is kept until the commit ([`Job`]): whoever dies on the way pays for no part twice.
 
 use super::ask::{SummaryJob, Verdict, ask_each, shorter};
-use super::call::CallCost;
+use super::call::{CallCost, CallTally};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
 use super::replace;
@@ -365,14 +365,6 @@ pub(super) fn without_content(request: &SummaryRequest) -> SummaryRequest {
         model: None,
         ..*request
     }
-}
-
-/// What the calls for a summary take: how many there are, and the tokens of their prompts and answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CallTally {
-    pub(super) count: usize,
-    pub(super) input: usize,
-    pub(super) output: usize,
 }
 
 /// The calls that a summary takes, if every answer is as long as it was asked for. Results that are not in the context any

@@ -5,14 +5,13 @@ use super::call::CallCost;
 use super::cut::Proposal;
 use super::frame::{author_of, candidate, knows, text_of};
 use super::keeping::Kept;
-use super::ladder::Climb;
 use super::parts::{History, clean, without_content};
 use super::redaction::{messages_without_secrets, redact, without_secrets};
 use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Job, SessionGuard};
-use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
+use crate::policy::{Fallback, Rung, Settings, Summariser};
 use crate::recall::Archive;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, SummaryRequest};
@@ -31,24 +30,6 @@ pub(super) fn max_tokens(target: usize) -> usize {
 pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
     let window = settings.summary_window.unwrap_or(settings.window);
     window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Order<'r> {
-    /// What set it off.
-    pub(crate) trigger: Trigger,
-    /// More guidance for the summary.
-    pub(crate) instructions: Option<&'r str>,
-    /// On whose behalf: [`Rung::Rollover`] is written by the built-in summariser, which cannot fail.
-    pub(crate) rung: Rung,
-}
-
-impl<'r> Order<'r> {
-    /// What a climb asks a rung for.
-    pub(crate) fn new(climb: Climb<'r>, rung: Rung) -> Self {
-        Order { trigger: climb.trigger, instructions: climb.instructions, rung }
-    }
 }
 
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
@@ -89,7 +70,7 @@ pub(super) async fn write(
     io: &Io,
     held: &mut SessionGuard,
     (proposal, kept): (&Proposal, Option<&Kept>),
-    order: Order<'_>,
+    (instructions, rung): (Option<&str>, Rung),
     (started, job): (u64, &Job),
     spent: &mut CallCost,
 ) -> Result<Written> {
@@ -106,9 +87,9 @@ pub(super) async fn write(
     messages_without_secrets(held, &mut messages);
     io.breathe(bytes).await?;
     let mut failed = None;
-    if by_model(&settings, order) {
+    if by_model(&settings, rung) {
         let constraints = kept.map(Kept::constraints);
-        let history = History::of(held, (&messages, proposal, job), constraints, order.instructions);
+        let history = History::of(held, (&messages, proposal, job), constraints, instructions);
         let mut asking = HistorySummary {
             io,
             held: &mut *held,
@@ -145,10 +126,8 @@ pub(super) async fn write(
     let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
     let mut target = target.min(replaced / 2);
     let mut files = files;
-    if order.rung == Rung::Rollover {
-        let fixed = held.state().corrected(held.state().fixed_tokens);
-        let room = settings.hard_limit.saturating_sub(fixed);
-        target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
+    if rung == Rung::Rollover {
+        target = target.min(room_anew(held, proposal));
         files = String::new();
     }
     let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
@@ -170,6 +149,13 @@ pub(super) async fn write(
         io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
     }
     Ok(Written { text, items, fell_back: failed, model: None, started, job: job.closing() })
+}
+
+/// Tokens that the summary of a context that begins anew may take.
+pub(super) fn room_anew(held: &SessionGuard, proposal: &Proposal) -> usize {
+    let fixed = held.state().corrected(held.state().fixed_tokens);
+    let room = held.settings().hard_limit.saturating_sub(fixed);
+    room.saturating_sub(proposal.mandatory_tokens) / 2
 }
 
 /// What is said about a summary that the built-in summariser had to write.
@@ -233,9 +219,9 @@ pub(super) fn without_quotes(held: &SessionGuard, item: &Item) -> Result<Option<
     Ok(Some(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value)))))
 }
 
-/// A model writes it.
-pub(super) fn by_model(settings: &Settings, order: Order<'_>) -> bool {
-    settings.summariser != Summariser::Extractive && order.rung != Rung::Rollover
+/// A model writes it. [`Rung::Rollover`] is left to the built-in summariser, which cannot fail.
+pub(super) fn by_model(settings: &Settings, rung: Rung) -> bool {
+    settings.summariser != Summariser::Extractive && rung != Rung::Rollover
 }
 
 /// Asking for the summary of a history (`S1.7`).
