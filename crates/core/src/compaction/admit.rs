@@ -14,11 +14,15 @@ pub(super) const RUNG: RungSpec = RungSpec {
     fires: |_, run, _| run.trigger != Trigger::None,
     waits: None,
     apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, propose(state)?);
+        Ok(())
+    },
     idle: |_| Some("no tool result is too large for a prompt"),
 };
 
 /// What would be stored and previewed: every result above `largeOutputTokens`.
-pub(super) fn propose(state: &State) -> Result<Vec<Move>> {
+fn propose(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.layered;
     // The size of the message is known; only a large one is read.
     if !state.context.items().iter().any(|item| item.size.tokens > numbers.large_output_tokens) {

@@ -110,6 +110,10 @@ pub(super) const RUNG: RungSpec = RungSpec {
             Ok(true)
         })
     },
+    least: |_, least| {
+        least.ages = true;
+        Ok(())
+    },
     idle: |_| None,
 };
 

@@ -22,6 +22,10 @@ pub(super) const RUNG: RungSpec = RungSpec {
     fires: |state, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_clear(state),
     waits: None,
     apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, most(state)?);
+        Ok(())
+    },
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
         _ => Some("no old tool result is left to clear"),
@@ -36,7 +40,7 @@ fn propose(state: &State) -> Result<Vec<Move>> {
 }
 
 /// What it may ever clear.
-pub(super) fn most(state: &State) -> Result<Vec<Move>> {
+fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.layered;
     let old = old_results(state)?;
     if old.is_empty() {

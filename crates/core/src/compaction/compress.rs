@@ -127,7 +127,7 @@ pub(crate) fn load(state: &State) -> Result<Load> {
 
 /// The results that the rung may ever shorten, each with nothing in its place: how much of one a model leaves is not to be
 /// foreseen.
-pub(super) fn most(state: &State) -> Result<Vec<Move>> {
+fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.react;
     let is_long = |chars: usize| {
         (numbers.single_enabled && chars > numbers.single_result_threshold)
@@ -145,6 +145,10 @@ pub(super) const RUNG: RungSpec = RungSpec {
     fires: |_, _, _| true,
     waits: None,
     apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
+    least: |state, least| {
+        least.replace(state, most(state)?);
+        Ok(())
+    },
     idle: |_| Some("no tool result is left to compress"),
 };
 

@@ -3,6 +3,7 @@
 //! is taken before each step, and each is told as a warning.
 
 use super::cut::{self, Aim};
+use super::floor::Least;
 use super::result::CompactionResult;
 use super::rung::{Run, RungSpec};
 use super::{last, summarise};
@@ -42,8 +43,22 @@ pub(super) const RUNG: RungSpec = RungSpec {
             Ok(true)
         })
     },
+    least,
     idle: |_| None,
 };
+
+/// All but the newest messages. A compaction by hand has no emergency to follow.
+fn least(state: &State, least: &mut Least) -> Result<()> {
+    if least.trigger == Trigger::Manual {
+        return Ok(());
+    }
+    let aggressive = cut::propose(state, Aim::AGGRESSIVE)?.ok().filter(|_| !least.failed);
+    least.proposal = match aggressive {
+        Some(proposal) => Some(proposal),
+        None => cut::propose(state, Aim::ROLLOVER)?.ok(),
+    };
+    Ok(())
+}
 
 /// Takes a snapshot before a step of the ladder that is to make a prompt fit which does not.
 pub(super) async fn secure(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<()> {

@@ -27,7 +27,7 @@ const RUNGS: [RungSpec; 9] = [
 ];
 
 /// Those of a preset, in its order.
-fn rungs(of: &[Rung]) -> impl Iterator<Item = &'static RungSpec> {
+pub(super) fn rungs(of: &[Rung]) -> impl Iterator<Item = &'static RungSpec> {
     of.iter().filter_map(|rung| RUNGS.iter().find(|spec| spec.rung == *rung))
 }
 

@@ -18,6 +18,10 @@ pub(super) const RUNG: RungSpec = RungSpec {
     },
     waits: None,
     apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, propose(state)?);
+        Ok(())
+    },
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
         _ => Some("no tool result is left to offload"),
@@ -26,7 +30,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 
 /// What would be moved: the results of the first `scanRatio` of the messages with more than `minChars` characters that
 /// were not replaced already. Which were is known from the session's own table, not from their text.
-pub(super) fn propose(state: &State) -> Result<Vec<Move>> {
+fn propose(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.offload;
     let scanned = (state.context.items().len() as f64 * numbers.scan_ratio) as usize;
     moves(state, scanned, |_, place, (nth, text)| {

@@ -17,6 +17,10 @@ pub(super) const RUNG: RungSpec = RungSpec {
     fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),
     waits: None,
     apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, propose(state)?);
+        Ok(())
+    },
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
         _ => Some("no new tool result is long enough to be processed"),
@@ -24,7 +28,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 };
 
 /// What would be stored and digested.
-pub(super) fn propose(state: &State) -> Result<Vec<Move>> {
+fn propose(state: &State) -> Result<Vec<Move>> {
     let settings = &state.settings;
     let (numbers, tools) = (settings.numbers.process, &settings.process_tools);
     let large = |item: &Item| item.size.tokens >= numbers.min_tokens;

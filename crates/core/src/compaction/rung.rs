@@ -2,6 +2,7 @@
 
 use super::ask::Spent;
 use super::call::CallCost;
+use super::floor::Least;
 use super::replace::{self, Move};
 use super::result::{CompactionResult, Edit};
 use super::writer::Writer;
@@ -57,6 +58,8 @@ pub(super) struct RungSpec {
     /// Does it; false when there was nothing to do.
     pub(super) apply:
         for<'a> fn(&'a Io, &'a mut SessionGuard, &'a Run<'a>, &'a mut Climbed) -> Work<'a, Result<bool>>,
+    /// What it leaves at the least.
+    pub(super) least: fn(&State, &mut Least) -> Result<()>,
     /// What is said where it had nothing to do.
     pub(super) idle: fn(Trigger) -> Option<&'static str>,
 }

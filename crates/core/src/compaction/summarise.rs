@@ -2,7 +2,7 @@
 
 use super::call::CallCost;
 use super::cut::{self, Aim, Proposal};
-use super::floor::floor;
+use super::floor::{Least, floor};
 use super::frame::tokens_of;
 use super::result::{CompactionResult, Edit};
 use super::rung::{AGAIN, Climbed, Run, RungSpec};
@@ -31,8 +31,20 @@ pub(super) const RUNG: RungSpec = RungSpec {
     },
     waits: Some(can_wait),
     apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
+    least,
     idle: |_| Some("the next summary is not due yet"),
 };
+
+/// What the options say is kept; of a share of what is left, which is smaller with every summary, one message.
+fn least(state: &State, least: &mut Least) -> Result<()> {
+    let mut aim = Aim::of(&state.settings);
+    least.proposal = cut::propose(state, aim)?.ok();
+    if least.proposal.is_some() && matches!(aim.keep, Keep::Fraction(_)) {
+        aim.keep = Keep::Messages(1);
+        least.proposal = cut::propose(state, aim)?.ok();
+    }
+    Ok(())
+}
 
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
