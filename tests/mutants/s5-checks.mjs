@@ -111,7 +111,7 @@ export const s5checks = [
     id: "S5.16",
     what: "a rejected answer is no failed attempt",
     file: `${core}/compaction/write.rs`,
-    from: "Err(rejection) => return Ok(Verdict::Bad(rejection.reason)),",
+    from: "Err(rejection) => return Ok(Judged::Bad(rejection.reason)),",
     to: "Err(rejection) => return Err(Error::new(Code::SummaryRejected, rejection.reason)),",
     tests: ["compact_rules"],
   },

@@ -2,7 +2,7 @@
 //! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
 //! compaction tries again.
 
-use super::ask::{SummaryJob, Verdict};
+use super::ask::{Judged, SummaryJob};
 use super::call::CallCost;
 use super::frame::{Frame, knows, rules, text_of};
 use super::redaction::{redact, without_secrets};
@@ -348,11 +348,11 @@ impl SummaryJob for ShorterCheckpoint<'_> {
         self.question().await
     }
 
-    async fn accept(&mut self, answer: &str) -> Result<Verdict<String>> {
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
         // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
         let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&self.request) };
         let checked = summary::check(answer, &alone, usize::MAX, self.held.settings().estimator);
-        Ok(checked.map_or_else(|rejection| Verdict::Bad(rejection.reason), Verdict::Good))
+        Ok(checked.map_or_else(|rejection| Judged::Bad(rejection.reason), Judged::Good))
     }
 
     fn release(&mut self) {

@@ -35,7 +35,7 @@ pub(super) trait SummaryJob {
     async fn request(&mut self, attempt: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>>;
 
     /// What an answer is worth.
-    async fn accept(&mut self, answer: &str) -> Result<Verdict<Self::Written>>;
+    async fn accept(&mut self, answer: &str) -> Result<Judged<Self::Written>>;
 
     /// The request did not fit the model's window: true when the next one is shorter.
     fn is_cut(&mut self) -> bool {
@@ -62,7 +62,7 @@ pub(super) trait SummaryJob {
 }
 
 /// What an answer is worth.
-pub(super) enum Verdict<T> {
+pub(super) enum Judged<T> {
     /// It is taken.
     Good(T),
     /// It is taken where there is no better one; why it is asked for once more.
@@ -82,7 +82,7 @@ pub(super) async fn ask<J: SummaryJob>(
     let request = job.question().await?;
     let question = question_of(settings, &request, job.purpose())?;
     if let Some(text) = stored.take(io, &question)
-        && let Verdict::Good(written) | Verdict::Lacking(written, _) = job.accept(&text).await?
+        && let Judged::Good(written) | Judged::Lacking(written, _) = job.accept(&text).await?
     {
         return Ok(written);
     }
@@ -100,15 +100,15 @@ pub(super) async fn ask<J: SummaryJob>(
             Ok((text, usage)) => {
                 spent.add(CallCost { calls: 0, usage });
                 let reason = match job.accept(&text).await? {
-                    Verdict::Lacking(written, reason) if lacking.is_none() && attempt < of => {
+                    Judged::Lacking(written, reason) if lacking.is_none() && attempt < of => {
                         (lacking, wait) = (Some(written), 0);
                         reason
                     }
-                    Verdict::Good(written) | Verdict::Lacking(written, _) => {
+                    Judged::Good(written) | Judged::Lacking(written, _) => {
                         stored.keep(io, &question, &text).await;
                         return Ok(written);
                     }
-                    Verdict::Bad(reason) => reason,
+                    Judged::Bad(reason) => reason,
                 };
                 last = Error::new(Code::SummaryRejected, format!("{}{reason}", J::REFUSED));
                 refused = Some(reason);
@@ -273,7 +273,7 @@ impl SummaryJob for ShorterResult<'_> {
         self.to(target)
     }
 
-    async fn accept(&mut self, answer: &str) -> Result<Verdict<String>> {
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
         let shown = self.ask.text;
         // What it is shown may hold what only looks like a reference: that much it may repeat.
         let text = summary::guarded(answer.trim(), &|reference| shown.contains(reference));
@@ -282,9 +282,9 @@ impl SummaryJob for ShorterResult<'_> {
             self.pace.set(self.pace.get().after(asked, chars));
         }
         Ok(match summary::goes_on(&text, |call| shown.contains(call)) {
-            Some(reason) => Verdict::Bad(reason),
-            None if (LEAST_CHARS..shown.chars().count()).contains(&chars) => Verdict::Good(text),
-            None => Verdict::Bad("the compressed result was empty, or not shorter than the original".into()),
+            Some(reason) => Judged::Bad(reason),
+            None if (LEAST_CHARS..shown.chars().count()).contains(&chars) => Judged::Good(text),
+            None => Judged::Bad("the compressed result was empty, or not shorter than the original".into()),
         })
     }
 

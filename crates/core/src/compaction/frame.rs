@@ -7,7 +7,7 @@ use super::redaction::without_secrets;
 use super::replace::ends;
 use crate::clock::iso8601;
 use crate::context::{
-    CoveredRange, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, Size, SummaryMeta,
+    CoveredRange, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, SummaryMeta,
 };
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -94,35 +94,6 @@ pub(super) async fn candidate(
         ));
     }
     Ok(items)
-}
-
-/// What stands for a summary of `own` tokens that nobody wrote.
-pub(super) fn stand_in(held: &SessionGuard, proposal: &Proposal, own: usize, started: u64) -> Result<Item> {
-    let (context, row) = (held.context(), held.state().row.compressions);
-    let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
-    let checkpoint: Rc<str> = Rc::from(format!("cp_{row}"));
-    let body = held.format().wire().text_message(proposal.author, "…", &checkpoint, like.as_ref());
-    let tokens = own + proposal.quoted_tokens;
-    let made = SummaryMeta {
-        level: proposal.level,
-        number: row,
-        created_at: started,
-        tokens,
-        text_tokens: own,
-        ..SummaryMeta::default()
-    };
-    let role = if proposal.author == Author::Assistant { Role::Assistant } else { Role::User };
-    Ok(Item {
-        body: Rc::from(body),
-        size: Size { tokens, role, calls: 0, results: 0, clearable: 0 },
-        origin: Origin::Summary {
-            checkpoint,
-            covers: proposal.covers(),
-            quotes: proposal.quotes.clone(),
-            prose: 0,
-            made: Some(Rc::new(made)),
-        },
-    })
 }
 
 /// The message that the format wants in front of `items` where they begin the conversation with one that stays, such

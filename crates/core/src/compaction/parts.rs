@@ -1,7 +1,7 @@
 //! A history that is longer than the summariser's window is summarised in parts, some at a time, and the summaries of the
 //! parts become one. Every answer is kept until the commit ([`Job`]): whoever dies on the way pays for no part twice.
 
-use super::ask::{SummaryJob, Verdict, ask_each, shorter};
+use super::ask::{Judged, SummaryJob, ask_each, shorter};
 use super::call::{CallCost, CallTally};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
@@ -325,7 +325,7 @@ impl SummaryJob for PartSummary<'_> {
         })
     }
 
-    async fn accept(&mut self, answer: &str) -> Result<Verdict<String>> {
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
         let (request, estimator) = (&self.request, self.estimator);
         let shown = request.messages.iter().map(|message| estimator.text(&message.content)).sum();
         let checked = match self.purpose {
@@ -334,8 +334,8 @@ impl SummaryJob for PartSummary<'_> {
         };
         Ok(match checked {
             // Which references are of these messages is known of the whole.
-            Ok(text) => Verdict::Good(summary::guarded(&text, &|_| true)),
-            Err(rejection) => Verdict::Bad(rejection.reason),
+            Ok(text) => Judged::Good(summary::guarded(&text, &|_| true)),
+            Err(rejection) => Judged::Bad(rejection.reason),
         })
     }
 

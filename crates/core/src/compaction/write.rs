@@ -1,6 +1,6 @@
 //! A summary, asked for and checked until one is acceptable, or made by the built-in summariser (`S1.6`, `S1.7`).
 
-use super::ask::{SummaryJob, Verdict, ask, shorter};
+use super::ask::{Judged, SummaryJob, ask, shorter};
 use super::call::CallCost;
 use super::cut::Proposal;
 use super::frame::{author_of, candidate, knows, text_of};
@@ -288,30 +288,30 @@ impl SummaryJob for HistorySummary<'_> {
         }
     }
 
-    async fn accept(&mut self, answer: &str) -> Result<Verdict<Self::Written>> {
+    async fn accept(&mut self, answer: &str) -> Result<Judged<Self::Written>> {
         let HistorySummary { io, ref held, ref history, kept, files, started, ref against, .. } = *self;
         let (settings, proposal) = (held.settings(), history.proposal);
         // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
         let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
         let text = match summary::check(answer, against, most, settings.estimator) {
             Ok(text) => guard(held, proposal, &without_secrets(held, text)),
-            Err(rejection) => return Ok(Verdict::Bad(rejection.reason)),
+            Err(rejection) => return Ok(Judged::Bad(rejection.reason)),
         };
         tell(io, held, Stage::Checkpoint, 1, 0);
         let mut behind = String::new();
         if let Some(kept) = kept {
             if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
-                return Ok(Verdict::Bad(reason));
+                return Ok(Judged::Bad(reason));
             }
             behind = guard(held, proposal, &kept.behind(io, held, &text).await?);
         }
         behind.push_str(files);
         match candidate(io, held, proposal, &text, &behind, started).await {
             Ok(items) => Ok(match kept.and_then(|kept| kept.missing(&text)) {
-                Some(missing) => Verdict::Lacking((text, items), missing),
-                None => Verdict::Good((text, items)),
+                Some(missing) => Judged::Lacking((text, items), missing),
+                None => Judged::Good((text, items)),
             }),
-            Err(error) if error.code == Code::SummaryRejected => Ok(Verdict::Bad(error.message)),
+            Err(error) if error.code == Code::SummaryRejected => Ok(Judged::Bad(error.message)),
             Err(error) => Err(error),
         }
     }

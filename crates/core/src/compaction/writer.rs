@@ -5,7 +5,6 @@ use super::ageing::{self, shorter_item};
 use super::ask::{Ask, Spent, shorten_each};
 use super::call::{CallCost, CallTally};
 use super::cut::Proposal;
-use super::frame::stand_in;
 use super::keeping::{Kept, budget};
 use super::parts::foretell;
 use super::result::Edit;
@@ -13,12 +12,15 @@ use super::rung::Run;
 use super::summarise::begin;
 use super::write::{Written, by_model, max_tokens, room_anew, write};
 use crate::checkpoint::Level;
-use crate::context::Item;
+use crate::context::{Item, Origin, Size, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard};
+use crate::message::Role;
 use crate::policy::Rung;
 use crate::step::Io;
+use crate::wire::{self, Author};
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Who writes.
 #[derive(Debug)]
@@ -137,4 +139,33 @@ impl Writer {
             }
         }
     }
+}
+
+/// What stands for a summary of `own` tokens that nobody wrote.
+fn stand_in(held: &SessionGuard, proposal: &Proposal, own: usize, started: u64) -> Result<Item> {
+    let (context, row) = (held.context(), held.state().row.compressions);
+    let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+    let checkpoint: Rc<str> = Rc::from(format!("cp_{row}"));
+    let body = held.format().wire().text_message(proposal.author, "…", &checkpoint, like.as_ref());
+    let tokens = own + proposal.quoted_tokens;
+    let made = SummaryMeta {
+        level: proposal.level,
+        number: row,
+        created_at: started,
+        tokens,
+        text_tokens: own,
+        ..SummaryMeta::default()
+    };
+    let role = if proposal.author == Author::Assistant { Role::Assistant } else { Role::User };
+    Ok(Item {
+        body: Rc::from(body),
+        size: Size { tokens, role, calls: 0, results: 0, clearable: 0 },
+        origin: Origin::Summary {
+            checkpoint,
+            covers: proposal.covers(),
+            quotes: proposal.quotes.clone(),
+            prose: 0,
+            made: Some(Rc::new(made)),
+        },
+    })
 }
